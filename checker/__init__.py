@@ -1,0 +1,1 @@
+"""What decides: explicit search, symbolic proof, liveness, mutation and conformance."""

@@ -1,0 +1,1 @@
+"""The executable system: coordinators and nodes that act as the definitions say."""

@@ -1,0 +1,1 @@
+"""The definitions, one file a machine, and the systems composed of them."""

@@ -1,0 +1,1 @@
+"""The specification language: sorts, variables, expressions, actions, machines, properties."""

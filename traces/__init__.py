@@ -1,0 +1,1 @@
+"""What was recorded: readers of logs, validation on Spark, reports."""
