@@ -1,0 +1,182 @@
+"""The command line: finds the command, runs it, and turns what happened into an exit code.
+
+A command is a module of this package with two functions:
+
+- ``configure(parser: argparse.ArgumentParser) -> None`` declares its arguments;
+- ``execute(args: argparse.Namespace) -> int`` does the work and returns an `ExitCode`.
+
+Only the module of the command that was asked for is imported, so that ``--help`` is immediate.
+"""
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn, Protocol, cast
+
+import stagewright
+from stagewright.commands.exit_codes import ExitCode
+
+
+class Command(NamedTuple):
+    """One row of the table of commands."""
+
+    name: str
+    module: str
+    summary: str
+
+
+COMMANDS = (
+    Command("list", "stagewright.commands.list", "name the machines and what is known of them"),
+    Command("show", "stagewright.commands.show", "print a machine: its states, steps and promises"),
+    Command("check", "stagewright.commands.check", "search every reachable state of a machine"),
+    Command("prove", "stagewright.commands.prove", "prove a machine's invariants with a solver"),
+    Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
+    Command("test", "stagewright.commands.test", "test an implementation against its definition"),
+    Command("validate", "stagewright.commands.validate", "validate recorded traces on Spark"),
+    Command("export", "stagewright.commands.export", "write a machine for other tools to read"),
+    Command("demo", "stagewright.commands.demo", "see it all work on one small machine"),
+    Command("doctor", "stagewright.commands.doctor", "say what this installation has and lacks"),
+)
+
+_EXIT_CODES_HELP = (
+    "exit codes: 0 it holds, 1 it is violated, 2 bad input or use, 3 undecided within the budget"
+)
+
+
+class CommandModule(Protocol):
+    """What the module of a command offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the arguments of the command."""
+        ...
+
+    def execute(self, args: argparse.Namespace) -> int:
+        """Do the work; return an `ExitCode`."""
+        ...
+
+
+class _UsageError(Exception):
+    """The command line cannot be understood; the text says why."""
+
+
+class _FrontParser(argparse.ArgumentParser):
+    """The parser of the program's own arguments, which suggests the nearest command."""
+
+    def error(self, message: str) -> NoReturn:
+        raise _UsageError(message)
+
+
+def run_command_line(arguments: Sequence[str] | None = None) -> int:
+    """Run one command of the program and return its exit code; never raises.
+
+    ``arguments`` are the words after the program's name; None takes them from `sys.argv`.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()  # a closed pipe must show here, not while Python shuts down
+    except SystemExit as stop:  # argparse ends so, for --help and for bad arguments
+        return _code_of(stop)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _silence_output()
+        return ExitCode.BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001 - an uncaught error would exit with 1: "violated"
+        return _report(error)
+    return code
+
+
+def _dispatch(words: list[str]) -> int:
+    chosen = next((command for command in COMMANDS if words[:1] == [command.name]), None)
+    if chosen is None:
+        return _without_command(words)
+    module = _load(chosen)
+    if module is None:
+        print(f"stagewright: `{chosen.name}` is not part of this installation", file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    parser = argparse.ArgumentParser(
+        prog=f"stagewright {chosen.name}",
+        description=f"{chosen.summary[0].upper()}{chosen.summary[1:]}.",
+        epilog=_EXIT_CODES_HELP,
+    )
+    module.configure(parser)
+    return int(module.execute(parser.parse_args(words[1:])))
+
+
+def _without_command(words: list[str]) -> int:
+    """Answer --help and --version; refuse everything else, naming the nearest command."""
+    parser = _FrontParser(
+        prog="stagewright",
+        description="State machines of tablet databases: checked, proved, run and replayed.",
+        usage="stagewright COMMAND [arguments]",
+        epilog=_commands_table(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = f"stagewright {stagewright.__version__}"
+    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    try:
+        unknown = parser.parse_known_args(words)[0].command
+    except _UsageError as error:
+        print(f"stagewright: {error}", file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    if unknown is None and not words:
+        parser.print_help()
+        return ExitCode.BAD_INPUT
+    if unknown is None or words[0] != unknown:
+        print(
+            f"stagewright: the command comes first, not `{words[0]}`; see `stagewright --help`",
+            file=sys.stderr,
+        )
+        return ExitCode.BAD_INPUT
+    near = difflib.get_close_matches(unknown, [command.name for command in COMMANDS], n=1)
+    mend = f"did you mean `{near[0]}`?" if near else "see `stagewright --help`"
+    print(f"stagewright: there is no command `{unknown}`; {mend}", file=sys.stderr)
+    return ExitCode.BAD_INPUT
+
+
+def _commands_table() -> str:
+    rows = "\n".join(f"  {command.name:<10} {command.summary}" for command in COMMANDS)
+    return f"commands:\n{rows}\n\n{_EXIT_CODES_HELP}\n`stagewright COMMAND --help` tells more."
+
+
+def _load(command: Command) -> CommandModule | None:
+    """Import the module of a command; None if the installation does not have it."""
+    try:
+        return cast(CommandModule, importlib.import_module(command.module))
+    except ModuleNotFoundError as error:
+        if error.name == command.module:
+            return None
+        raise
+
+
+def _report(error: Exception) -> int:
+    """Print an error: a user's in words, ours with its traceback; return the exit code."""
+    from stagewright.spec.errors import StagewrightError
+
+    if isinstance(error, StagewrightError):
+        print(f"error[{error.code}]: {error}", file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    traceback.print_exception(error)
+    print("stagewright: this is a fault of stagewright, not of its input", file=sys.stderr)
+    return ExitCode.INTERNAL_ERROR
+
+
+def _code_of(stop: SystemExit) -> int:
+    if stop.code is None:
+        return ExitCode.HOLDS
+    if isinstance(stop.code, int):
+        return stop.code
+    print(stop.code, file=sys.stderr)
+    return ExitCode.BAD_INPUT
+
+
+def _silence_output() -> None:
+    """Let Python's last flush of standard output go nowhere: its reader is gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
