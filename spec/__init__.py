@@ -1,1 +1,62 @@
-"""The specification language: sorts, variables, expressions, actions, machines, properties."""
+"""The specification language: what a machine definition is written with, and what it means.
+
+A definition imports from here alone; backends import from the modules they need.
+"""
+
+from stagewright.spec.actions import (
+    BudgetName as BudgetName,
+    LeadsTo as LeadsTo,
+    action as action,
+    budget as budget,
+    final as final,
+    initially as initially,
+    invariant as invariant,
+    leads_to as leads_to,
+    liveness as liveness,
+    only_when as only_when,
+    reachable as reachable,
+    require as require,
+    step_property as step_property,
+)
+from stagewright.spec.binding import count as count, every as every, some as some
+from stagewright.spec.define import between as between, define as define
+from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
+from stagewright.spec.entities import Entity as Entity, States as States
+from stagewright.spec.errors import (
+    DefinitionError as DefinitionError,
+    DomainError as DomainError,
+    RefusedError as RefusedError,
+    ScopeError as ScopeError,
+    StagewrightError as StagewrightError,
+    SymbolicBoolError as SymbolicBoolError,
+)
+from stagewright.spec.machine import (
+    Machine as Machine,
+    Profile as Profile,
+    Record as Record,
+    many as many,
+    part as part,
+    profiles as profiles,
+)
+from stagewright.spec.scope import Scope as Scope, scope_of as scope_of
+from stagewright.spec.terms import (
+    Bool as Bool,
+    MapOf as MapOf,
+    Maybe as Maybe,
+    Number as Number,
+    SetOf as SetOf,
+    Term as Term,
+    choose as choose,
+)
+from stagewright.spec.variables import (
+    ANY as ANY,
+    Var as Var,
+    constant as constant,
+    flag as flag,
+    number as number,
+    one_of as one_of,
+    optional as optional,
+    per as per,
+    record as record,
+    set_of as set_of,
+)

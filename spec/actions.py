@@ -1,0 +1,281 @@
+"""The decorators of a machine's methods: actions, properties, initial and final conditions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from stagewright.spec.definition import Actor, Budget, Fairness
+from stagewright.spec.errors import DefinitionError
+from stagewright.spec.sorts import MapSort
+from stagewright.spec.source import Source, here, of_function
+from stagewright.spec.terms import Bool, MapOf, Term
+from stagewright.spec.tracing import NotInProfileError, current
+
+if TYPE_CHECKING:
+    from stagewright.spec.variables import Var
+
+A = TypeVar("A", bound=Callable[..., None])
+P = TypeVar("P", bound=Callable[..., Bool])
+L = TypeVar("L", bound="Callable[..., LeadsTo]")
+MARK = "__stagewright_member__"
+
+
+class MemberKind(Enum):
+    """What a decorated method of a machine is."""
+
+    ACTION = auto()
+    INVARIANT = auto()
+    STEP_PROPERTY = auto()
+    REACHABLE = auto()
+    LIVENESS = auto()
+    INITIALLY = auto()
+    FINAL = auto()
+
+    @property
+    def words(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Member:
+    """What a decorator noted about a method."""
+
+    kind: MemberKind
+    name: str
+    body: Callable[..., Any]
+    where: Source
+    local_names: Mapping[str, object] = field(compare=False, repr=False)
+    fairness: Fairness = Fairness.NONE
+    budget: Budget | BudgetName | None = None
+    actor: Actor | None = None
+
+    @property
+    def doc(self) -> str:
+        return inspect.cleandoc(self.body.__doc__ or "")
+
+
+class BudgetName:
+    """A budget of a machine; `budget(...)` makes one, and actions spend it."""
+
+    def __init__(self, default: int | None, doc: str) -> None:
+        self.default = default
+        self.doc = doc
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+def budget(default: int | None = None, *, doc: str = "") -> BudgetName:
+    """How often the actions that spend it may happen in a run: `crashes = budget(1)`; None: unbounded.
+
+    A check changes it by name; 0 switches the actions off.
+    """
+    if default is not None and default < 0:
+        raise DefinitionError(f"budget({default})", where=here(), help="0 or more; None: no bound")
+    return BudgetName(default, doc)
+
+
+@dataclass(frozen=True)
+class LeadsTo:
+    """Whenever the premise holds, the conclusion holds then or later."""
+
+    premise: Bool
+    conclusion: Bool
+
+
+def leads_to(premise: Bool, conclusion: Bool) -> LeadsTo:
+    """What a @liveness method returns."""
+    return LeadsTo(premise, conclusion)
+
+
+@overload
+def action(body: A) -> A: ...
+@overload
+def action(
+    *, fair: Fairness = ..., spends: BudgetName | None = ..., by: Actor | None = ...
+) -> Callable[[A], A]: ...
+def action(
+    body: Callable[..., None] | None = None,
+    *,
+    fair: Fairness = Fairness.NONE,
+    spends: BudgetName | None = None,
+    by: Actor | None = None,
+) -> Any:
+    """A method that says what one atomic step requires and assigns; its parameters are free choices.
+
+    Called from another action's body, it joins that action: both happen as one step, and it no longer
+    happens by itself.
+    """
+    names = _local_names()
+
+    def decorate(body: A) -> A:
+        return _mark(body, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
+
+    return decorate if body is None else decorate(body)
+
+
+def stepping(
+    variable: Var[Any, Any],
+    source: Any,
+    target: Any,
+    *,
+    fair: Fairness,
+    by: Actor | None,
+    spends: BudgetName | None,
+) -> Callable[[A], A]:
+    """`Var.step`: an action that moves one variable from `source` to `target`."""
+    names = _local_names()
+    sources = tuple(source) if isinstance(source, Collection) else (source,)
+
+    def decorate(body: A) -> A:
+        @functools.wraps(body)
+        def moved(holder: Any, *args: Any, **kwargs: Any) -> None:
+            place, keyed = getattr(holder, variable.name), isinstance(variable.sort, MapSort)
+            key = (*args, *kwargs.values())[0] if keyed else None
+            value: Term[Any] = place[key] if isinstance(place, MapOf) else place
+            listed = " or ".join(s.name for s in sources)
+            require(value.any_of(*sources), f"{variable.name} is {listed}")
+            result = body(holder, *args, **kwargs)
+            if result is not None:
+                raise _returned(body.__name__, of_function(body))
+            if isinstance(place, MapOf):
+                place[key] = target
+            else:
+                setattr(holder, variable.name, target)
+
+        marked: Any = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
+        return marked  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def invariant(body: P) -> P:
+    """A condition on every reachable state; it holds for all values of the method's parameters."""
+    return _mark(body, MemberKind.INVARIANT, _local_names())
+
+
+def step_property(body: P) -> P:
+    """A condition on every step: `def f(self, after: Self, …)` reads the old state and the new one."""
+    return _mark(body, MemberKind.STEP_PROPERTY, _local_names())
+
+
+def reachable(body: P) -> P:
+    """A goal that can still be reached from every reachable state."""
+    return _mark(body, MemberKind.REACHABLE, _local_names())
+
+
+def liveness(body: L) -> L:
+    """Returns `leads_to(premise, conclusion)`, promised under the fairness of the actions."""
+    return _mark(body, MemberKind.LIVENESS, _local_names())
+
+
+def initially(body: P) -> P:
+    """A condition that the initial state satisfies (for variables that start with ANY value)."""
+    return _mark(body, MemberKind.INITIALLY, _local_names())
+
+
+def final(body: P) -> P:
+    """True in states that may have no successor; elsewhere that is a deadlock."""
+    return _mark(body, MemberKind.FINAL, _local_names())
+
+
+def require(condition: Bool, name: str = "") -> None:
+    """A named guard: the action can happen only where the condition holds.
+
+    The name may be left out in a method that the action calls: then it is the method's own name in words.
+    """
+    where = here()
+    tracing = current("require(...)")
+    if not isinstance(condition, Bool):
+        raise DefinitionError(
+            f"require(...) is given {condition!r}, not a condition on the state",
+            where=where,
+            help="what depends on the profile alone is `only_when(...)`; "
+            "otherwise check that the comparison involves a variable",
+        )
+    if not name:
+        function = where.function
+        if f"`{function}`" in tracing.what or not function.isidentifier():
+            raise DefinitionError(
+                f"a requirement of {tracing.what} has no name",
+                where=where,
+                help='name it: `require(condition, "what must be so")`; '
+                "names appear in counterexamples, traces and tests",
+            )
+        name = function.replace("_", " ")
+    tracing.require(condition.node, name, where)
+
+
+def only_when(in_profile: bool) -> None:
+    """First line of a method that exists only under some profiles."""
+    current("only_when(...)")
+    if not isinstance(in_profile, bool):
+        raise DefinitionError(
+            "only_when(...) is given a condition on the state",
+            where=here(),
+            help="it takes a plain bool of the profile; a guard is `require(condition, name)`",
+        )
+    if not in_profile:
+        raise NotInProfileError
+
+
+def member_of(method: object) -> Member | None:
+    """What a decorator noted about a method, if it is decorated."""
+    found = getattr(method, MARK, None)
+    return found if isinstance(found, Member) else None
+
+
+def _mark(
+    body: Any,
+    kind: MemberKind,
+    names: Mapping[str, object],
+    *,
+    fairness: Fairness = Fairness.NONE,
+    budget: BudgetName | None = None,
+    actor: Actor | None = None,
+) -> Any:
+    where = of_function(inspect.unwrap(body))
+    if (earlier := member_of(body)) is not None:
+        raise DefinitionError(
+            f"`{earlier.name}` is decorated as {earlier.kind.words} and as {kind.words}",
+            where=where,
+            help="a method is one thing: keep one of the decorators",
+        )
+    if kind is not MemberKind.ACTION:
+        setattr(body, MARK, Member(kind, body.__name__, body, where, names))
+        return body
+
+    @functools.wraps(body)
+    def called(holder: Any, *args: Any, **kwargs: Any) -> None:
+        holder.join(body.__name__)
+        body(holder, *args, **kwargs)
+
+    member = Member(kind, body.__name__, body, where, names, fairness, budget, actor)
+    setattr(called, MARK, member)
+    return called
+
+
+def _returned(name: str, where: Source) -> DefinitionError:
+    return DefinitionError(
+        f"action `{name}` returns a value",
+        where=where,
+        help="a guard is `require(condition, name)`; an action returns nothing",
+    )
+
+
+def _local_names() -> Mapping[str, object]:
+    """The names visible where a decorator stands, so that annotations of local types can be resolved."""
+    frame = sys._getframe(2)
+    names: dict[str, object] = {}
+    outer: Any = frame
+    while outer is not None and outer.f_code.co_name != "<module>":
+        names = {**outer.f_locals, **names}
+        outer = outer.f_back
+    return names

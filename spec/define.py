@@ -1,0 +1,352 @@
+"""Trace a machine class, once and with symbolic values, into a `Definition`."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Annotated, Any, get_args, get_origin
+
+from stagewright.spec.actions import BudgetName, LeadsTo, Member, MemberKind, member_of
+from stagewright.spec.definition import (
+    Action,
+    Budget,
+    Definition,
+    Property,
+    PropertyKind,
+    Variable,
+)
+from stagewright.spec.entities import Entity
+from stagewright.spec.errors import DefinitionError
+from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
+from stagewright.spec.nodes import (
+    FALSE,
+    Bound,
+    Node,
+    bounds_in,
+    conjunction,
+    root_variable,
+)
+from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort, MapSort, entities_of
+from stagewright.spec.source import here
+from stagewright.spec.terms import Bool, Number, Symbolic, Term, parameter
+from stagewright.spec.tracing import NotInProfileError, tracing_of
+from stagewright.spec.variables import Var
+
+_PROPERTY_KINDS = {
+    MemberKind.INVARIANT: PropertyKind.INVARIANT,
+    MemberKind.STEP_PROPERTY: PropertyKind.STEP,
+    MemberKind.REACHABLE: PropertyKind.REACHABLE,
+    MemberKind.LIVENESS: PropertyKind.LEADS_TO,
+}
+
+
+def define(machine: type[Machine], profile: str = "") -> Definition:
+    """The definition of a machine under one of its profiles (by default the newest).
+
+    Raises:
+        DefinitionError: the machine cannot mean what it says; names file, line and mend.
+        ScopeError: there is no such profile.
+    """
+    names = profile_names(machine)
+    if profile and profile not in names:
+        Profiles(tuple(_named(n) for n in names)).named(profile)
+    chosen = profile or (names[-1] if names else "")
+    definition = _trace(machine, chosen)
+    _check_assigned(machine, definition, names)
+    return definition
+
+
+def _named(name: str) -> Any:
+    from stagewright.spec.machine import Profile
+
+    return Profile(name)
+
+
+@lru_cache(maxsize=256)
+def _trace(machine: type[Machine], profile: str) -> Definition:
+    trace = _Trace(machine, profile)
+    trace.machine_at(machine, Root(), ())
+    actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
+    entities: dict[type[Entity], None] = {}
+    for variable in trace.variables:
+        entities.update(dict.fromkeys(entities_of(variable.sort)))
+    for bound in itertools.chain.from_iterable(a.params for a in actions):
+        entities.update(dict.fromkeys(entities_of(bound.sort)))
+    spent = {a.budget for a in actions}
+    return Definition(
+        name=machine.__name__,
+        doc=inspect.cleandoc(machine.__doc__ or "") if machine.__doc__ else "",
+        profile=profile,
+        variables=tuple(trace.variables),
+        budgets=tuple(b for b in trace.budgets if b.name in spent),
+        initially=tuple(trace.initially),
+        actions=actions,
+        properties=tuple(trace.properties),
+        final=conjunction(trace.finals) if trace.finals else FALSE,
+        entities=tuple(entities),
+        file=inspect.getsourcefile(machine) or "",
+    )
+
+
+@dataclass(frozen=True)
+class _Key:
+    """The key of a family of machines, as its actions' first parameter."""
+
+    bound: Bound
+
+
+class _Trace:
+    """Collects the variables, actions and properties of a machine and its parts."""
+
+    def __init__(self, machine: type[Machine], profile: str) -> None:
+        self.profile = profile
+        self.variables: list[Variable] = []
+        self.budgets: list[Budget] = []
+        self.actions: dict[str, Action] = {}
+        self.driven: set[str] = set()
+        self.properties: list[Property] = []
+        self.initially: list[Node] = []
+        self.finals: list[Node] = []
+
+    def machine_at(self, machine: type[Machine], root: Root, keys: tuple[_Key, ...]) -> None:
+        known = profile_names(machine)
+        profile = self.profile if self.profile in known else ""
+        this = machine(profile, root)
+        found = members(machine)
+        if not any(isinstance(m, Var | Part | Many) for m in found.values()):
+            raise DefinitionError(
+                f"{machine.__name__} has no variables",
+                help="declare at least one: `stage = one_of(Stage, init=Stage.none)`",
+            )
+        for name, member in found.items():
+            match member:
+                case Var():
+                    self._variable(member, root, keys)
+                case BudgetName():
+                    self.budgets.append(Budget(name, member.default, member.doc))
+                case Part():
+                    self.machine_at(
+                        member.machine, replace(root, prefix=f"{root.prefix}{name}."), keys
+                    )
+                case Many():
+                    self._family(member, name, root, keys)
+        for member in found.values():
+            if (marked := member_of(member)) is not None:
+                self._member(marked, this, root, keys)
+
+    def _family(self, many: Many[Any, Any], name: str, root: Root, keys: tuple[_Key, ...]) -> None:
+        # Serials from -1 downwards: the keys stand outside of every body's own numbering.
+        label = str(many.sort).lower()[0]
+        bound = Bound(label if not keys else f"{label}{len(keys) + 1}", many.sort, -1 - len(keys))
+        inner = replace(root, prefix=f"{root.prefix}{name}.", keys=(*root.keys, (bound, many.sort)))
+        self.machine_at(many.machine, inner, (*keys, _Key(bound)))
+
+    def _variable(self, var: Var[Any, Any], root: Root, keys: tuple[_Key, ...]) -> None:
+        sort = var.sort
+        for key in reversed(keys):
+            assert isinstance(key.bound.sort, EnumSort | EntitySort)
+            sort = MapSort(key.bound.sort, sort)
+        name = root.prefix + var.name
+        self.variables.append(Variable(name, sort, var.initial, var.constant, var.doc, var.where))
+
+    def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:
+        what = f"{member.kind.words} `{member.name}`"
+        params = tuple(k.bound for k in keys)
+        try:
+            with tracing_of(what, effects=member.kind is MemberKind.ACTION) as tracing:
+                after = _after(member, this)
+                own = tuple(_parameters(member, tracing.serials, skip=len(after)))
+                result = member.body(this, *after, *(parameter(b) for b in own))
+        except NotInProfileError:
+            return
+        name = root.prefix + member.name
+        if member.kind is MemberKind.ACTION:
+            if result is not None:
+                from stagewright.spec.actions import _returned
+
+                raise _returned(member.name, member.where)
+            assignments = tuple(tracing.assignments)
+            used: set[Bound] = set()
+            for requirement in tracing.requirements:
+                used |= bounds_in(requirement.condition)
+            for assignment in assignments:
+                used |= bounds_in(assignment.place) | bounds_in(assignment.value)
+            _check_used(own, used, what, member)
+            self.driven |= tracing.called
+            self.actions[name] = Action(
+                name,
+                (*params, *own),
+                tuple(tracing.requirements),
+                assignments,
+                member.doc,
+                member.fairness,
+                member.budget.name if isinstance(member.budget, BudgetName | Budget) else None,
+                member.actor,
+                member.where,
+            )
+            return
+        self._condition(member, name, result, (*params, *own), own, what)
+
+    def _condition(
+        self,
+        member: Member,
+        name: str,
+        result: object,
+        params: tuple[Bound, ...],
+        own: tuple[Bound, ...],
+        what: str,
+    ) -> None:
+        premise: Node | None = None
+        if member.kind is MemberKind.LIVENESS:
+            if not isinstance(result, LeadsTo):
+                raise _wrong_result(what, result, "`return leads_to(premise, conclusion)`", member)
+            premise, condition = result.premise.node, result.conclusion.node
+            used = bounds_in(premise) | bounds_in(condition)
+        else:
+            if not isinstance(result, Bool):
+                raise _wrong_result(what, result, "`return` a condition on the state", member)
+            condition = result.node
+            used = bounds_in(condition)
+        _check_used(own, used, what, member)
+        match member.kind:
+            case MemberKind.INITIALLY:
+                self.initially.append(_for_all(params, condition))
+            case MemberKind.FINAL:
+                self.finals.append(_for_all(params, condition))
+            case kind:
+                self.properties.append(
+                    Property(
+                        name,
+                        _PROPERTY_KINDS[kind],
+                        params,
+                        condition,
+                        premise,
+                        member.doc,
+                        member.where,
+                    )
+                )
+
+
+def _for_all(params: tuple[Bound, ...], condition: Node) -> Node:
+    from stagewright.spec.nodes import BOOL, Quantified, Quantity
+
+    for bound in reversed(params):
+        condition = Quantified(Quantity.EVERY, bound, condition, BOOL)
+    return condition
+
+
+def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
+    """The machine in the new state, which a step property takes as its first argument."""
+    if member.kind is not MemberKind.STEP_PROPERTY:
+        return ()
+    root: Root = this._root  # noqa: SLF001
+    return (type(this)(this.profile_name(), replace(root, new=True)),)
+
+
+def _parameters(member: Member, serials: Iterator[int], *, skip: int) -> Iterator[Bound]:
+    body = inspect.unwrap(member.body)
+    listed = list(inspect.signature(body).parameters.values())[1:]
+    if member.kind is MemberKind.STEP_PROPERTY and not listed:
+        raise DefinitionError(
+            f"step property `{member.name}` has no parameter for the state after the step",
+            where=member.where,
+            help=f"write `def {member.name}(self, after: Self) -> Bool`",
+        )
+    for p in listed[skip:]:
+        example = f"write `{p.name}: Term[…]` with an enum or entity sort"
+        if p.annotation is inspect.Parameter.empty or p.kind not in (
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            inspect.Parameter.POSITIONAL_ONLY,
+        ):
+            raise DefinitionError(
+                f"parameter `{p.name}` of `{member.name}` does not say what it ranges over",
+                where=member.where,
+                help=example,
+            )
+        yield Bound(
+            p.name, _sort_of(p.annotation, p.name, body, member), next(serials), member.where
+        )
+
+
+def _sort_of(
+    annotation: object, name: str, body: Any, member: Member
+) -> EnumSort | EntitySort | IntSort | BoolSort:
+    if isinstance(annotation, str):
+        names = {
+            **vars(inspect.getmodule(body) or object),
+            **body.__globals__,
+            **member.local_names,
+        }
+        try:
+            annotation = eval(annotation, names)  # noqa: S307
+        except Exception as error:
+            raise DefinitionError(
+                f"parameter `{name}` of `{member.name}`: cannot resolve `{annotation}` ({error})",
+                where=member.where,
+                help="import the sort at run time (not only under TYPE_CHECKING) "
+                "and define it before the machine",
+            ) from None
+    if get_origin(annotation) is Annotated:
+        base, *notes = get_args(annotation)
+        for note in notes:
+            if base is Number and isinstance(note, IntSort):
+                return note
+    if annotation is Bool:
+        return BoolSort()
+    arguments = get_args(annotation)
+    if get_origin(annotation) is Term and len(arguments) == 1 and isinstance(arguments[0], type):
+        kind = arguments[0]
+        if issubclass(kind, Entity):
+            return EntitySort(kind)
+        from enum import Enum
+
+        if issubclass(kind, Enum):
+            return EnumSort(kind)
+    raise DefinitionError(
+        f"parameter `{name}` of `{member.name}` cannot range over {annotation}",
+        where=member.where,
+        help="write `Term[…]` with an enum or entity sort, `Bool`, or `Annotated[Number, between(0, 3)]`",
+    )
+
+
+def _check_used(own: tuple[Bound, ...], used: set[Bound], what: str, member: Member) -> None:
+    for bound in own:
+        if bound not in used:
+            raise DefinitionError(
+                f"parameter `{bound.name}` of {what} is never used",
+                where=member.where,
+                help="every value of it would do the same: use it, or remove it",
+            )
+
+
+def _wrong_result(what: str, result: object, mend: str, member: Member) -> DefinitionError:
+    if result is None:
+        problem = f"{what} returns nothing"
+    elif isinstance(result, Symbolic):
+        problem = f"{what} returns a value of sort {result.node.sort}, not a condition"
+    else:
+        problem = f"{what} returns {result!r}, which does not depend on the state"
+    return DefinitionError(problem, where=member.where, help=mend)
+
+
+def _check_assigned(machine: type[Machine], definition: Definition, names: list[str]) -> None:
+    """A variable that no action of any profile assigns is a constant that was not said to be one."""
+    assigned: set[str] = set()
+    for profile in names or [""]:
+        for action in _trace(machine, profile).actions:
+            assigned |= {root_variable(a.place) for a in action.assignments}
+    for variable in definition.variables:
+        if variable.name not in assigned and not variable.constant:
+            raise DefinitionError(
+                f"variable `{variable.name}` is never assigned by an action",
+                where=variable.where or here(),
+                help="remove it, or declare it `constant(...)` if runs differ in it but never change it",
+            )
+
+
+def between(low: int, high: int) -> IntSort:
+    """The values of a number parameter: `amount: Annotated[Number, between(1, 3)]`."""
+    return IntSort(low, high)

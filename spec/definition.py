@@ -1,0 +1,176 @@
+"""What tracing a machine yields: its variables, actions and properties as data, ready for any backend."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from stagewright.spec.entities import Entity
+from stagewright.spec.nodes import Bound, Node
+from stagewright.spec.sorts import Sort
+from stagewright.spec.source import Source
+from stagewright.spec.values import Value
+
+
+class Fairness(Enum):
+    """What is promised about an action that could happen (for each of its parameter values)."""
+
+    NONE = auto()
+    WEAK = auto()  # enabled for ever from some point on: it happens
+    STRONG = auto()  # enabled again and again: it happens
+
+
+class AnyValue(Enum):
+    """The initial value of a variable that may start with any value of its sort."""
+
+    ANY = auto()
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts, as counterexamples name it: `Actor("topology coordinator")`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state variable. `initial` holds for every key of a map and must be of the sort below the maps."""
+
+    name: str
+    sort: Sort
+    initial: Value | AnyValue
+    constant: bool = False  # keeps its initial value for ever
+    doc: str = ""
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A named guard of an action."""
+
+    name: str
+    condition: Node
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`place := value`, for every value of the `binders` (simultaneously, from the old state)."""
+
+    place: Node
+    value: Node
+    binders: tuple[Bound, ...] = ()
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Action:
+    """An atomic step: enabled when all requirements hold, then all assignments at once."""
+
+    name: str
+    params: tuple[Bound, ...]
+    requirements: tuple[Requirement, ...]
+    assignments: tuple[Assignment, ...]
+    doc: str = ""
+    fairness: Fairness = Fairness.NONE
+    budget: str | None = None  # the budget that each occurrence spends
+    actor: Actor | None = None
+    where: Source | None = field(default=None, compare=False)
+
+
+class PropertyKind(Enum):
+    """What a property speaks of."""
+
+    INVARIANT = "invariant"  # every reachable state
+    STEP = "step property"  # every reachable step: old and new state
+    REACHABLE = "reachable"  # from every reachable state the goal can still be reached
+    LEADS_TO = "leads to"  # whenever the premise holds, the condition holds then or later (fairly)
+
+
+@dataclass(frozen=True)
+class Property:
+    """A promise; it holds for all values of its parameters."""
+
+    name: str
+    kind: PropertyKind
+    params: tuple[Bound, ...]
+    condition: Node
+    premise: Node | None = None  # LEADS_TO only
+    doc: str = ""
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How often the actions that spend it may happen in one run, by default; None: without bound."""
+
+    name: str
+    default: int | None
+    doc: str = ""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One machine or system under one profile."""
+
+    name: str
+    doc: str
+    profile: str  # empty when the machine has no profiles
+    variables: tuple[Variable, ...]
+    budgets: tuple[Budget, ...]
+    initially: tuple[Node, ...]  # conditions on the initial state
+    actions: tuple[Action, ...]
+    properties: tuple[Property, ...]
+    final: Node  # true in states that may have no successor
+    entities: tuple[type[Entity], ...]
+    file: str = field(default="", compare=False)
+
+    def variable(self, name: str) -> Variable:
+        return next(v for v in self.variables if v.name == name)
+
+    def action(self, name: str) -> Action:
+        return next(a for a in self.actions if a.name == name)
+
+    def property(self, name: str) -> Property:
+        return next(p for p in self.properties if p.name == name)
+
+    def fingerprint(self) -> str:
+        """A hash of everything that has meaning: equal definitions have equal fingerprints.
+
+        Source locations and documentation do not count.
+        """
+        parts = (
+            self.name,
+            self.profile,
+            tuple((v.name, v.sort, v.initial, v.constant) for v in self.variables),
+            self.budgets,
+            self.initially,
+            tuple(
+                (a.name, a.params, a.requirements, a.assignments, a.fairness) for a in self.actions
+            ),
+            tuple((p.name, p.kind, p.params, p.condition, p.premise) for p in self.properties),
+            self.final,
+        )
+        return hashlib.sha256(_stable(parts).encode()).hexdigest()[:16]
+
+
+def _stable(value: object) -> str:
+    """A text that is equal for equal trees in every process (sets have no order of their own)."""
+    if isinstance(value, frozenset):
+        return "{" + ",".join(sorted(_stable(v) for v in value)) + "}"
+    if isinstance(value, tuple):
+        return "(" + ",".join(_stable(v) for v in value) + ")"
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, type):
+        members = ",".join(m.name for m in value) if issubclass(value, Enum) else ""
+        return f"{value.__name__}[{members}]"
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        inner = ",".join(
+            _stable(getattr(value, f)) for f in fields if f not in ("where", "doc", "serial")
+        )
+        return f"{type(value).__name__}({inner})"
+    return repr(value)

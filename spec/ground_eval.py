@@ -1,0 +1,57 @@
+"""Evaluate ground nodes on integer states: for replaying runs and for small checks."""
+
+from __future__ import annotations
+
+from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
+
+Ints = tuple[int, ...]
+
+
+def evaluate(node: GroundNode, state: Ints, new: Ints | None = None) -> int:
+    """The integer value of a node; booleans are 0 and 1."""
+    args = node.args
+    match node.op:
+        case GroundOp.CONST:
+            return node.value
+        case GroundOp.CELL:
+            return state[node.value]
+        case GroundOp.NEXT:
+            assert new is not None, "the new state is read outside of a step property"
+            return new[node.value]
+        case GroundOp.NOT:
+            return 1 - evaluate(args[0], state, new)
+        case GroundOp.AND:
+            return int(all(evaluate(a, state, new) for a in args))
+        case GroundOp.OR:
+            return int(any(evaluate(a, state, new) for a in args))
+        case GroundOp.EQ:
+            return int(evaluate(args[0], state, new) == evaluate(args[1], state, new))
+        case GroundOp.LT:
+            return int(evaluate(args[0], state, new) < evaluate(args[1], state, new))
+        case GroundOp.LE:
+            return int(evaluate(args[0], state, new) <= evaluate(args[1], state, new))
+        case GroundOp.ADD:
+            return evaluate(args[0], state, new) + evaluate(args[1], state, new)
+        case GroundOp.SUB:
+            return evaluate(args[0], state, new) - evaluate(args[1], state, new)
+        case GroundOp.IF:
+            return evaluate(args[1] if evaluate(args[0], state, new) else args[2], state, new)
+        case GroundOp.TABLE:
+            return node.table[evaluate(args[0], state, new)]
+
+
+def enabled(step: GroundStep, state: Ints) -> bool:
+    return bool(evaluate(step.guard, state))
+
+
+def take(step: GroundStep, state: Ints) -> Ints:
+    """The state after a step, whose guard must hold."""
+    after = list(state)
+    for index, value in step.updates.items():
+        after[index] = evaluate(value, state)
+    return tuple(after)
+
+
+def successors(model: GroundModel, state: Ints) -> list[tuple[GroundStep, Ints]]:
+    """Every enabled ground step with the state it leads to."""
+    return [(s, take(s, state)) for s in model.steps if enabled(s, state)]

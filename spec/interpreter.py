@@ -1,0 +1,277 @@
+"""The reference interpreter: short, slow, obviously right. It is the judge of every backend.
+
+It works on the expression tree as written, with Python's own values, and shares nothing with the
+lowering that the other backends use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, assert_never
+
+from stagewright.spec.definition import Action, Assignment, Definition, Property, Requirement
+from stagewright.spec.domains import starts, values_of
+from stagewright.spec.errors import DefinitionError, DomainError, RefusedError
+from stagewright.spec.nodes import (
+    Apply,
+    Bound,
+    Column,
+    Field,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    Quantity,
+    Read,
+    Select,
+)
+from stagewright.spec.scope import Scope, within_budgets
+from stagewright.spec.sorts import EnumSort, IntSort, Sort
+from stagewright.spec.values import FrozenMap, State, Value, show
+from stagewright.spec.verdict import Step
+
+Environment = Mapping[Bound, Value]
+_Path = tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """Runs a definition at a scope, one state at a time."""
+
+    source: Definition
+    scope: Scope
+
+    @property
+    def definition(self) -> Definition:
+        """The definition with its budgets spelled out as variables."""
+        return within_budgets(self.source, self.scope)
+
+    def initial_states(self) -> Iterator[State]:
+        """Every initial state, in a fixed order."""
+        definition = self.definition
+        names = [v.name for v in definition.variables]
+        options = [list(starts(v.sort, v.initial, self.scope)) for v in definition.variables]
+        for chosen in product(*options):
+            state: State = FrozenMap(dict(zip(names, chosen, strict=True)))
+            if all(self.evaluate(condition, state) for condition in definition.initially):
+                yield state
+
+    def instances(self, params: tuple[Bound, ...]) -> Iterator[Environment]:
+        """Every assignment of values to parameters."""
+        for chosen in product(*(values_of(p.sort, self.scope) for p in params)):
+            yield dict(zip(params, chosen, strict=True))
+
+    def successors(self, state: State) -> Iterator[tuple[Step, State]]:
+        """Every enabled step with the state it leads to.
+
+        Raises:
+            DomainError: a step assigns a number outside of its variable's bounds.
+        """
+        for action in self.definition.actions:
+            for environment in self.instances(action.params):
+                if not self._failed(action, environment, state):
+                    yield step_of(action, environment), self._apply(action, environment, state)
+
+    def failed_requirements(self, step: Step, state: State) -> tuple[Requirement, ...]:
+        """The requirements that refuse a step in a state; none if it is enabled."""
+        action, environment = self.resolve(step)
+        return self._failed(action, environment, state)
+
+    def take(self, step: Step, state: State) -> State:
+        """The state after an enabled step.
+
+        Raises:
+            RefusedError: the step is not enabled; names the requirements that are false.
+            DomainError: it assigns a number outside of its variable's bounds.
+        """
+        action, environment = self.resolve(step)
+        failed = tuple(r.name for r in self._failed(action, environment, state))
+        if failed:
+            raise RefusedError(
+                f"`{step.label}` cannot happen now: not ({'; '.join(failed)})",
+                failed,
+                help="the action is enabled only where all its requirements hold",
+            )
+        return self._apply(action, environment, state)
+
+    def resolve(self, step: Step) -> tuple[Action, Environment]:
+        """The action of a step and the values of its parameters."""
+        action = self.definition.action(step.action)
+        return action, {p: step.arguments[p.name] for p in action.params}
+
+    def holds(
+        self, prop: Property, state: State, new: State | None = None
+    ) -> tuple[bool, Environment]:
+        """Whether a property's condition holds for all its parameters; else values for which not."""
+        for environment in self.instances(prop.params):
+            if not self.evaluate(prop.condition, state, new, environment):
+                return False, environment
+        return True, {}
+
+    def is_final(self, state: State) -> bool:
+        return bool(self.evaluate(self.definition.final, state))
+
+    def evaluate(
+        self,
+        node: Node,
+        state: State,
+        new: State | None = None,
+        environment: Environment | None = None,
+    ) -> Value:
+        """The value of an expression; `new` is the state after the step, for step properties."""
+        return self._value(node, state, new, environment or {})
+
+    def _value(self, node: Node, state: State, new: State | None, env: Environment) -> Any:
+        match node:
+            case Literal(value):
+                return value
+            case Bound():
+                return env[node]
+            case Read(variable, _, is_new):
+                source = new if is_new else state
+                assert source is not None, "the new state is read outside of a step property"
+                return source[variable]
+            case Select(base, key):
+                return self._value(base, state, new, env)[self._value(key, state, new, env)]
+            case Field(base, name):
+                return self._value(base, state, new, env)[name]
+            case Column(values, index, _):
+                assert isinstance(index.sort, EnumSort)
+                return values[index.sort.members.index(self._value(index, state, new, env))]
+            case Quantified(quantity, bound, body):
+                found = sum(
+                    bool(self._value(body, state, new, {**env, bound: value}))
+                    for value in values_of(bound.sort, self.scope)
+                )
+                if quantity is Quantity.COUNT:
+                    return found
+                size = len(values_of(bound.sort, self.scope))
+                return found == size if quantity is Quantity.EVERY else found > 0
+            case Apply(Op.IF, (condition, then, otherwise)):
+                chosen = then if self._value(condition, state, new, env) else otherwise
+                return self._value(chosen, state, new, env)
+            case Apply(op, args):
+                return _operate(op, [self._value(a, state, new, env) for a in args])
+        assert_never(node)
+
+    def _failed(self, action: Action, env: Environment, state: State) -> tuple[Requirement, ...]:
+        return tuple(
+            r for r in action.requirements if not self._value(r.condition, state, None, env)
+        )
+
+    def _apply(self, action: Action, env: Environment, state: State) -> State:
+        written: dict[_Path, Value] = {}
+        for assignment in action.assignments:
+            for more in self.instances(assignment.binders):
+                inner = {**env, **more}
+                path = self._path(assignment.place, state, inner)
+                value = self._value(assignment.value, state, None, inner)
+                _check_bounds(assignment, path, value, step_of(action, env).label)
+                for other in written:
+                    if path[: len(other)] == other[: len(path)]:
+                        raise assigned_twice(step_of(action, env).label, path, assignment)
+                written[path] = value
+        after: Any = dict(state)
+        for path, value in written.items():
+            after = _put(after, path, value)
+        return FrozenMap(after)
+
+    def _path(self, place: Node, state: State, env: Environment) -> _Path:
+        match place:
+            case Read(variable):
+                return (variable,)
+            case Select(base, key):
+                return (*self._path(base, state, env), self._value(key, state, None, env))
+            case Field(base, name):
+                return (*self._path(base, state, env), name)
+            case _:
+                raise AssertionError(f"not a place: {place}")
+
+
+def step_of(action: Action, environment: Environment) -> Step:
+    """The step that an action takes with these parameter values."""
+    return Step(action.name, FrozenMap({p.name: environment[p] for p in action.params}))
+
+
+def assigned_twice(label: str, path: tuple[Value, ...], assignment: Assignment) -> DefinitionError:
+    """The error for two assignments of one step to the same place."""
+    return DefinitionError(
+        f"`{label}` assigns {path_name(path)} twice",
+        where=assignment.where,
+        help="require that the two keys differ",
+    )
+
+
+def path_name(path: tuple[Value, ...]) -> str:
+    """A place as a person writes it: `learned[node0]`."""
+    name, *keys = path
+    return str(name) + "".join(f".{k}" if isinstance(k, str) else f"[{show(k)}]" for k in keys)
+
+
+def _check_bounds(assignment: Assignment, path: _Path, value: Value, label: str) -> None:
+    for low, high, number in _numbers(assignment.place.sort, value):
+        if not low <= number <= high:
+            raise DomainError(
+                f"`{label}` assigns {number} to {path_name(path)}, outside of {low}..{high}",
+                where=assignment.where,
+                help="add a requirement that keeps it within its bounds, or widen them",
+            )
+
+
+def _numbers(sort: Sort, value: Any) -> Iterator[tuple[int, int, int]]:
+    from stagewright.spec.sorts import MapSort, RecordSort
+
+    match sort:
+        case IntSort(low, high):
+            yield low, high, value
+        case MapSort(_, inner):
+            for one in value.values():
+                yield from _numbers(inner, one)
+        case RecordSort(_, fields):
+            for name, inner in fields:
+                yield from _numbers(inner, value[name])
+        case _:
+            return
+
+
+def _put(container: Any, path: _Path, value: Value) -> Any:
+    """`container` with the value at `path` replaced."""
+    first, *rest = path
+    if isinstance(container, frozenset):
+        return container | {first} if value else container - {first}
+    inner = _put(container[first], tuple(rest), value) if rest else value
+    changed = {**container, first: inner}
+    return changed if type(container) is dict else FrozenMap(changed)
+
+
+def _operate(op: Op, args: list[Any]) -> Any:
+    match op:
+        case Op.NOT:
+            return not args[0]
+        case Op.AND:
+            return all(args)
+        case Op.OR:
+            return any(args)
+        case Op.EQ:
+            return args[0] == args[1]
+        case Op.LT:
+            return args[0] < args[1]
+        case Op.LE:
+            return args[0] <= args[1]
+        case Op.ADD:
+            return args[0] + args[1]
+        case Op.SUB:
+            return args[0] - args[1]
+        case Op.MEMBER:
+            return args[0] in args[1]
+        case Op.UNION:
+            return args[0] | args[1]
+        case Op.INTERSECTION:
+            return args[0] & args[1]
+        case Op.DIFFERENCE:
+            return args[0] - args[1]
+        case Op.IF:
+            raise AssertionError("IF evaluates only one branch")
+    assert_never(op)

@@ -1,0 +1,288 @@
+"""Machines, records and the parts of systems: the classes that definitions are written as."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, overload
+
+from stagewright.spec.actions import MARK, member_of
+from stagewright.spec.entities import Entity
+from stagewright.spec.errors import DefinitionError, ScopeError
+from stagewright.spec.nodes import Field, Node, Read, Select
+from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
+from stagewright.spec.source import here
+from stagewright.spec.terms import Term, lift
+from stagewright.spec.tracing import current
+from stagewright.spec.values import FrozenMap, Value
+from stagewright.spec.variables import Var
+
+K = TypeVar("K", bound=Enum | Entity)
+M = TypeVar("M", bound="Machine")
+P = TypeVar("P", bound="Profile")
+
+
+class _Members(dict[str, object]):
+    """The namespace of a class body: a member defined twice is an error, not a silent replacement."""
+
+    def __setitem__(self, name: str, value: object) -> None:
+        old = self.get(name)
+        if isinstance(old, Var) or member_of(old) is not None:
+            raise DefinitionError(
+                f"`{name}` is defined twice in one class",
+                where=here(),
+                help="the second would silently replace the first: rename one",
+            )
+        super().__setitem__(name, value)
+
+
+class MachineType(type):
+    """Gives class bodies a namespace that refuses to define a member twice."""
+
+    @classmethod
+    def __prepare__(
+        metacls, name: str, bases: tuple[type, ...], /, **kwargs: object
+    ) -> dict[str, object]:
+        return _Members()
+
+
+@dataclass(frozen=True)
+class Root:
+    """Where a machine's variables live: a prefix of their names, the keys of `many`, and which state."""
+
+    prefix: str = ""
+    keys: tuple[tuple[Node, EnumSort | EntitySort], ...] = ()
+    new: bool = False
+
+
+class Holder(metaclass=MachineType):
+    """Base of what has variables: machines and records."""
+
+    def place(self, variable: Var[Any, Any]) -> Node:
+        """The node that names one variable of this holder."""
+        raise NotImplementedError
+
+    def record_node(self) -> Node | None:
+        """The node of a record as a whole; None for machines."""
+        return None
+
+    if not TYPE_CHECKING:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            if name.startswith("_") or isinstance(getattr(type(self), name, None), Var):
+                object.__setattr__(self, name, value)
+                return
+            known = [
+                n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, Var)
+            ]
+            near = difflib.get_close_matches(name, known, n=1)
+            raise DefinitionError(
+                f"{type(self).__name__} has no variable `{name}`",
+                where=here(),
+                help=f"did you mean `{near[0]}`?" if near else f"its variables: {', '.join(known)}",
+            )
+
+
+class Record(Holder):
+    """Base of record sorts: a class whose attributes are fields, declared like variables."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def place(self, variable: Var[Any, Any]) -> Node:
+        return Field(self._node, variable.name, variable.sort, here())
+
+    def record_node(self) -> Node | None:
+        return self._node
+
+    def __bool__(self) -> NoReturn:
+        from stagewright.spec.truth import truth_asked
+
+        raise truth_asked()
+
+
+def record_sort(kind: type[Record]) -> RecordSort:
+    """The sort of a record class."""
+    return RecordSort(kind, tuple((n, v.sort) for n, v in vars(kind).items() if isinstance(v, Var)))
+
+
+def record_initial(kind: type[Record]) -> Value:
+    """A record's initial value: each field as it says itself."""
+    fields = {n: v.initial for n, v in vars(kind).items() if isinstance(v, Var)}
+    started: dict[str, Any] = dict(fields)
+    return FrozenMap(started)
+
+
+def record_facade(sort: Sort) -> Callable[[Node], Any]:
+    """The facade of record expressions."""
+    assert isinstance(sort, RecordSort)
+    made: Callable[[Node], Any] = sort.kind
+    return made
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Base of profiles: one version of reality a machine follows. Subclass it with the switches it needs."""
+
+    name: str
+
+
+class Profiles(Generic[P]):
+    """A machine's profiles; reading it in a body gives the one at hand, as plain Python."""
+
+    def __init__(self, choices: tuple[P, ...]) -> None:
+        self.choices = choices
+
+    @overload
+    def __get__(self, machine: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, machine: Machine, owner: type) -> P: ...
+    def __get__(self, machine: Machine | None, owner: type) -> P | Self:
+        if machine is None:
+            return self
+        return self.named(machine.profile_name())
+
+    def named(self, name: str) -> P:
+        """The profile of that name; the last (newest) one for an empty name."""
+        if not name:
+            return self.choices[-1]
+        for choice in self.choices:
+            if choice.name == name:
+                return choice
+        known = [c.name for c in self.choices]
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+        hint = f"did you mean `{near[0]}`? " if near else ""
+        raise ScopeError(f"there is no profile `{name}`", help=f"{hint}known: {', '.join(known)}")
+
+
+def profiles(*choices: P) -> Profiles[P]:
+    """The versions of reality that a machine describes, oldest first; the last one is the default."""
+    return Profiles(choices)
+
+
+class Machine(Holder):
+    """Base of definitions. In a body, `self` is the symbolic state before the step."""
+
+    def __init__(self, profile: str = "", root: Root | None = None) -> None:
+        self._profile = profile
+        self._root = root or Root()
+
+    def profile_name(self) -> str:
+        """The name of the profile this machine is traced under; empty for the default one."""
+        return self._profile
+
+    def place(self, variable: Var[Any, Any]) -> Node:
+        root = self._root
+        sort: Sort = variable.sort
+        for _, key_sort in reversed(root.keys):
+            sort = MapSort(key_sort, sort)
+        where = here()
+        node: Node = Read(root.prefix + variable.name, sort, root.new, where)
+        for key, _ in root.keys:
+            assert isinstance(node.sort, MapSort)
+            node = Select(node, key, node.sort.value, where)
+        return node
+
+    def join(self, action: str) -> None:
+        """Note that the body being traced drives an action of this machine as part of its own step."""
+        current(f"a call of action `{action}`").called.add(self._root.prefix + action)
+
+    def nested(
+        self, machine: type[M], name: str, key: Node | None, sort: EnumSort | EntitySort | None
+    ) -> M:
+        """A part of this machine, reading the same state."""
+        root = self._root
+        keys = root.keys if key is None or sort is None else (*root.keys, (key, sort))
+        known = profile_names(machine)
+        profile = self._profile if self._profile in known or not known else ""
+        return machine(profile, replace(root, prefix=f"{root.prefix}{name}.", keys=keys))
+
+
+class Part(Generic[M]):
+    """One machine inside of a system."""
+
+    def __init__(self, machine: type[M]) -> None:
+        self.machine = machine
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, system: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, system: Machine, owner: type) -> M: ...
+    def __get__(self, system: Machine | None, owner: type) -> M | Self:
+        return self if system is None else system.nested(self.machine, self.name, None, None)
+
+
+class Family(Generic[K, M]):
+    """A machine for every member of a sort, read by index: `self.tablets[t].stage`."""
+
+    def __init__(self, system: Machine, many: Many[K, M]) -> None:
+        self._system = system
+        self._many = many
+
+    def __getitem__(self, key: K | Term[K]) -> M:
+        many = self._many
+        return self._system.nested(
+            many.machine, many.name, lift(key, many.sort, "the key"), many.sort
+        )
+
+
+class Many(Generic[K, M]):
+    """A machine for every member of a sort, inside of a system."""
+
+    def __init__(self, machine: type[M], over: type[K]) -> None:
+        self.machine = machine
+        self.sort = EntitySort(over) if issubclass(over, Entity) else EnumSort(over)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, system: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, system: Machine, owner: type) -> Family[K, M]: ...
+    def __get__(self, system: Machine | None, owner: type) -> Family[K, M] | Self:
+        return self if system is None else Family(system, self)
+
+
+def part(machine: type[M]) -> Part[M]:
+    """Declare one machine as a part of a system: its variables, actions and promises belong to it.
+
+    An action of the part that a system's action calls happens only as part of that one.
+    """
+    return Part(machine)
+
+
+def many(machine: type[M], over: type[K]) -> Many[K, M]:
+    """Declare a machine for every member of `over`: `tablets = many(TabletMigration, over=Tablet)`."""
+    return Many(machine, over)
+
+
+def members(machine: type[Machine]) -> Mapping[str, object]:
+    """A machine's members by name, base classes first, in the order of their definition."""
+    found: dict[str, object] = {}
+    for base in reversed(machine.__mro__):
+        for name, value in vars(base).items():
+            if isinstance(value, Var | Part | Many | Profiles) or hasattr(value, MARK):
+                found[name] = value
+            elif type(value).__name__ == "BudgetName":
+                found[name] = value
+            elif name in found:
+                del found[name]
+    return found
+
+
+def profile_names(machine: type[Machine]) -> list[str]:
+    """The names of a machine's profiles, oldest first; empty when it has none."""
+    own = [p for p in members(machine).values() if isinstance(p, Profiles)]
+    if own:
+        return [c.name for p in own for c in p.choices]
+    parts = [p.machine for p in members(machine).values() if isinstance(p, Part | Many)]
+    names: list[str] = []
+    for inner in parts:
+        names += [n for n in profile_names(inner) if n not in names]
+    return names

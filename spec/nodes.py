@@ -1,0 +1,218 @@
+"""The expression tree: plain data with structural equality and no operators.
+
+Every node knows where it was written (`where`, outside of equality). Quantifiers, columns, sets and
+entity sorts stay as they were written: a backend may expand entities to a scope or leave them
+uninterpreted. What users write with are the facades of `terms.py`, which hold a node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from stagewright.spec.sorts import (
+    BoolSort,
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+from stagewright.spec.source import Source
+from stagewright.spec.values import Value
+
+BOOL = BoolSort()
+
+
+class Op(Enum):
+    """Operations with a fixed meaning in every backend."""
+
+    NOT = auto()
+    AND = auto()  # n-ary; of none: true
+    OR = auto()  # n-ary; of none: false
+    EQ = auto()  # scalars of one sort (an optional also with its element), sets
+    LT = auto()
+    LE = auto()
+    ADD = auto()
+    SUB = auto()
+    IF = auto()  # condition, then, otherwise
+    MEMBER = auto()  # element, set
+    UNION = auto()
+    INTERSECTION = auto()
+    DIFFERENCE = auto()
+
+
+class Quantity(Enum):
+    """What a quantifier says of its body."""
+
+    EVERY = auto()
+    SOME = auto()
+    COUNT = auto()
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A concrete value of a sort. Entities have no literals: their members are interchangeable."""
+
+    value: Value
+    sort: Sort
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An action parameter, a property parameter or a quantified variable; `serial` makes it unique."""
+
+    name: str
+    sort: EnumSort | EntitySort | IntSort | BoolSort
+    serial: int
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A variable in the old state, or in the new one (`new`, step properties only)."""
+
+    variable: str
+    sort: Sort
+    new: bool = False
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Select:
+    """The value of a total map at a key."""
+
+    base: Node
+    key: Node
+    sort: Sort
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record."""
+
+    base: Node
+    name: str
+    sort: Sort
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operation on expressions."""
+
+    op: Op
+    args: tuple[Node, ...]
+    sort: Sort
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an enum: `values[i]` belongs to the i-th member of the index's sort."""
+
+    values: tuple[Value, ...]
+    index: Node
+    sort: Sort
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Quantified:
+    """EVERY/SOME: a boolean; COUNT: how many members of the bound's sort satisfy the body."""
+
+    quantity: Quantity
+    bound: Bound
+    body: Node
+    sort: Sort
+    where: Source | None = field(default=None, compare=False)
+
+
+Node = Literal | Bound | Read | Select | Field | Apply | Column | Quantified
+
+TRUE = Literal(True, BOOL)
+FALSE = Literal(False, BOOL)
+
+
+def conjunction(nodes: list[Node]) -> Node:
+    """All of them; a single one as it is."""
+    return nodes[0] if len(nodes) == 1 else Apply(Op.AND, tuple(nodes), BOOL)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The direct sub-expressions."""
+    match node:
+        case Literal() | Bound() | Read():
+            return ()
+        case Select(base, key):
+            return (base, key)
+        case Field(base):
+            return (base,)
+        case Apply(_, args):
+            return args
+        case Column(_, index):
+            return (index,)
+        case Quantified(_, _, body):
+            return (body,)
+
+
+def variables_in(node: Node) -> set[str]:
+    """The names of the variables an expression reads."""
+    if isinstance(node, Read):
+        return {node.variable}
+    return {v for child in children(node) for v in variables_in(child)}
+
+
+def bounds_in(node: Node) -> set[Bound]:
+    """The bound variables and parameters an expression mentions."""
+    if isinstance(node, Bound):
+        return {node}
+    return {b for child in children(node) for b in bounds_in(child)}
+
+
+def is_place(node: Node) -> bool:
+    """Whether an expression names a part of the state, so that it can be assigned."""
+    match node:
+        case Read(_, _, new):
+            return not new
+        case Select(base) | Field(base):
+            return is_place(base)
+        case _:
+            return False
+
+
+def root_variable(place: Node) -> str:
+    """The variable that a place is part of."""
+    match place:
+        case Read(variable):
+            return variable
+        case Select(base) | Field(base):
+            return root_variable(base)
+        case _:
+            raise AssertionError(f"not a place: {place}")
+
+
+def fits(sort: Sort, target: Sort) -> bool:
+    """Whether a value of `sort` may be compared with, or assigned to, `target`."""
+    if isinstance(target, OptionalSort) and not isinstance(sort, OptionalSort):
+        return fits(sort, target.element)
+    if isinstance(sort, OptionalSort) and isinstance(target, OptionalSort):
+        return fits(sort.element, target.element)
+    if isinstance(sort, IntSort):
+        return isinstance(target, IntSort)
+    if isinstance(sort, RecordSort):
+        return isinstance(target, RecordSort) and sort.kind is target.kind
+    if isinstance(sort, MapSort):
+        return (
+            isinstance(target, MapSort)
+            and sort.key == target.key
+            and fits(sort.value, target.value)
+        )
+    if isinstance(sort, SetSort):
+        return isinstance(target, SetSort) and sort.element == target.element
+    return sort == target

@@ -1,0 +1,105 @@
+"""How large a check is: the number of each entity, and the budgets of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from stagewright.spec.definition import Action, Assignment, Definition, Requirement, Variable
+from stagewright.spec.entities import Entity
+from stagewright.spec.errors import ScopeError
+from stagewright.spec.nodes import BOOL, Apply, Literal, Op, Read
+from stagewright.spec.sorts import IntSort
+from stagewright.spec.values import FrozenMap
+
+BUDGET_PREFIX = "budget."
+
+
+@dataclass(frozen=True)
+class Scope:
+    """`sizes`: how many of each entity. `budgets`: how often each budget may be spent (None: no bound)."""
+
+    sizes: FrozenMap[type[Entity], int]
+    budgets: FrozenMap[str, int | None]
+
+    def __str__(self) -> str:
+        parts = [f"{kind.__name__}={n}" for kind, n in self.sizes.items()]
+        parts += [f"{name}={'any' if n is None else n}" for name, n in self.budgets.items()]
+        return ", ".join(parts) or "no entities"
+
+
+def scope_of(
+    definition: Definition,
+    sizes: Mapping[str, int] | Mapping[type[Entity], int] | None = None,
+    budgets: Mapping[str, int | None] | None = None,
+) -> Scope:
+    """The definition's default scope, with some sizes (by entity or its name, in any case) and budgets changed.
+
+    Raises:
+        ScopeError: an unknown entity or budget, a size below 1, a budget below 0.
+    """
+    chosen = {kind: kind.default_scope for kind in definition.entities}
+    names = {kind.__name__.lower(): kind for kind in definition.entities}
+    for wanted, size in (sizes or {}).items():
+        name = wanted if isinstance(wanted, str) else wanted.__name__
+        if name.lower() not in names:
+            raise _unknown("entity", name, [k.__name__ for k in chosen], definition.name)
+        if size < 1:
+            raise ScopeError(
+                f"{name}={size}: a scope needs at least one {name}", help=f"write {name}=1 or more"
+            )
+        chosen[names[name.lower()]] = size
+    spend = {b.name: b.default for b in definition.budgets}
+    for name, limit in (budgets or {}).items():
+        if name not in spend:
+            raise _unknown("budget", name, list(spend), definition.name)
+        if limit is not None and limit < 0:
+            raise ScopeError(
+                f"{name}={limit}: a budget cannot be negative",
+                help=f"write {name}=0 to switch it off",
+            )
+        spend[name] = limit
+    return Scope(FrozenMap(chosen), FrozenMap(spend))
+
+
+def _unknown(what: str, name: str, known: list[str], machine: str) -> ScopeError:
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    listed = ", ".join(known) or f"it has no {what} at all"
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    return ScopeError(f"{machine} has no {what} named `{name}`", help=f"{hint}known: {listed}")
+
+
+def within_budgets(definition: Definition, scope: Scope) -> Definition:
+    """The definition with its budgets spelled out: a counter each, and actions without budget removed."""
+    counters: list[Variable] = []
+    for budget in definition.budgets:
+        limit = scope.budgets[budget.name]
+        if limit:
+            name = BUDGET_PREFIX + budget.name
+            counters.append(Variable(name, IntSort(0, limit), limit, doc=f"{budget.name} left"))
+    actions = [a for a in definition.actions if a.budget is None or scope.budgets[a.budget] != 0]
+    spent = [
+        a if a.budget is None or scope.budgets[a.budget] is None else _spending(a, scope)
+        for a in actions
+    ]
+    return replace(
+        definition, variables=(*definition.variables, *counters), actions=tuple(spent), budgets=()
+    )
+
+
+def _spending(action: Action, scope: Scope) -> Action:
+    assert action.budget is not None
+    limit = scope.budgets[action.budget]
+    assert limit is not None
+    left = Read(BUDGET_PREFIX + action.budget, IntSort(0, limit))
+    some_left = Apply(Op.LT, (Literal(0, IntSort(0, 0)), left), BOOL)
+    fewer = Apply(Op.SUB, (left, Literal(1, IntSort(1, 1))), IntSort(-1, limit - 1))
+    return replace(
+        action,
+        requirements=(
+            *action.requirements,
+            Requirement(f"{action.budget} left", some_left, action.where),
+        ),
+        assignments=(*action.assignments, Assignment(left, fewer, (), action.where)),
+    )

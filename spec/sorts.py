@@ -1,0 +1,121 @@
+"""Sorts: what a variable, parameter or expression ranges over.
+
+Scalar sorts fit one cell of a state; maps, sets and records are made of cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from stagewright.spec.entities import Entity
+
+
+@dataclass(frozen=True)
+class BoolSort:
+    """True or False."""
+
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True)
+class IntSort:
+    """An integer in `low .. high`, both included."""
+
+    low: int
+    high: int
+
+    def __str__(self) -> str:
+        return f"{self.low}..{self.high}"
+
+
+@dataclass(frozen=True)
+class EnumSort:
+    """A member of a Python enum, in definition order."""
+
+    kind: type[Enum]
+
+    @property
+    def members(self) -> tuple[Enum, ...]:
+        return tuple(self.kind)
+
+    def __str__(self) -> str:
+        return self.kind.__name__
+
+
+@dataclass(frozen=True)
+class EntitySort:
+    """A member of an entity sort; how many there are is the scope's business (or nobody's)."""
+
+    kind: type[Entity]
+
+    def __str__(self) -> str:
+        return self.kind.__name__
+
+
+@dataclass(frozen=True)
+class OptionalSort:
+    """A scalar, or none."""
+
+    element: BoolSort | IntSort | EnumSort | EntitySort
+
+    def __str__(self) -> str:
+        return f"{self.element} or none"
+
+
+BasicSort = BoolSort | IntSort | EnumSort | EntitySort
+ScalarSort = BasicSort | OptionalSort
+
+
+@dataclass(frozen=True)
+class SetSort:
+    """A set of members of a finite sort."""
+
+    element: EnumSort | EntitySort
+
+    def __str__(self) -> str:
+        return f"set of {self.element}"
+
+
+@dataclass(frozen=True)
+class MapSort:
+    """A total map: one value for every key."""
+
+    key: EnumSort | EntitySort
+    value: Sort
+
+    def __str__(self) -> str:
+        return f"{self.value} per {self.key}"
+
+
+@dataclass(frozen=True)
+class RecordSort:
+    """Named fields."""
+
+    kind: type
+    fields: tuple[tuple[str, Sort], ...]
+
+    def field(self, name: str) -> Sort:
+        return dict(self.fields)[name]
+
+    def __str__(self) -> str:
+        return self.kind.__name__
+
+
+Sort = ScalarSort | SetSort | MapSort | RecordSort
+
+
+def entities_of(sort: Sort) -> list[type[Entity]]:
+    """The entity sorts that a sort mentions, outermost first."""
+    match sort:
+        case EntitySort(kind):
+            return [kind]
+        case OptionalSort(element) | SetSort(element):
+            return entities_of(element)
+        case MapSort(key, value):
+            return entities_of(key) + entities_of(value)
+        case RecordSort(_, fields):
+            return [e for _, s in fields for e in entities_of(s)]
+        case BoolSort() | IntSort() | EnumSort():
+            return []

@@ -1,0 +1,86 @@
+"""Where in a user's file something was written, and how to show it with a caret."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+_LIBRARY = str(Path(__file__).resolve().parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place in a file: 1-based `line`, 0-based `column` up to `end_column` (may be equal)."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_column: int = 0
+    function: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    def text(self) -> str:
+        """The source line itself, or an empty string when the file cannot be read."""
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+    def excerpt(self) -> str:
+        """Place, line and caret, as compilers print them."""
+        place = f"  --> {self.file}:{self.line}" + (
+            f", in {self.function}" if self.function else ""
+        )
+        text = self.text()
+        if not text.strip():
+            return place
+        end = self.end_column if self.end_column > self.column else len(text)
+        start = self.column or len(text) - len(text.lstrip())
+        caret = " " * start + "^" * max(1, min(end, len(text)) - start)
+        return f"{place}\n   | {text}\n   | {caret}"
+
+
+@lru_cache(maxsize=4096)
+def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return list(code.co_positions())
+
+
+@lru_cache(maxsize=4096)
+def _in_library(file: str) -> bool:
+    return str(Path(file).resolve().parent) == _LIBRARY
+
+
+def of_frame(frame: FrameType) -> Source:
+    """The place that a frame is executing."""
+    code = frame.f_code
+    line, end_line, column, end_column = _positions(code)[frame.f_lasti // 2]
+    if line is None:
+        return Source(code.co_filename, frame.f_lineno, function=code.co_name)
+    if end_line != line:
+        end_column = 0
+    return Source(code.co_filename, line, column or 0, end_column or 0, code.co_name)
+
+
+def user_frame() -> FrameType:
+    """The innermost frame that is not part of the specification library itself."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_back is not None and _in_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    assert frame is not None
+    return frame
+
+
+def here() -> Source:
+    """The place in the user's file from which the library was called."""
+    return of_frame(user_frame())
+
+
+def of_function(function: object) -> Source:
+    """The place where a function was defined."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return Source("<unknown>", 0)
+    return Source(code.co_filename, code.co_firstlineno, function=code.co_name)

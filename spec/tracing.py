@@ -1,0 +1,237 @@
+"""What one run of an action or property body records, and the loops that are open while it runs.
+
+A body is ordinary Python, executed once with symbolic values. Everything it says lands in the
+`Tracing` of the context; outside of one, saying anything is an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from stagewright.spec.definition import Assignment, Requirement
+from stagewright.spec.errors import DefinitionError
+from stagewright.spec.nodes import (
+    BOOL,
+    Apply,
+    Bound,
+    Field,
+    Literal,
+    Node,
+    Op,
+    Read,
+    Select,
+    children,
+    is_place,
+    root_variable,
+)
+from stagewright.spec.sorts import SetSort
+from stagewright.spec.source import Source, here
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One open loop over a sort; `condition` restricts it to the members of a set or an optional."""
+
+    bound: Bound
+    condition: Node | None
+
+
+class NotInProfileError(Exception):
+    """Ends the trace of a body that does not exist under the profile at hand."""
+
+
+@dataclass
+class Tracing:
+    """The record of one body. `effects` tells whether it may require and assign (an action)."""
+
+    what: str  # "action `learn`", for error texts
+    effects: bool
+    requirements: list[Requirement] = field(default_factory=list)
+    assignments: list[Assignment] = field(default_factory=list)
+    loops: list[Binding] = field(default_factory=list)
+    called: set[str] = field(default_factory=set)  # parts' actions that this body drives
+    broken_loop: Source | None = None
+    serials: Iterator[int] = field(default_factory=itertools.count)
+
+    def require(self, condition: Node, name: str, where: Source) -> None:
+        self._only_in_actions("require(...)", where)
+        self.check_read(condition)
+        for binding in reversed(self.loops):
+            condition = _quantified(binding, condition, where)
+        same = [r for r in self.requirements if r.name == name]
+        if any(r.condition == condition for r in same):
+            return
+        if same:
+            raise DefinitionError(
+                f"{self.what} has two requirements named {name!r}",
+                where=where,
+                help="name each for what it says; names appear in counterexamples and in traces",
+            )
+        self.requirements.append(Requirement(name, condition, where))
+
+    def assign(self, place: Node, value: Node, where: Source) -> None:
+        self._only_in_actions("an assignment", where)
+        self.check_read(value)
+        for earlier in self.assignments:
+            if _same_place(earlier.place, place, _loop_bounds(earlier)):
+                raise DefinitionError(
+                    f"`{place_name(place)}` is assigned twice in {self.what}",
+                    where=where,
+                    help="effects happen at once, so only one value can be meant; "
+                    "a choice of value is `choose(condition, one, other)`",
+                )
+        used = set(_bounds(place))
+        for binding in self.loops:
+            if binding.bound not in used:
+                raise DefinitionError(
+                    f"`{place_name(place)}` is assigned once for every {binding.bound.sort}",
+                    where=where,
+                    help="index it with the loop's variable, or assign it outside of the loop",
+                )
+            if binding.condition is not None:
+                value = _conditional(binding.condition, value, place)
+        self.assignments.append(Assignment(place, value, tuple(b.bound for b in self.loops), where))
+
+    def check_read(self, node: Node) -> None:
+        """Refuse to read a place that this body has assigned: reads see the old state."""
+        if is_place(node):
+            for earlier in self.assignments:
+                if _same_place(earlier.place, node, _loop_bounds(earlier)):
+                    raise DefinitionError(
+                        f"`{place_name(node)}` is read after it was assigned in {self.what}",
+                        where=node.where or here(),
+                        help="reads see the state before the action: read it first, then assign",
+                    )
+        for child in children(node):
+            self.check_read(child)
+
+    def _only_in_actions(self, construct: str, where: Source) -> None:
+        if not self.effects:
+            raise DefinitionError(
+                f"{construct} in {self.what}, which only states a condition",
+                where=where,
+                help="guards and effects belong into an @action; return the condition instead",
+            )
+
+
+_current: ContextVar[Tracing | None] = ContextVar("stagewright_tracing", default=None)
+_quantifying: ContextVar[list[Binding] | None] = ContextVar("stagewright_quantifying", default=None)
+
+
+def current(construct: str) -> Tracing:
+    """The body being traced, or an error that says that `construct` makes sense only in one."""
+    tracing = _current.get()
+    if tracing is None:
+        raise DefinitionError(
+            f"{construct} outside of a machine's action or property",
+            where=here(),
+            help="write it in a method decorated with @action, @invariant, …",
+        )
+    return tracing
+
+
+@contextmanager
+def tracing_of(what: str, *, effects: bool) -> Iterator[Tracing]:
+    """Trace one body."""
+    tracing = Tracing(what, effects)
+    token = _current.set(tracing)
+    quantifying = _quantifying.set(None)
+    try:
+        yield tracing
+    finally:
+        _quantifying.reset(quantifying)
+        _current.reset(token)
+    if tracing.broken_loop is not None:
+        raise DefinitionError(
+            f"a loop over a sort in {what} ended early",
+            where=tracing.broken_loop,
+            help="such a loop stands for all members at once: no `break`, no `return` in it; "
+            "to choose one member, make it a parameter of the action",
+        )
+
+
+def open_loops() -> list[Binding]:
+    """The loops that a new one opens inside of: of the innermost quantifier, else of the action."""
+    quantifying = _quantifying.get()
+    return current("a loop over a sort").loops if quantifying is None else quantifying
+
+
+@contextmanager
+def quantifying() -> Iterator[list[Binding]]:
+    """Collect the loops of one `every(...)`, `some(...)` or `count(...)`."""
+    current("a quantifier")
+    bindings: list[Binding] = []
+    token = _quantifying.set(bindings)
+    try:
+        yield bindings
+    finally:
+        _quantifying.reset(token)
+
+
+def in_quantifier() -> bool:
+    return _quantifying.get() is not None
+
+
+def _quantified(binding: Binding, body: Node, where: Source) -> Node:
+    from stagewright.spec.nodes import Quantified, Quantity
+
+    if binding.condition is not None:
+        body = Apply(Op.OR, (Apply(Op.NOT, (binding.condition,), BOOL), body), BOOL, where)
+    return Quantified(Quantity.EVERY, binding.bound, body, BOOL, where)
+
+
+def _conditional(condition: Node, value: Node, place: Node) -> Node:
+    assert not isinstance(place, Literal)
+    old = place
+    if isinstance(place, Select) and isinstance(place.base.sort, SetSort):
+        old = Apply(Op.MEMBER, (place.key, place.base), BOOL)
+    return Apply(Op.IF, (condition, value, old), place.sort)
+
+
+def _bounds(node: Node) -> list[Bound]:
+    own = [node] if isinstance(node, Bound) else []
+    return own + [b for child in children(node) for b in _bounds(child)]
+
+
+def _loop_bounds(assignment: Assignment) -> frozenset[Bound]:
+    return frozenset(assignment.binders)
+
+
+def _path(place: Node) -> list[Node | str]:
+    match place:
+        case Select(base, key):
+            return [*_path(base), key]
+        case Field(base, name):
+            return [*_path(base), name]
+        case _:
+            return []
+
+
+def _same_place(written: Node, other: Node, wild: frozenset[Bound]) -> bool:
+    """Whether two places surely overlap: one contains the other, key by key (`wild` keys are all keys)."""
+    if root_variable(written) != root_variable(other):
+        return False
+    pairs = zip(_path(written), _path(other), strict=False)
+    return all(a == b or isinstance(a, Bound) and a in wild for a, b in pairs)
+
+
+def place_name(place: Node) -> str:
+    """A place as the user wrote it, nearly: `learned[n]`."""
+    match place:
+        case Read(variable):
+            return variable
+        case Select(base, key):
+            inner = (
+                key.name if isinstance(key, Bound) else place_name(key) if is_place(key) else "…"
+            )
+            if isinstance(key, Literal):
+                inner = getattr(key.value, "name", str(key.value))
+            return f"{place_name(base)}[{inner}]"
+        case Field(base, name):
+            return f"{place_name(base)}.{name}"
+        case _:
+            return "…"

@@ -1,0 +1,92 @@
+"""Concrete values and states: what the interpreter computes with, and what people and files see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import TypeVar
+
+from stagewright.spec.entities import Entity
+
+K = TypeVar("K")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class FrozenMap(Mapping[K, V_co]):
+    """An immutable, hashable mapping that keeps its order."""
+
+    __slots__ = ("_hash", "_items")
+
+    def __init__(self, items: Mapping[K, V_co]) -> None:
+        self._items = dict(items)
+        self._hash: int | None = None
+
+    def __getitem__(self, key: K) -> V_co:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, FrozenMap):
+            return self._items == other._items
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._items.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"FrozenMap({self._items!r})"
+
+
+Scalar = bool | int | Enum | Entity | None
+Value = (
+    bool | int | Enum | Entity | None | frozenset["Value"] | FrozenMap["Value | str", "Value"] | str
+)
+State = FrozenMap[str, Value]
+
+
+def show(value: Value) -> str:
+    """A value as a person reads it: `write_both_read_old`, `node1`, `yes`, `{node0, node2}`, `none`."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case Enum():
+            return value.name
+        case frozenset():
+            return "{" + ", ".join(sorted(map(show, value))) + "}"
+        case FrozenMap():
+            return "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in value.items()) + "}"
+        case _:
+            return str(value)
+
+
+def flatten(name: str, value: Value) -> Iterator[tuple[str, Value]]:
+    """The leaves of a variable's value, named as a person writes them: `learned[node0]`, `row.present`."""
+    if isinstance(value, FrozenMap):
+        for key, inner in value.items():
+            yield from flatten(
+                f"{name}.{key}" if isinstance(key, str) else f"{name}[{show(key)}]", inner
+            )
+    else:
+        yield name, value
+
+
+def plain(value: Value) -> object:
+    """The value as JSON can hold it; enum members and entities become their names."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case frozenset():
+            return sorted(map(show, value))
+        case FrozenMap():
+            return {k if isinstance(k, str) else show(k): plain(v) for k, v in value.items()}
+        case _:
+            return show(value)

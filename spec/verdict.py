@@ -1,0 +1,108 @@
+"""Steps, runs and verdicts: what backends hand to people, to files and to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from stagewright.spec.definition import Definition
+from stagewright.spec.values import FrozenMap, State, Value
+
+
+class Outcome(Enum):
+    """What a decision came to; its value is the exit code."""
+
+    HOLDS = 0
+    VIOLATED = 1
+    UNDECIDED = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """One occurrence of an action: its name and its arguments by parameter name."""
+
+    action: str
+    arguments: FrozenMap[str, Value] = field(default_factory=lambda: FrozenMap({}))
+
+    @property
+    def label(self) -> str:
+        from stagewright.spec.values import show
+
+        if not self.arguments:
+            return self.action
+        return f"{self.action}({', '.join(map(show, self.arguments.values()))})"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finite run: `states[0]` is initial and `steps[i]` leads from `states[i]` to `states[i + 1]`.
+
+    With `loop` the run is a lasso: its last state's next one is `states[loop]` again, by `loop_step`.
+    """
+
+    states: tuple[State, ...]
+    steps: tuple[Step, ...]
+    loop: int | None = None
+    loop_step: Step | None = None
+
+    def __post_init__(self) -> None:
+        assert len(self.states) == len(self.steps) + 1
+        assert (self.loop is None) == (self.loop_step is None)
+
+
+@dataclass(frozen=True)
+class PropertyVerdict:
+    """What was decided about one promise, by which method, and the run that shows a violation.
+
+    `name` is the property's name, or one of "no deadlock" and "assigned values stay in bounds".
+    `arguments` are the parameter values of the violated instance. `note` says what the method can say
+    more: "holds in all 45 states", "proved by 2-induction", "vacuous: the premise never held".
+    """
+
+    name: str
+    outcome: Outcome
+    method: str
+    note: str = ""
+    run: Run | None = None
+    arguments: FrozenMap[str, Value] = field(default_factory=lambda: FrozenMap({}))
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often each action happened and each (action, requirement) was the false one, over all states."""
+
+    fired: FrozenMap[str, int]
+    requirement_false: FrozenMap[tuple[str, str], int]
+
+    @property
+    def never_fired(self) -> tuple[str, ...]:
+        return tuple(name for name, n in self.fired.items() if n == 0)
+
+    @property
+    def never_false(self) -> tuple[tuple[str, str], ...]:
+        return tuple(key for key, n in self.requirement_false.items() if n == 0)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of one check or proof of one definition at one scope."""
+
+    definition: Definition
+    scope: str
+    method: str
+    verdicts: tuple[PropertyVerdict, ...]
+    states: int = 0  # distinct states
+    transitions: int = 0
+    depth: int = 0  # edges on the longest shortest path from an initial state
+    exhausted: bool = True
+    seconds: float = 0.0
+    coverage: Coverage | None = None
+    note: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        outcomes = {v.outcome for v in self.verdicts}
+        if Outcome.VIOLATED in outcomes:
+            return Outcome.VIOLATED
+        return Outcome.UNDECIDED if Outcome.UNDECIDED in outcomes else Outcome.HOLDS

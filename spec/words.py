@@ -1,0 +1,310 @@
+"""Expressions in words, as a person would say them: `stage[t] is streaming`, `every n in Node: ...`.
+
+For people only: two different expressions may read alike. Names of bound variables and parameters are
+replaced by their values where these are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum
+from typing import assert_never
+
+from stagewright.spec.definition import Action, Assignment, Requirement
+from stagewright.spec.nodes import (
+    Apply,
+    Bound,
+    Column,
+    Field,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    Quantity,
+    Read,
+    Select,
+)
+from stagewright.spec.sorts import BoolSort, EnumSort, OptionalSort
+from stagewright.spec.values import FrozenMap, Value, show
+
+Values = Mapping[Bound, Value]
+
+_NO_VALUES: Values = FrozenMap({})
+
+
+class _Binds(IntEnum):
+    """How tightly a phrase binds: a looser one inside a tighter one gets parentheses."""
+
+    SENTENCE = 0
+    IMPLIES = 1
+    OR = 2
+    AND = 3
+    NOT = 4
+    COMPARE = 5
+    ADD = 6
+    ATOM = 7
+
+
+_Phrase = tuple[str, _Binds]
+
+_COMPARISONS = {Op.LT: "<", Op.LE: "≤"}
+_MIRRORED = {"<": ">", ">": "<", "≤": "≥", "≥": "≤"}
+_OPPOSITE = {"<": "≥", "≤": ">", ">": "≤", "≥": "<"}
+_ADDITIVE = {
+    Op.ADD: "+",
+    Op.SUB: "-",
+    Op.UNION: "with",
+    Op.INTERSECTION: "shared with",
+    Op.DIFFERENCE: "without",
+}
+
+
+def words(node: Node, values: Values = _NO_VALUES) -> str:
+    """The expression in words, with the given values in the place of bound names."""
+    return _phrase(node, values)[0]
+
+
+def effect(assignment: Assignment, values: Values = _NO_VALUES) -> str:
+    """An assignment in words: `for every n in Node: learned[n] becomes stage`."""
+    told = f"{words(assignment.place, values)} becomes {words(assignment.value, values)}"
+    if not assignment.binders:
+        return told
+    binders = ", ".join(f"{b.name} in {b.sort}" for b in assignment.binders)
+    return f"for every {binders}: {told}"
+
+
+def requirement(guard: Requirement, values: Values = _NO_VALUES) -> str:
+    """A requirement's name and its condition, or only one of them when they say the same."""
+    told = words(guard.condition, values)
+    return told if told == guard.name else f"{guard.name}: {told}"
+
+
+def signature(action: Action) -> str:
+    """`learn(n: Node)`: an action's name and parameters."""
+    params = ", ".join(f"{p.name}: {p.sort}" for p in action.params)
+    return f"{action.name}({params})" if params else action.name
+
+
+def spoken(name: str) -> str:
+    """A name in words: `start_migration` is `start migration`."""
+    return name.replace("_", " ").strip() or name
+
+
+def members_where(column: Column) -> tuple[Value, ...] | None:
+    """The enum members for which a boolean column is true; None if it is no such column."""
+    index = column.index
+    sort = _sort_of(index)
+    if not isinstance(column.sort, BoolSort) or not isinstance(sort, EnumSort):
+        return None
+    return tuple(m for m, v in zip(sort.members, column.values, strict=False) if v)
+
+
+def alternatives(node: Node) -> tuple[Node, tuple[Value, ...]] | None:
+    """For `x is one of a, b` (written as a disjunction or as a column): x and the values."""
+    if isinstance(node, Column):
+        chosen = members_where(node)
+        return None if chosen is None or column_name(node) else (node.index, chosen)
+    if not (isinstance(node, Apply) and node.op is Op.OR and len(node.args) > 1):
+        return None
+    found: list[Value] = []
+    subject: Node | None = None
+    for arg in node.args:
+        pair = against_literal(arg)
+        if pair is None or subject not in (None, pair[0]):
+            return None
+        subject = pair[0]
+        found.append(pair[1].value)
+    assert subject is not None
+    return subject, tuple(found)
+
+
+def against_literal(node: Node) -> tuple[Node, Literal] | None:
+    """For an equality with a literal: the other side and the literal."""
+    if not (isinstance(node, Apply) and node.op is Op.EQ):
+        return None
+    left, right = node.args
+    if isinstance(right, Literal) and not isinstance(left, Literal):
+        return left, right
+    if isinstance(left, Literal) and not isinstance(right, Literal):
+        return right, left
+    return None
+
+
+def implication(node: Node) -> tuple[Node, Node] | None:
+    """Premise and conclusion, when a disjunction has the form `not a or b`."""
+    if isinstance(node, Apply) and node.op is Op.OR and len(node.args) == 2:
+        first, second = node.args
+        if isinstance(first, Apply) and first.op is Op.NOT:
+            return first.args[0], second
+    return None
+
+
+def column_name(column: Column) -> str | None:
+    """The attribute of the enum's members that holds exactly the column's values."""
+    sort = _sort_of(column.index)
+    if not isinstance(sort, EnumSort):
+        return None
+    members = sort.members
+    for name in vars(members[0]) if members else ():
+        if name.startswith("_"):
+            continue
+        held = tuple(_plain_column(getattr(m, name, None)) for m in members)
+        if held == tuple(map(_plain_column, column.values)):
+            return name
+    return None
+
+
+def _plain_column(value: object) -> object:
+    return frozenset(value) if isinstance(value, set | frozenset) else value
+
+
+def _sort_of(node: Node) -> object:
+    sort = node.sort
+    return sort.element if isinstance(sort, OptionalSort) else sort
+
+
+def _inside(node: Node, values: Values, at_least: _Binds) -> str:
+    text, binds = _phrase(node, values)
+    return text if binds >= at_least else f"({text})"
+
+
+def _phrase(node: Node, values: Values) -> _Phrase:
+    match node:
+        case Literal(value):
+            return show(value), _Binds.ATOM
+        case Bound(name):
+            return (show(values[node]) if node in values else name), _Binds.ATOM
+        case Read(variable, _, new):
+            return (f"new {variable}" if new else variable), _Binds.ATOM
+        case Select(base, key):
+            return f"{_inside(base, values, _Binds.ATOM)}[{words(key, values)}]", _Binds.ATOM
+        case Field(base, name):
+            return f"{_inside(base, values, _Binds.ATOM)}.{name}", _Binds.ATOM
+        case Column():
+            return _column(node, values)
+        case Quantified():
+            return _quantified(node, values)
+        case Apply():
+            return _apply(node, values)
+        case _:
+            assert_never(node)
+
+
+def _column(node: Column, values: Values) -> _Phrase:
+    subject = _inside(node.index, values, _Binds.ATOM)
+    if name := column_name(node):
+        return f"{subject}.{name}", _Binds.ATOM
+    chosen = members_where(node)
+    if chosen is not None:
+        return _one_of(subject, chosen, negated=False), _Binds.COMPARE
+    sort = _sort_of(node.index)
+    keys: tuple[object, ...] = sort.members if isinstance(sort, EnumSort) else ()
+    rows = [
+        f"{k.name if isinstance(k, Enum) else i}: {show(v)}"
+        for i, (k, v) in enumerate(zip(keys or node.values, node.values, strict=False))
+    ]
+    return f"{{{', '.join(rows)}}}[{words(node.index, values)}]", _Binds.ATOM
+
+
+def _quantified(node: Quantified, values: Values) -> _Phrase:
+    # A quantified variable shadows nothing: each has its own serial.
+    binder = f"{node.bound.name} in {node.bound.sort}"
+    body = words(node.body, values)
+    match node.quantity:
+        case Quantity.EVERY:
+            return f"every {binder}: {body}", _Binds.SENTENCE
+        case Quantity.SOME:
+            return f"some {binder}: {body}", _Binds.SENTENCE
+        case Quantity.COUNT:
+            return f"(number of {binder} with {body})", _Binds.ATOM
+        case _:
+            assert_never(node.quantity)
+
+
+def _apply(node: Apply, values: Values) -> _Phrase:
+    args = node.args
+    match node.op:
+        case Op.NOT:
+            return _negated(args[0], values)
+        case Op.AND:
+            return _junction(" and ", "true", args, values, _Binds.AND)
+        case Op.OR:
+            return _or(node, values)
+        case Op.EQ | Op.LT | Op.LE | Op.MEMBER:
+            return _comparison(node, values, negated=False), _Binds.COMPARE
+        case Op.ADD | Op.SUB | Op.UNION | Op.INTERSECTION | Op.DIFFERENCE:
+            left = _inside(args[0], values, _Binds.ADD)
+            return (
+                f"{left} {_ADDITIVE[node.op]} {_inside(args[1], values, _Binds.ATOM)}",
+                _Binds.ADD,
+            )
+        case Op.IF:
+            condition, then, otherwise = (_inside(a, values, _Binds.OR) for a in args)
+            return f"(if {condition} then {then} else {otherwise})", _Binds.ATOM
+        case _:
+            assert_never(node.op)
+
+
+def _or(node: Apply, values: Values) -> _Phrase:
+    if listed := alternatives(node):
+        subject, chosen = listed
+        return _one_of(_inside(subject, values, _Binds.ADD), chosen, negated=False), _Binds.COMPARE
+    if pair := implication(node):
+        premise = _inside(pair[0], values, _Binds.OR)
+        return f"{premise} implies {_inside(pair[1], values, _Binds.IMPLIES)}", _Binds.IMPLIES
+    return _junction(" or ", "false", node.args, values, _Binds.OR)
+
+
+def _junction(
+    joiner: str, empty: str, args: tuple[Node, ...], values: Values, binds: _Binds
+) -> _Phrase:
+    if not args:
+        return empty, _Binds.ATOM
+    if len(args) == 1:
+        return _phrase(args[0], values)
+    # Phrases of the same joiner need no parentheses: and, or are associative.
+    return joiner.join(_inside(a, values, binds) for a in args), binds
+
+
+def _negated(node: Node, values: Values) -> _Phrase:
+    match node:
+        case Apply(Op.EQ | Op.LT | Op.LE | Op.MEMBER):
+            return _comparison(node, values, negated=True), _Binds.COMPARE
+        case Quantified(Quantity.SOME, bound, body):
+            return f"no {bound.name} in {bound.sort}: {words(body, values)}", _Binds.SENTENCE
+        case Quantified(Quantity.EVERY, bound, body):
+            return f"not every {bound.name} in {bound.sort}: {words(body, values)}", _Binds.SENTENCE
+        case _:
+            if listed := alternatives(node):
+                subject = _inside(listed[0], values, _Binds.ADD)
+                return _one_of(subject, listed[1], negated=True), _Binds.COMPARE
+            return f"not {_inside(node, values, _Binds.ATOM)}", _Binds.NOT
+
+
+def _one_of(subject: str, chosen: tuple[Value, ...], *, negated: bool) -> str:
+    verb = "is not" if negated else "is"
+    if len(chosen) == 1:
+        return f"{subject} {verb} {show(chosen[0])}"
+    if not chosen:
+        return f"{subject} {verb} one of none"
+    return f"{subject} {verb} one of {', '.join(map(show, chosen))}"
+
+
+def _comparison(node: Apply, values: Values, *, negated: bool) -> str:
+    left, right = node.args
+    if node.op is Op.MEMBER:
+        verb = "is not in" if negated else "is in"
+        return f"{_inside(left, values, _Binds.ADD)} {verb} {_inside(right, values, _Binds.ADD)}"
+    if node.op is Op.EQ:
+        if pair := against_literal(node):
+            subject, literal = pair
+            verb = "is not" if negated else "is"
+            return f"{_inside(subject, values, _Binds.ADD)} {verb} {show(literal.value)}"
+        sign = "≠" if negated else "="
+    else:
+        sign = _COMPARISONS[node.op]
+        sign = _OPPOSITE[sign] if negated else sign
+        if isinstance(left, Literal) and not isinstance(right, Literal):
+            left, right = right, left
+            sign = _MIRRORED[sign]
+    return f"{_inside(left, values, _Binds.ADD)} {sign} {_inside(right, values, _Binds.ADD)}"
