@@ -1,0 +1,1 @@
+"""Exhaustive breadth-first search over states packed into machine words."""

@@ -1,0 +1,137 @@
+"""The explored states as a graph: edges in arrays, and searches over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.checker.explicit.engine import Bools
+
+Ints = NDArray[np.int64]
+SmallInts = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """For each state, `edges[offsets[s] : offsets[s + 1]]` are edges at it, leading to `ends`."""
+
+    offsets: Ints
+    edges: Ints | None  # None: the edges' own numbers, in order
+    ends: SmallInts  # by position, not by edge number
+
+    def of(self, states: Ints) -> Ints:
+        """The positions of all edges at the given states, state by state."""
+        first, after = self.offsets[states], self.offsets[states + 1]
+        counts = after - first
+        before = np.cumsum(counts) - counts
+        return np.repeat(first - before, counts) + np.arange(counts.sum(), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Edge e leads from `sources[e]` to `targets[e]` by ground step `steps[e]`; sources ascend."""
+
+    states: int
+    sources: SmallInts
+    targets: SmallInts
+    steps: SmallInts
+
+    @classmethod
+    def of(cls, states: int, parts: list[tuple[SmallInts, SmallInts, SmallInts]]) -> Self:
+        """From the edges found batch by batch, each batch ordered by source."""
+        columns = zip(*parts, strict=True) if parts else ((), (), ())
+        joined = [
+            np.concatenate(column) if column else np.empty(0, dtype=np.int32) for column in columns
+        ]
+        return cls(states, *joined)
+
+    @cached_property
+    def out(self) -> Adjacency:
+        """Edges by the state that they leave."""
+        return Adjacency(_offsets(self.sources, self.states), None, self.targets)
+
+    @cached_property
+    def into(self) -> Adjacency:
+        """Edges by the state that they enter."""
+        order = np.argsort(self.targets, kind="stable")
+        return Adjacency(_offsets(self.targets, self.states), order, self.sources[order])
+
+    @cached_property
+    def _by_step(self) -> tuple[Ints, SmallInts]:
+        order = np.argsort(self.steps, kind="stable")
+        return order, self.steps[order]
+
+    def edges_of_step(self, step: int) -> Ints:
+        """The numbers of all edges that a ground step makes: one for each state that enables it."""
+        order, sorted_steps = self._by_step
+        return order[slice(*np.searchsorted(sorted_steps, (step, step + 1)))]
+
+    def steps_at(self, state: int) -> set[int]:
+        """The ground steps enabled in a state."""
+        first, after = self.out.offsets[state : state + 2]
+        return set(self.steps[first:after].tolist())
+
+    def closure(self, adjacency: Adjacency, starts: Bools, within: Bools | None = None) -> Bools:
+        """The states that `starts` lead to by the edges of `adjacency`, never leaving `within`."""
+        reached = starts.copy()
+        frontier = np.flatnonzero(starts)
+        while frontier.size:
+            ends = adjacency.ends[adjacency.of(frontier)]
+            ends = ends[~reached[ends]]
+            if within is not None:
+                ends = ends[within[ends]]
+            reached[ends] = True
+            frontier = np.unique(ends)
+        return reached
+
+    def distances(self, adjacency: Adjacency, starts: Bools, within: Bools) -> Ints:
+        """The number of edges from the nearest start; -1 where none leads."""
+        distance = np.where(starts, 0, -1).astype(np.int64)
+        frontier = np.flatnonzero(starts)
+        step = 0
+        while frontier.size:
+            step += 1
+            ends = adjacency.ends[adjacency.of(frontier)]
+            frontier = np.unique(ends[(distance[ends] < 0) & within[ends]])
+            distance[frontier] = step
+        return distance
+
+    def path(self, start: int, goals: Bools, within: Bools, *, moving: bool = False) -> list[int]:
+        """The edges of a shortest path from `start` to a goal; with `moving`, of at least one edge.
+
+        The path exists, or this is a mistake of the caller.
+        """
+        if goals[start] and not moving:
+            return []
+        entered: dict[int, int] = {}  # by which edge a state was first entered
+        frontier = np.array([start], dtype=np.int64)
+        seen = np.zeros(self.states, dtype=np.bool_)
+        while frontier.size:
+            edges = self.out.of(frontier)
+            ends = self.targets[edges]
+            fresh = within[ends] & ~seen[ends]
+            found, first = np.unique(ends[fresh], return_index=True)
+            edges = edges[fresh][first]
+            seen[found] = True
+            entered.update(zip(found.tolist(), edges.tolist(), strict=True))
+            hits = np.flatnonzero(goals[found])
+            if hits.size:
+                return self._back(start, int(edges[hits].min()), entered)
+            frontier = found.astype(np.int64)
+        raise AssertionError("no path where there must be one")
+
+    def _back(self, start: int, last: int, entered: dict[int, int]) -> list[int]:
+        path = [last]
+        while (state := int(self.sources[path[-1]])) != start:
+            path.append(entered[state])
+        return path[::-1]
+
+
+def _offsets(ends: SmallInts, states: int) -> Ints:
+    """Where each state's edges begin, in an order by state."""
+    counts = np.bincount(ends, minlength=states)
+    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)))

@@ -1,0 +1,81 @@
+"""Where each cell lies in the words of a packed state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.spec.errors import ScopeError
+from stagewright.spec.ground import Cell
+
+Words = NDArray[np.uint64]
+"""Packed states, shape (words, states): row w holds word w of every state."""
+
+_WORD_BITS = 64
+_MAX_CELL_BITS = 62  # values are computed with as signed 64-bit integers
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell's bits: `bits` of them from `shift` upwards in word `word`; none for a constant cell."""
+
+    word: int
+    shift: int
+    bits: int
+
+    @property
+    def mask(self) -> int:
+        """Ones in the lowest `bits` bits."""
+        return (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The place of every cell, by its index. A cell's lowest value is packed as 0."""
+
+    cells: tuple[Cell, ...]
+    places: tuple[Place, ...]
+    words: int
+
+    def pack(self, states: Sequence[tuple[int, ...]]) -> Words:
+        """Pack states given as tuples of cell values."""
+        packed = np.zeros((self.words, len(states)), dtype=np.uint64)
+        for column, state in enumerate(states):
+            words = [0] * self.words
+            for cell, place in zip(self.cells, self.places, strict=True):
+                words[place.word] |= (state[cell.index] - cell.low) << place.shift
+            packed[:, column] = words
+        return packed
+
+    def unpack(self, states: Words, column: int) -> tuple[int, ...]:
+        """The cell values of one packed state."""
+        words = [int(word) for word in states[:, column]]
+        return tuple(
+            cell.low + (words[place.word] >> place.shift & place.mask)
+            for cell, place in zip(self.cells, self.places, strict=True)
+        )
+
+
+def layout_of(cells: Sequence[Cell]) -> Layout:
+    """Cells side by side in the order they are declared; none straddles two words.
+
+    Raises:
+        ScopeError: a cell has too many values for the engine.
+    """
+    places: list[Place] = []
+    word = used = 0
+    for cell in cells:
+        bits = (cell.size - 1).bit_length()
+        if bits > _MAX_CELL_BITS:
+            raise ScopeError(
+                f"{cell.name} ranges over {cell.low} .. {cell.high}, too wide for the search",
+                help=f"narrow its bounds to fewer than 2**{_MAX_CELL_BITS} values",
+            )
+        if used + bits > _WORD_BITS:
+            word, used = word + 1, 0
+        places.append(Place(word, used if bits else 0, bits))
+        used += bits
+    return Layout(tuple(cells), tuple(places), word + 1)
