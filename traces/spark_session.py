@@ -67,7 +67,7 @@ def local_session(
 
 def usable_cores() -> int:
     """The number of processor cores that this process may use."""
-    if sys.platform == "linux":
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

@@ -149,7 +149,7 @@ def _commands_table() -> str:
 def _load(command: Command) -> CommandModule | None:
     """Import the module of a command; None if the installation does not have it."""
     try:
-        return cast(CommandModule, importlib.import_module(command.module))
+        return cast("CommandModule", importlib.import_module(command.module))
     except ModuleNotFoundError as error:
         if error.name == command.module:
             return None

@@ -1,0 +1,34 @@
+"""What all tests share: Hypothesis profiles and one Spark session."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCES = Path(__file__).resolve().parent.parent / "src"
+
+# `ci` finds the same on every run; `thorough` looks for more, and prints how to see it again.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
+hypothesis.settings.register_profile(
+    "thorough", max_examples=1000, deadline=None, print_blob=True, report_multiple_bugs=True
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One local Spark for the whole run; its Python workers can import stagewright."""
+    from stagewright.traces.spark_session import local_session
+
+    # pytest's `pythonpath` changes only this process: workers read the environment.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(SOURCES), prepend=os.pathsep)
+        session = local_session("stagewright tests", cores=2, memory_mb=1024)
+        yield session
+        session.stop()

@@ -1,0 +1,129 @@
+"""The repository has the shape that it promises: folders, links, imports, sizes."""
+
+import ast
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("spec", "machines", "checker", "impl", "traces")
+MAY_IMPORT = {
+    "spec": {"spec"},
+    "machines": {"machines", "spec"},
+    "checker": {"checker", "spec"},
+    "impl": {"impl", "machines", "spec"},
+    "traces": {"traces", "spec"},
+}
+LONGEST_MODULE = 500  # lines
+LONGEST_FUNCTION = 70  # lines
+NAMELESS = {"util", "utils", "helper", "helpers", "misc", "common"}
+
+
+def modules_of(*folders: str) -> list[Path]:
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert found
+    return found
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+PACKAGE_MODULES = modules_of(*PACKAGES)
+ALL_MODULES = [*PACKAGE_MODULES, *modules_of("src", "tests"), ROOT / "run"]
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """Every module that a file may import: also inside functions, and by `import_module`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module="stagewright", names=names):
+                yield from (f"stagewright.{alias.name}" for alias in names)
+            case ast.ImportFrom(level=0, module=str(module)):
+                yield module
+            case ast.Call(
+                func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                yield module
+            case _:
+                pass
+
+
+def forbidden_imports(folder: str, source: str) -> list[str]:
+    """The imports of a file in `folder` that the direction of imports forbids."""
+    fenced = {*PACKAGES, "commands", "__main__"}
+    forbidden: list[str] = []
+    for name in imported_names(ast.parse(source)):
+        top, _, rest = name.partition(".")
+        inner = rest.partition(".")[0]
+        if top in PACKAGES:
+            forbidden.append(f"{name} (write stagewright.{name})")
+        elif top == "stagewright" and inner in fenced - MAY_IMPORT[folder]:
+            forbidden.append(name)
+    return forbidden
+
+
+@pytest.mark.parametrize("folder", PACKAGES)
+def test_package_is_a_link_to_a_folder_of_the_repository(folder: str) -> None:
+    link = ROOT / "src" / "stagewright" / folder
+    assert link.is_symlink()
+    assert str(link.readlink()) == f"../../{folder}"
+    assert (link / "__init__.py").is_file()
+    assert (link / "py.typed").is_file()
+
+
+def test_top_level_folders_are_exactly_these() -> None:
+    build_products = {"build", "dist", "artifacts", "spark-warehouse", "metastore_db"}
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
+    visible = {name for name in folders if not name.startswith(".")} - build_products
+    assert visible == {*PACKAGES, "src", "tests"}
+
+
+@pytest.mark.parametrize("script", ["run", ".ci/run"])
+def test_script_can_be_executed(script: str) -> None:
+    assert os.access(ROOT / script, os.X_OK)
+
+
+@pytest.mark.parametrize("path", PACKAGE_MODULES, ids=named)
+def test_imports_run_one_way(path: Path) -> None:
+    assert forbidden_imports(named(path).partition("/")[0], path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "source"),
+    [
+        ("spec", "import stagewright.machines"),
+        ("spec", "from stagewright import checker"),
+        ("checker", "def f():\n    from stagewright.impl.node import Node"),
+        ("traces", "import importlib\nimportlib.import_module('stagewright.checker')"),
+        ("impl", "import stagewright.commands.check"),
+        ("impl", "from machines import tablet"),
+    ],
+)
+def test_forbidden_import_is_found(folder: str, source: str) -> None:
+    assert len(forbidden_imports(folder, source)) == 1
+
+
+@pytest.mark.parametrize("path", ALL_MODULES, ids=named)
+def test_module_is_tidy(path: Path) -> None:
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "a module says in one sentence what it is"
+    assert len(text.splitlines()) <= LONGEST_MODULE
+    assert path.stem not in NAMELESS, "name a module after what it holds"
+    relative = [
+        node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == [], "imports are absolute"
+    too_long = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
+    ]
+    assert too_long == [], f"a function has at most {LONGEST_FUNCTION} lines"
