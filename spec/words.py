@@ -6,6 +6,7 @@ replaced by their values where these are given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import Enum, IntEnum
 from typing import assert_never
@@ -24,7 +25,7 @@ from stagewright.spec.nodes import (
     Read,
     Select,
 )
-from stagewright.spec.sorts import BoolSort, EnumSort, OptionalSort
+from stagewright.spec.sorts import BoolSort, EnumSort, SetSort
 from stagewright.spec.values import FrozenMap, Value, show
 
 Values = Mapping[Bound, Value]
@@ -44,6 +45,8 @@ class _Binds(IntEnum):
     ADD = 6
     ATOM = 7
 
+
+_KEY = re.compile(r"\[[^\]]*\]")
 
 _Phrase = tuple[str, _Binds]
 
@@ -66,7 +69,7 @@ def words(node: Node, values: Values = _NO_VALUES) -> str:
 
 def effect(assignment: Assignment, values: Values = _NO_VALUES) -> str:
     """An assignment in words: `for every n in Node: learned[n] becomes stage`."""
-    told = f"{words(assignment.place, values)} becomes {words(assignment.value, values)}"
+    told = _assigned(assignment.place, assignment.value, values)
     if not assignment.binders:
         return told
     binders = ", ".join(f"{b.name} in {b.sort}" for b in assignment.binders)
@@ -76,7 +79,18 @@ def effect(assignment: Assignment, values: Values = _NO_VALUES) -> str:
 def requirement(guard: Requirement, values: Values = _NO_VALUES) -> str:
     """A requirement's name and its condition, or only one of them when they say the same."""
     told = words(guard.condition, values)
-    return told if told == guard.name else f"{guard.name}: {told}"
+    return told if _KEY.sub("", told) == guard.name else f"{guard.name}: {told}"
+
+
+def _assigned(place: Node, value: Node, values: Values) -> str:
+    match place, value:
+        case Select(Read() | Field() | Select() as base, key), Literal(bool() as joins) if (
+            isinstance(base.sort, SetSort)
+        ):
+            verb = "joins" if joins else "leaves"
+            return f"{words(key, values)} {verb} {words(base, values)}"
+        case _:
+            return f"{words(place, values)} becomes {words(value, values)}"
 
 
 def signature(action: Action) -> str:
@@ -93,7 +107,7 @@ def spoken(name: str) -> str:
 def members_where(column: Column) -> tuple[Value, ...] | None:
     """The enum members for which a boolean column is true; None if it is no such column."""
     index = column.index
-    sort = _sort_of(index)
+    sort = index.sort
     if not isinstance(column.sort, BoolSort) or not isinstance(sort, EnumSort):
         return None
     return tuple(m for m, v in zip(sort.members, column.values, strict=False) if v)
@@ -141,7 +155,7 @@ def implication(node: Node) -> tuple[Node, Node] | None:
 
 def column_name(column: Column) -> str | None:
     """The attribute of the enum's members that holds exactly the column's values."""
-    sort = _sort_of(column.index)
+    sort = column.index.sort
     if not isinstance(sort, EnumSort):
         return None
     members = sort.members
@@ -156,11 +170,6 @@ def column_name(column: Column) -> str | None:
 
 def _plain_column(value: object) -> object:
     return frozenset(value) if isinstance(value, set | frozenset) else value
-
-
-def _sort_of(node: Node) -> object:
-    sort = node.sort
-    return sort.element if isinstance(sort, OptionalSort) else sort
 
 
 def _inside(node: Node, values: Values, at_least: _Binds) -> str:
@@ -197,7 +206,7 @@ def _column(node: Column, values: Values) -> _Phrase:
     chosen = members_where(node)
     if chosen is not None:
         return _one_of(subject, chosen, negated=False), _Binds.COMPARE
-    sort = _sort_of(node.index)
+    sort = node.index.sort
     keys: tuple[object, ...] = sort.members if isinstance(sort, EnumSort) else ()
     rows = [
         f"{k.name if isinstance(k, Enum) else i}: {show(v)}"
@@ -299,7 +308,8 @@ def _comparison(node: Apply, values: Values, *, negated: bool) -> str:
         if pair := against_literal(node):
             subject, literal = pair
             verb = "is not" if negated else "is"
-            return f"{_inside(subject, values, _Binds.ADD)} {verb} {show(literal.value)}"
+            told = "empty" if literal.value == frozenset() else show(literal.value)
+            return f"{_inside(subject, values, _Binds.ADD)} {verb} {told}"
         sign = "≠" if negated else "="
     else:
         sign = _COMPARISONS[node.op]

@@ -1,0 +1,248 @@
+"""Which promise a run breaks, and why: the last part of every counterexample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import assert_never
+
+from stagewright.checker.counterexample.because import Because, Reason, brief, environment
+from stagewright.spec.definition import (
+    Action,
+    Assignment,
+    Definition,
+    Fairness,
+    Property,
+    PropertyKind,
+    Requirement,
+)
+from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.scope import Scope
+from stagewright.spec.sorts import IntSort
+from stagewright.spec.source import Source
+from stagewright.spec.values import State, show
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
+from stagewright.spec.words import Values, words
+
+NO_DEADLOCK = "no deadlock"
+_LISTED = (
+    2  # of the choices that one requirement refuses, so many are told; of the others the number
+)
+IN_BOUNDS = "assigned values stay in bounds"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """`headline` says what happened, `promise` what was promised, `reasons` why it is not kept.
+
+    `instance` are the values of the promise's parameters; `caveat` what the run does not show.
+    """
+
+    name: str
+    headline: str
+    promise: str
+    instance: tuple[tuple[str, str], ...]
+    place: str
+    reasons: tuple[Reason, ...]
+    caveat: str = ""
+
+
+def breach_of(
+    interpreter: Interpreter,
+    definition: Definition,
+    verdict: PropertyVerdict,
+    run: Run,
+) -> Breach:
+    """What the run breaks, explained in its last state or step."""
+    broken = next((p for p in definition.properties if p.name == verdict.name), None)
+    instance = tuple((name, show(value)) for name, value in verdict.arguments.items())
+    if broken is not None:
+        headline, reasons = _property(interpreter, broken, verdict, run)
+        promise, place = broken.doc.strip(), _place(broken.where)
+    elif verdict.name == NO_DEADLOCK:
+        headline = "Nothing can happen any more, and the state is not marked final."
+        promise, place = "In every state that is not final some action can happen.", ""
+        reasons = _deadlock(interpreter, run.states[-1])
+        reasons += _switched_off(definition, interpreter.scope)
+    elif verdict.name == IN_BOUNDS:
+        headline = "An action that can happen now would assign a value outside the declared bounds."
+        promise, place = "Every assigned value lies within its variable's declared bounds.", ""
+        reasons = _overflows(interpreter, run.states[-1])
+    else:
+        headline, promise, place, reasons = verdict.note, "", "", ()
+    return Breach(
+        verdict.name, headline, promise, instance, place, reasons, _caveat(verdict, broken)
+    )
+
+
+def _caveat(verdict: PropertyVerdict, broken: Property | None) -> str:
+    if verdict.outcome is Outcome.VIOLATED:
+        return ""
+    what = f"`{verdict.name}`" if broken is not None else verdict.name
+    return (
+        f"This does not refute {what}: the induction step fails here, and perhaps no run from an "
+        "initial state ever reaches state 0. If none does, a stronger invariant that excludes it "
+        "completes the proof."
+    )
+
+
+def _property(
+    interpreter: Interpreter, broken: Property, verdict: PropertyVerdict, run: Run
+) -> tuple[str, tuple[Reason, ...]]:
+    names = environment(broken.params, verdict.arguments)
+    last = Because(interpreter, run.states[-1])
+    end = len(run.steps)
+    match broken.kind:
+        case PropertyKind.INVARIANT:
+            return f"It is false in state {end}:", last.reasons(broken.condition, names)
+        case PropertyKind.STEP:
+            because = Because(interpreter, run.states[-2], run.states[-1])
+            return f"Step {end} breaks it:", because.reasons(broken.condition, names)
+        case PropertyKind.REACHABLE:
+            goal = brief(words(broken.condition, names))
+            headline = f"From state {end} on, no run ever comes to: {goal}. In that state:"
+            return headline, last.reasons(broken.condition, names)
+        case PropertyKind.LEADS_TO:
+            return _leads_to(interpreter, broken, names, run)
+        case _:
+            assert_never(broken.kind)
+
+
+def _leads_to(
+    interpreter: Interpreter, broken: Property, names: Values, run: Run
+) -> tuple[str, tuple[Reason, ...]]:
+    assert broken.premise is not None
+    begin = _premise_state(interpreter, broken, names, run)
+    begun = Because(interpreter, run.states[begin])
+    missed = Because(interpreter, run.states[-1])
+    goal = brief(words(broken.condition, names))
+    unfair = all(a.fairness is Fairness.NONE for a in interpreter.definition.actions)
+    return (
+        f"What is promised never comes: {_for_ever(run)}.",
+        (
+            Reason(f"the promise begins in state {begin}:", begun.reasons(broken.premise, names)),
+            Reason(f"{goal} - never from there on:", missed.reasons(broken.condition, names)),
+            *([Reason("no action is declared fair: none of them has to happen")] if unfair else []),
+        ),
+    )
+
+
+def _for_ever(run: Run) -> str:
+    if run.loop is None:
+        return f"nothing has to happen after state {len(run.steps)}"
+    first, last = run.loop + 1, len(run.steps) + 1
+    if first == last:
+        return f"step {last} may happen again and again for ever"
+    return f"steps {first} to {last} may happen again and again for ever"
+
+
+def _premise_state(interpreter: Interpreter, broken: Property, names: Values, run: Run) -> int:
+    """The last state in which the premise holds and after which the condition never does."""
+    assert broken.premise is not None
+    missing = len(run.states)
+    while missing > 0 and not interpreter.evaluate(
+        broken.condition, run.states[missing - 1], None, names
+    ):
+        missing -= 1
+    for index in range(missing, len(run.states)):
+        if interpreter.evaluate(broken.premise, run.states[index], None, names):
+            return index
+    raise AssertionError(
+        f"the run does not break {broken.name}: its premise never stays unanswered"
+    )
+
+
+def _deadlock(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
+    refused = tuple(
+        _refusal(interpreter, action, state) for action in interpreter.definition.actions
+    )
+    return refused or (Reason("the machine has no actions at all"),)
+
+
+def _refusal(interpreter: Interpreter, action: Action, state: State) -> Reason:
+    """For one action: the first requirement that refuses it, by choice of its parameters."""
+    because = Because(interpreter, state)
+    refusals: list[tuple[Requirement, Values]] = []
+    for names in interpreter.instances(action.params):
+        false = (r for r in action.requirements if not because.value(r.condition, names))
+        if (first := next(false, None)) is None:
+            return Reason(f"{_called(action, names)} could happen")
+        refusals.append((first, names))
+    order = [r.name for r in action.requirements]
+    refusals.sort(key=lambda pair: order.index(pair[0].name))
+    below = tuple(
+        reason
+        for name, group in groupby(refusals, key=lambda pair: pair[0].name)
+        for reason in _refused_by(because, name, list(group), action)
+    )
+    return Reason(f"{action.name} is refused:", below)
+
+
+def _refused_by(
+    because: Because,
+    name: str,
+    group: list[tuple[Requirement, Values]],
+    action: Action,
+) -> tuple[Reason, ...]:
+    told = [
+        Reason(
+            f"by `{name}`" + (f" for {_called(action, names)}" if names else ""),
+            because.reasons(guard.condition, names),
+        )
+        for guard, names in group[:_LISTED]
+    ]
+    more = len(group) - _LISTED
+    return (
+        (*told, Reason(f"(and for {more} more choices by `{name}`)")) if more > 0 else tuple(told)
+    )
+
+
+def _switched_off(definition: Definition, scope: Scope) -> tuple[Reason, ...]:
+    return tuple(
+        Reason(f"{action.name} is switched off: the budget {action.budget} is 0")
+        for action in definition.actions
+        if action.budget is not None and scope.budgets.get(action.budget) == 0
+    )
+
+
+def _overflows(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
+    because = Because(interpreter, state)
+    return tuple(
+        Reason(f"{_called(action, names)}: {told}")
+        for action in interpreter.definition.actions
+        for names in interpreter.instances(action.params)
+        if all(because.value(r.condition, names) for r in action.requirements)
+        for assignment in action.assignments
+        for told in _overflow(because, assignment, names)
+    )
+
+
+def _overflow(because: Because, assignment: Assignment, names: Values) -> list[str]:
+    sort = assignment.place.sort
+    if not isinstance(sort, IntSort):
+        return []
+    found: list[str] = []
+    for more in because.interpreter.instances(assignment.binders):
+        value = because.value(assignment.value, {**names, **more})
+        assert isinstance(value, int)
+        if not sort.low <= value <= sort.high:
+            place = words(assignment.place, {**names, **more})
+            found.append(f"{place} would become {value}, outside {sort}")
+    return found
+
+
+def _called(action: Action, names: Values) -> str:
+    if not action.params:
+        return action.name
+    return f"{action.name}({', '.join(show(names[p]) for p in action.params)})"
+
+
+def _place(where: Source | None) -> str:
+    """`machines/tablet.py:88`: relative to the working directory where the file lies below it."""
+    if where is None:
+        return ""
+    path = Path(where.file)
+    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+        path = path.relative_to(Path.cwd())
+    return f"{path}:{where.line}"

@@ -1,0 +1,175 @@
+"""Single values in the Informal Trace Format, and back; the sort says what a JSON value means."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NoReturn, assert_never
+
+from stagewright.spec.entities import Entity
+from stagewright.spec.errors import InputError
+from stagewright.spec.sorts import (
+    BoolSort,
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+from stagewright.spec.values import FrozenMap, Value, show
+
+Json = bool | int | str | list["Json"] | dict[str, "Json"] | None
+
+_NOTHING: Json = {"tag": "None", "value": {"#tup": []}}
+_INTEGER = re.compile(r"-?[0-9]{1,40}", re.ASCII)
+
+
+def to_json(value: Value, sort: Sort) -> Json:
+    """The value as ITF writes it: enum members and entities by name, integers as `#bigint`."""
+    match sort:
+        case BoolSort():
+            return bool(value)
+        case IntSort():
+            return {"#bigint": str(value)}
+        case EnumSort() | EntitySort():
+            return show(value)
+        case OptionalSort(element):
+            return _NOTHING if value is None else {"tag": "Some", "value": to_json(value, element)}
+        case SetSort(element):
+            assert isinstance(value, frozenset)
+            return {"#set": [to_json(v, element) for v in sorted(value, key=_order)]}
+        case MapSort(key, inner):
+            assert isinstance(value, FrozenMap)
+            return {"#map": [[to_json(k, key), to_json(v, inner)] for k, v in value.items()]}
+        case RecordSort(_, fields):
+            assert isinstance(value, FrozenMap)
+            return {name: to_json(value[name], inner) for name, inner in fields}
+        case _:
+            assert_never(sort)
+
+
+def from_json(told: object, sort: Sort, where: str) -> Value:
+    """The value that ITF tells.
+
+    Raises:
+        InputError: it is not a value of the sort; `where` names the place in the document.
+    """
+    match sort:
+        case BoolSort():
+            return told if isinstance(told, bool) else _refuse(told, sort, where)
+        case IntSort():
+            return _integer(told, sort, where)
+        case EnumSort(kind):
+            member = kind.__members__.get(told) if isinstance(told, str) else None
+            return member if isinstance(member, Enum) else _refuse(told, sort, where)
+        case EntitySort(kind):
+            return _entity(told, kind) or _refuse(told, sort, where)
+        case OptionalSort(element):
+            return _optional(told, sort, element, where)
+        case SetSort(element):
+            listed = expect_list(_tagged(told, "#set", sort, where), where)
+            return frozenset(from_json(v, element, where) for v in listed)
+        case MapSort():
+            return _map(told, sort, where)
+        case RecordSort(_, fields):
+            body = expect_object(told, where)
+            if set(body) != {name for name, _ in fields}:
+                _refuse(told, sort, where)
+            return FrozenMap({n: from_json(body[n], s, f"{where}.{n}") for n, s in fields})
+        case _:
+            assert_never(sort)
+
+
+def type_name(sort: Sort) -> str:
+    """The sort in Apalache's type syntax."""
+    match sort:
+        case BoolSort():
+            return "Bool"
+        case IntSort():
+            return "Int"
+        case EnumSort() | EntitySort():
+            return "Str"
+        case OptionalSort(element):
+            return f"None({{}}) | Some({type_name(element)})"
+        case SetSort(element):
+            return f"Set({type_name(element)})"
+        case MapSort(key, value):
+            return f"{type_name(key)} -> {type_name(value)}"
+        case RecordSort(_, fields):
+            return "{ " + ", ".join(f"{n}: {type_name(s)}" for n, s in fields) + " }"
+        case _:
+            assert_never(sort)
+
+
+def expect_object(told: object, where: str) -> dict[str, object]:
+    """A JSON object, or an error that names the place."""
+    if not isinstance(told, dict):
+        raise InputError(f"{where} is no JSON object", help="see ADR-015 of Apalache for ITF")
+    return told
+
+
+def expect_list(told: object, where: str) -> list[object]:
+    """A JSON array, or an error that names the place."""
+    if not isinstance(told, list):
+        raise InputError(f"{where} is no JSON array", help="see ADR-015 of Apalache for ITF")
+    return told
+
+
+def _integer(told: object, sort: IntSort, where: str) -> int:
+    text = told.get("#bigint") if isinstance(told, dict) else told
+    if isinstance(text, str) and _INTEGER.fullmatch(text):
+        text = int(text)
+    if isinstance(text, bool) or not isinstance(text, int) or not sort.low <= text <= sort.high:
+        _refuse(told, sort, where)
+    return text
+
+
+def _entity(told: object, kind: type[Entity]) -> Entity | None:
+    stem = kind.__name__.lower()
+    if not isinstance(told, str) or not told.startswith(stem):
+        return None
+    digits = told[len(stem) :]
+    return kind(int(digits)) if re.fullmatch(r"[0-9]{1,9}", digits, re.ASCII) else None
+
+
+def _optional(told: object, sort: OptionalSort, element: Sort, where: str) -> Value:
+    match told:
+        case {"tag": "None"}:
+            return None
+        case {"tag": "Some", "value": inner}:
+            return from_json(inner, element, where)
+        case _:
+            return _refuse(told, sort, where)
+
+
+def _map(told: object, sort: MapSort, where: str) -> Value:
+    pairs: dict[Value | str, Value] = {}
+    for pair in expect_list(_tagged(told, "#map", sort, where), where):
+        if not (isinstance(pair, list) and len(pair) == 2):
+            _refuse(told, sort, where)
+        key = from_json(pair[0], sort.key, where)
+        if key in pairs:
+            raise InputError(f"{where} has the key {show(key)} twice")
+        pairs[key] = from_json(pair[1], sort.value, f"{where}[{show(key)}]")
+    if isinstance(sort.key, EnumSort) and set(pairs) != set(sort.key.members):
+        raise InputError(f"{where} does not have every key", help=f"it is {sort}: a total map")
+    return FrozenMap(pairs)
+
+
+def _tagged(told: object, tag: str, sort: Sort, where: str) -> object:
+    if not (isinstance(told, dict) and tag in told):
+        _refuse(told, sort, where)
+    return told[tag]
+
+
+def _order(value: Value) -> tuple[int, str]:
+    return (value.index, "") if isinstance(value, Entity) else (0, show(value))
+
+
+def _refuse(told: object, sort: Sort, where: str) -> NoReturn:
+    shown = repr(told)
+    shown = shown if len(shown) <= 60 else shown[:58] + "…"
+    raise InputError(f"{where} is {shown}", help=f"it must be {sort}")
