@@ -47,10 +47,14 @@ class Engine(Protocol):
     """Computes with packed states of one model."""
 
     @property
-    def model(self) -> GroundModel: ...
+    def model(self) -> GroundModel:
+        """What it computes with."""
+        ...
 
     @property
-    def layout(self) -> Layout: ...
+    def layout(self) -> Layout:
+        """How its states are packed."""
+        ...
 
     @property
     def batch(self) -> int:

@@ -72,13 +72,13 @@ class NumpyEngine:
         function = _conditions(self.layout, nodes, steps=False)
 
         def evaluate(states: Words) -> tuple[Bools, ...]:
-            return cast(tuple[Bools, ...], function(states, states))
+            return cast("tuple[Bools, ...]", function(states, states))
 
         return evaluate
 
     def step_conditions(self, nodes: Sequence[GroundNode]) -> StepConditions:
         """Compile the conditions into one function of old and new packed states."""
-        return cast(StepConditions, _conditions(self.layout, nodes, steps=True))
+        return cast("StepConditions", _conditions(self.layout, nodes, steps=True))
 
 
 _Part = tuple[int, NDArray[np.int64], tuple[NDArray[np.uint64], ...]]
@@ -105,7 +105,7 @@ def _compiled(source: str, code: Code, name: str) -> Callable[..., Any]:
     for table, (values, dtype) in code.tables.items():
         names[table] = np.array(values, dtype=_TYPES[dtype])
     exec(compile(source, f"<generated {name}>", "exec"), names)  # noqa: S102 - our own text
-    return cast(Callable[..., Any], names[name])
+    return cast("Callable[..., Any]", names[name])
 
 
 def _conditions(layout: Layout, nodes: Sequence[GroundNode], *, steps: bool) -> Callable[..., Any]:

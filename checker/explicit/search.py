@@ -19,11 +19,15 @@ _SMALLEST_BATCH = 64
 
 @dataclass(frozen=True)
 class Watch:
-    """What to look for while searching. Only the first `telling` state conditions may end a search."""
+    """What to look for while searching: conditions that all states, and all steps, are to satisfy.
 
-    states: Sequence[GroundNode]
-    steps: Sequence[GroundNode]
-    telling: int
+    Only the first so many of each are promises, whose violation may end a search.
+    """
+
+    states: Sequence[GroundNode] = ()
+    steps: Sequence[GroundNode] = ()
+    state_promises: int = 0
+    step_promises: int = 0
     deadlock: bool = True
     edges: bool = False  # keep all edges, for questions asked afterwards
 
@@ -59,18 +63,18 @@ class Exploration:
 
     @property
     def states(self) -> int:
+        """How many distinct states are known."""
         return self.table.count
 
     @property
     def exhausted(self) -> bool:
+        """Whether every known state has been expanded."""
         return self.expanded == self.states
 
     @property
     def depth(self) -> int:
         """The greatest depth of which all states are known and were looked at."""
-        return int(np.searchsorted(self.levels, self.expanded, side="right")) - 1 if (
-            not self.exhausted
-        ) else len(self.levels) - 1
+        return len(self.levels) - 1 if self.exhausted else self.depth_of(self.expanded)
 
     def depth_of(self, state: int) -> int:
         """How many steps the nearest initial state is away."""
@@ -89,8 +93,9 @@ class Exploration:
 
     def found(self) -> bool:
         """Whether anything is violated already."""
-        told = [*self.first_false[: self.watch.telling], *self.bad_edges]
-        return any(f is not None for f in (*told, self.deadlock, self.overflow))
+        states = self.first_false[: self.watch.state_promises]
+        steps = self.bad_edges[: self.watch.step_promises]
+        return any(f is not None for f in (*states, *steps, self.deadlock, self.overflow))
 
 
 def explore(
@@ -206,9 +211,7 @@ class _Search:
                 step, target = int(expansion.steps[edge]), int(targets[edge])
                 self.found.bad_edges[i] = Edge(source, step, target)
 
-    def _look_for_stuck(
-        self, states: NDArray[np.uint64], first: int, expansion: Expansion
-    ) -> None:
+    def _look_for_stuck(self, states: NDArray[np.uint64], first: int, expansion: Expansion) -> None:
         found = self.found
         moving = np.zeros(states.shape[1], dtype=np.bool_)
         moving[expansion.sources] = True

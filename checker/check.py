@@ -1,0 +1,94 @@
+"""Check a definition at a scope by exhaustive search: every promise, from one exploration."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from dataclasses import replace
+
+from stagewright.checker.coverage import coverage_of
+from stagewright.checker.explicit.numpy_engine import numpy_engine
+from stagewright.checker.explicit.search import Exploration, Watch, explore
+from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
+from stagewright.checker.vacuity import is_premise, with_premises
+from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
+from stagewright.spec.definition import Definition
+from stagewright.spec.errors import InputError
+from stagewright.spec.ground import GroundModel
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import Scope
+from stagewright.spec.verdict import Report
+
+
+def check(
+    definition: Definition,
+    scope: Scope,
+    *,
+    limits: Limits | None = None,
+    progress: OnProgress | None = None,
+    properties: Collection[str] = (),
+) -> Report:
+    """Search every reachable state and decide every promise (or only those named in `properties`).
+
+    A Ctrl-C while this runs ends the search, and the report says what was found until then.
+
+    Raises:
+        InputError: `properties` names a promise that the definition does not make.
+        DefinitionError, ScopeError: the definition cannot be grounded at this scope.
+    """
+    limits = limits or Limits()
+    narrowed = only(definition, properties)
+    stop = Stop(limits)
+    with interruptible(stop):
+        model = ground(with_premises(narrowed), scope)
+        watch = watch_for(model, deadlock=not properties or NO_DEADLOCK in properties)
+        found = explore(numpy_engine(model), watch, stop, progress)
+        verdicts = verdicts_of(narrowed, found, stop)
+    if properties and IN_BOUNDS not in properties and found.overflow is None:
+        verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
+    return Report(
+        definition=definition,
+        scope=str(scope),
+        method=METHOD,
+        verdicts=verdicts,
+        states=found.states,
+        transitions=found.transitions,
+        depth=found.depth,
+        exhausted=found.exhausted,
+        seconds=stop.seconds,
+        coverage=coverage_of(narrowed, found),
+        note=_note(found),
+    )
+
+
+def watch_for(model: GroundModel, *, deadlock: bool) -> Watch:
+    """All that can be decided while searching, and the edges if more is to be decided afterwards."""
+    return Watch(
+        states=[p.condition for p in model.invariants],
+        steps=[p.condition for p in model.step_properties],
+        state_promises=sum(not is_premise(p.property) for p in model.invariants),
+        step_promises=sum(not is_premise(p.property) for p in model.step_properties),
+        deadlock=deadlock,
+        edges=bool(model.reachable or model.leads_to),
+    )
+
+
+def only(definition: Definition, names: Collection[str]) -> Definition:
+    """The definition with the named promises only; with all of them if none is named."""
+    if not names:
+        return definition
+    known = [p.name for p in definition.properties] + [NO_DEADLOCK, IN_BOUNDS]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise InputError(
+                f"{definition.name} makes no promise named `{name}`",
+                help=f"{hint}known: {', '.join(known)}",
+            )
+    chosen = tuple(p for p in definition.properties if p.name in names)
+    return replace(definition, properties=chosen)
+
+
+def _note(found: Exploration) -> str:
+    return f"not exhausted: {found.stopped}" if found.stopped else ""

@@ -1,0 +1,93 @@
+"""Shortest runs, found by searching the explored levels backwards: no state remembers its parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stagewright.checker.explicit.search import Exploration
+from stagewright.spec.ground import GroundModel, GroundStep
+from stagewright.spec.values import FrozenMap, State
+from stagewright.spec.verdict import Run, Step
+
+Path = tuple[int, tuple[tuple[int, int], ...]]
+"""An initial state's id, then (ground step, id of the state it leads to), step by step."""
+
+
+@dataclass(frozen=True)
+class _Parent:
+    """The first state, and its first ground step, that lead to a state."""
+
+    state: int
+    step: int
+
+
+def paths_to(found: Exploration, targets: Iterable[int]) -> dict[int, Path]:
+    """For each target, a shortest path from an initial state; always the same one."""
+    wanted = set(targets)
+    parents: dict[int, _Parent] = {}
+    for depth in range(len(found.levels) - 1, 0, -1):
+        here = sorted(s for s in wanted if found.depth_of(s) == depth)
+        for state, parent in _parents(found, depth - 1, here).items():
+            parents[state] = parent
+            wanted.add(parent.state)
+    return {target: _path(parents, target) for target in sorted(set(targets))}
+
+
+def _path(parents: dict[int, _Parent], target: int) -> Path:
+    steps: list[tuple[int, int]] = []
+    state = target
+    while state in parents:
+        steps.append((parents[state].step, state))
+        state = parents[state].state
+    return state, tuple(reversed(steps))
+
+
+def _parents(found: Exploration, depth: int, states: Sequence[int]) -> dict[int, _Parent]:
+    """The first parent, among the states of one depth, of each of the given states."""
+    missing = np.array(states, dtype=np.int64)
+    parents: dict[int, _Parent] = {}
+    end = min(found.levels[depth + 1], found.expanded)
+    first = found.levels[depth]
+    while missing.size:
+        assert first < end, "every state but the initial ones has a parent one level up"
+        after = min(first + found.engine.batch, end)
+        expansion = found.engine.expand(found.table.states[:, first:after])
+        known = found.states
+        reached = found.table.add(expansion.successors)
+        assert found.states == known, "searching backwards finds nothing new"
+        edges = np.flatnonzero(np.isin(reached, missing))
+        # By source, then by ground step; the last write of the reversed order is the first edge.
+        order = edges[np.lexsort((expansion.steps[edges], expansion.sources[edges]))]
+        for edge in order[::-1].tolist():
+            source = first + int(expansion.sources[edge])
+            parents[int(reached[edge])] = _Parent(source, int(expansion.steps[edge]))
+        missing = missing[~np.isin(missing, reached[edges])]
+        first = after
+    return parents
+
+
+def step_of(step: GroundStep) -> Step:
+    """The step as people and files name it."""
+    return Step(step.action.name, FrozenMap(dict(step.arguments)))
+
+
+def decoded(found: Exploration, state: int) -> State:
+    """An explored state in the definition's own values."""
+    model: GroundModel = found.engine.model
+    return model.decode(found.engine.layout.unpack(found.table.states, state))
+
+
+def run_along(found: Exploration, path: Path, loop: tuple[int, int] | None = None) -> Run:
+    """The run along a path; `loop`: (index of the state returned to, ground step that returns)."""
+    start, steps = path
+    ground = found.engine.model.steps
+    states = (start, *(state for _, state in steps))
+    return Run(
+        tuple(decoded(found, state) for state in states),
+        tuple(step_of(ground[step]) for step, _ in steps),
+        None if loop is None else loop[0],
+        None if loop is None else step_of(ground[loop[1]]),
+    )

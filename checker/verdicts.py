@@ -1,0 +1,269 @@
+"""From what a search found to a verdict for each promise, with the run that shows a violation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stagewright.checker.explicit.engine import Bools
+from stagewright.checker.explicit.graph import Graph
+from stagewright.checker.explicit.runs import Path, paths_to, run_along
+from stagewright.checker.explicit.search import Edge, Exploration
+from stagewright.checker.goals import nearest_hopeless
+from stagewright.checker.limits import Stop
+from stagewright.checker.liveness import Lasso, fair_lasso, fair_steps
+from stagewright.checker.vacuity import premise_name
+from stagewright.spec.definition import Definition, Property, PropertyKind
+from stagewright.spec.ground import GroundNode, GroundProperty, GroundStep
+from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.values import FrozenMap
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
+
+METHOD = "exhaustive search"
+NO_DEADLOCK = "no deadlock"
+IN_BOUNDS = "assigned values stay in bounds"
+
+
+@dataclass(frozen=True)
+class _Breach:
+    """A violated instance: where it shows (a state's id), and how to tell the run from there."""
+
+    state: int
+    note: str = ""
+    instance: GroundProperty | None = None
+    beyond: Edge | Lasso | None = None  # what follows on the path to `state`
+
+
+_Finding = _Breach | PropertyVerdict
+
+
+def verdicts_of(
+    definition: Definition, found: Exploration, stop: Stop
+) -> tuple[PropertyVerdict, ...]:
+    """One verdict a promise, in the definition's order, then those that every machine makes."""
+    asked = _Questions(found, stop)
+    findings: list[tuple[str, _Finding, float]] = []
+    for prop in definition.properties:
+        started = time.monotonic()
+        finding = asked.about(prop)
+        findings.append((prop.name, finding, time.monotonic() - started))
+    if found.watch.deadlock:
+        findings.append((NO_DEADLOCK, asked.deadlock(), 0.0))
+    findings.append((IN_BOUNDS, asked.overflow(), 0.0))
+    breaches = [f.state for _, f, _ in findings if isinstance(f, _Breach)]
+    paths = paths_to(found, breaches)
+    return tuple(
+        _violated(found, asked, name, finding, paths[finding.state], seconds)
+        if isinstance(finding, _Breach)
+        else finding
+        for name, finding, seconds in findings
+    )
+
+
+def _violated(
+    found: Exploration,
+    asked: _Questions,
+    name: str,
+    breach: _Breach,
+    path: Path,
+    seconds: float,
+) -> PropertyVerdict:
+    arguments = dict(breach.instance.arguments) if breach.instance is not None else {}
+    run = _run(found, asked, path, breach.beyond)
+    return PropertyVerdict(
+        name, Outcome.VIOLATED, METHOD, breach.note, run, FrozenMap(arguments), seconds
+    )
+
+
+def _run(found: Exploration, asked: _Questions, path: Path, beyond: Edge | Lasso | None) -> Run:
+    start, steps = path
+    match beyond:
+        case None:
+            return run_along(found, path)
+        case Edge(_, step, target):
+            return run_along(found, (start, (*steps, (step, target))))
+        case Lasso(_, edges, cycle):
+            graph = asked.graph
+            walked = [(int(graph.steps[e]), int(graph.targets[e])) for e in (*edges, *cycle)]
+            if not cycle:
+                return run_along(found, (start, (*steps, *walked)))
+            back = len(steps) + len(edges)
+            full = (*steps, *walked[:-1])
+            return run_along(found, (start, full), (back, walked[-1][0]))
+
+
+class _Questions:
+    """Answers, from an exploration, one promise at a time."""
+
+    def __init__(self, found: Exploration, stop: Stop) -> None:
+        self._found, self._stop = found, stop
+        self._model = found.engine.model
+
+    def about(self, prop: Property) -> _Finding:
+        """The first violated instance of a promise, or the verdict that there is none."""
+        match prop.kind:
+            case PropertyKind.INVARIANT:
+                return self._invariant(prop)
+            case PropertyKind.STEP:
+                return self._step_property(prop)
+            case PropertyKind.REACHABLE:
+                return self._afterwards(prop, self._model.reachable, self._goal)
+            case PropertyKind.LEADS_TO:
+                return self._afterwards(prop, self._model.leads_to, self._leads_to)
+
+    def deadlock(self) -> _Finding:
+        """Whether some state has no successor and is not final."""
+        if self._found.deadlock is not None:
+            return _Breach(self._found.deadlock, "no step is enabled and the state is not final")
+        return self._fine(
+            NO_DEADLOCK, "a step is enabled in every state that is not final", self._found.depth - 1
+        )
+
+    def overflow(self) -> _Finding:
+        """Whether some enabled step assigns a value that its variable cannot hold."""
+        if self._found.overflow is not None:
+            state, index = self._found.overflow
+            step = self._model.steps[index]
+            return _Breach(state, self._told_overflow(state, step))
+        return self._fine(
+            IN_BOUNDS, "no enabled step assigns a value out of bounds", self._found.depth - 1
+        )
+
+    @cached_property
+    def graph(self) -> Graph:
+        """All explored edges."""
+        return self._found.graph()
+
+    def _fine(self, name: str, note: str, depth: int, seconds: float = 0.0) -> PropertyVerdict:
+        if self._found.exhausted:
+            return PropertyVerdict(name, Outcome.HOLDS, METHOD, note, seconds=seconds)
+        if depth < 0:
+            note = "nothing was searched (not exhausted)"
+        else:
+            note = f"no violation up to depth {depth} (not exhausted)"
+        return PropertyVerdict(name, Outcome.UNDECIDED, METHOD, note, seconds=seconds)
+
+    def _invariant(self, prop: Property) -> _Finding:
+        found = self._found
+        violated = [
+            (state, i)
+            for i, (instance, state) in enumerate(
+                zip(self._model.invariants, found.first_false, strict=True)
+            )
+            if instance.property.name == prop.name and state is not None
+        ]
+        if violated:
+            state, i = min(violated)
+            return _Breach(state, instance=self._model.invariants[i])
+        note = f"holds in all {found.states:,} states" + self._vacuous(prop)
+        return self._fine(prop.name, note, found.depth)
+
+    def _step_property(self, prop: Property) -> _Finding:
+        found = self._found
+        violated = [
+            (edge.source, i, edge)
+            for i, (instance, edge) in enumerate(
+                zip(self._model.step_properties, found.bad_edges, strict=True)
+            )
+            if instance.property.name == prop.name and edge is not None
+        ]
+        if violated:
+            state, i, edge = min(violated, key=lambda v: v[:2])
+            return _Breach(state, instance=self._model.step_properties[i], beyond=edge)
+        note = f"holds in all {found.transitions:,} steps" + self._vacuous(prop)
+        return self._fine(prop.name, note, found.depth)
+
+    def _vacuous(self, prop: Property) -> str:
+        """A remark, if the promise has a premise and no instance of it ever held."""
+        name = premise_name(prop.name)
+        seen: list[object] = []
+        for instances, firsts in (
+            (self._model.invariants, self._found.first_false),
+            (self._model.step_properties, self._found.bad_edges),
+        ):
+            seen += [
+                first
+                for instance, first in zip(instances, firsts, strict=True)
+                if instance.property.name == name
+            ]
+        if seen and all(first is None for first in seen):
+            return "; vacuous: its premise never held"
+        return ""
+
+    def _afterwards(
+        self,
+        prop: Property,
+        instances: Sequence[GroundProperty],
+        decide: Callable[[GroundProperty], _Breach | None],
+    ) -> _Finding:
+        """Decide a promise about runs, one instance after the other, while there is time."""
+        for instance in instances:
+            if instance.property.name != prop.name:
+                continue
+            if reason := self._stop.reason():
+                note = f"not decided: {reason}"
+                return PropertyVerdict(prop.name, Outcome.UNDECIDED, METHOD, note)
+            if (breach := decide(instance)) is not None:
+                return breach
+        what = (
+            "reachable from"
+            if prop.kind is PropertyKind.REACHABLE
+            else "holds on every fair run through"
+        )
+        note = f"{what} all {self._found.states:,} states" + self._vacuous(prop)
+        return self._fine(prop.name, note, self._found.depth - 1)
+
+    def _goal(self, instance: GroundProperty) -> _Breach | None:
+        (goal,) = self._evaluate([instance.condition])
+        state = nearest_hopeless(self.graph, goal, self._found.expanded)
+        if state is None:
+            return None
+        return _Breach(state, "from the last state the goal can no longer be reached", instance)
+
+    def _leads_to(self, instance: GroundProperty) -> _Breach | None:
+        assert instance.premise is not None
+        premise, conclusion = self._evaluate([instance.premise, instance.condition])
+        fair = fair_steps(self._model.steps)
+        lasso = fair_lasso(self.graph, fair, premise, conclusion, self._stuck)
+        if lasso is None:
+            return None
+        if lasso.cycle:
+            note = "the run can go round its loop for ever, fairly, and never gets there"
+        else:
+            note = "no step is enabled in the last state: the run stays there for ever"
+        return _Breach(lasso.start, note, instance, lasso)
+
+    @cached_property
+    def _stuck(self) -> Bools:
+        """The expanded states without any enabled step."""
+        stuck: Bools = np.diff(self.graph.out.offsets) == 0
+        stuck[self._found.expanded :] = False
+        for states in self._found.overflowing:
+            stuck[states] = False
+        return stuck
+
+    def _evaluate(self, nodes: Sequence[GroundNode]) -> list[Bools]:
+        """The value of each condition in every state."""
+        engine, states = self._found.engine, self._found.table.states
+        conditions = engine.state_conditions(nodes)
+        parts = [
+            conditions(states[:, first : first + engine.batch])
+            for first in range(0, self._found.states, engine.batch)
+        ]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+    def _told_overflow(self, state: int, step: GroundStep) -> str:
+        old = self._found.engine.layout.unpack(self._found.table.states, state)
+        assigned = [
+            (self._model.cells[index], evaluate(node, old)) for index, node in step.updates.items()
+        ]
+        told = [
+            f"{value} to {cell.name} (bounds {cell.low}..{cell.high})"
+            for cell, value in assigned
+            if not cell.low <= value <= cell.high
+        ]
+        return f"`{step.label}` is enabled in the last state and would assign {', '.join(told)}"
