@@ -1,1 +1,7 @@
-"""The definitions, one file a machine, and the systems composed of them."""
+"""The definitions: one file a machine, each reading like its design document."""
+
+SHIPPED = {
+    "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
+    "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
+}
+"""What the command line calls a machine, and where its class is."""

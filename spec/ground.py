@@ -11,6 +11,7 @@ on `node.id` (dense, children before parents).
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -268,7 +269,7 @@ class GroundProperty:
     condition: GroundNode
     premise: GroundNode | None = None
 
-    @property
+    @builtins.property  # `property` is a field here
     def label(self) -> str:
         from stagewright.spec.values import show
 

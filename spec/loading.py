@@ -1,0 +1,98 @@
+"""Find a machine by what a user types: a shipped name, a file with an optional class, or a module."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+
+from stagewright.spec.define import define
+from stagewright.spec.definition import Definition
+from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.machine import Machine
+
+
+def load(name: str, profile: str = "", shipped: Mapping[str, str] | None = None) -> Definition:
+    """The definition of the machine that `name` names, under a profile (by default its newest).
+
+    Raises:
+        StagewrightError: nothing is found under that name, or its definition is wrong.
+    """
+    return define(find(name, shipped or {}), profile)
+
+
+def find(name: str, shipped: Mapping[str, str]) -> type[Machine]:
+    """The machine class behind `tablet`, `my/file.py`, `my/file.py:Counter` or `package.module:Counter`.
+
+    `shipped` maps short names to `module:Class`.
+    """
+    if name in shipped:
+        module_name, _, class_name = shipped[name].partition(":")
+        return _class_in(importlib.import_module(module_name), class_name, name)
+    place, _, class_name = name.partition(":")
+    if place.endswith(".py"):
+        return _class_in(_file(Path(place)), class_name, place)
+    if class_name:
+        try:
+            module = importlib.import_module(place)
+        except ImportError as error:
+            raise InputError(f"cannot import `{place}`: {error}", help="name a file or a module") from None
+        return _class_in(module, class_name, place)
+    near = get_close_matches(name, shipped, n=1, cutoff=0.4)
+    hint = f"did you mean `{near[0]}`? " if near else ""
+    raise InputError(
+        f"there is no machine `{name}`",
+        help=f"{hint}known: {', '.join(shipped) or 'none'}; or a file: `path/to/machine.py:Class`",
+    )
+
+
+def _file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", help="check the path")
+    # A module name of its own, so that a user's `tablet.py` cannot shadow anything.
+    name = f"stagewright_user_{abs(hash(str(path.resolve())))}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except StagewrightError:
+        raise
+    except SyntaxError as error:
+        raise InputError(f"{path}:{error.lineno}: {error.msg}", help="mend the file") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a Python text file", help="save it as UTF-8") from None
+    except Exception as error:
+        raise InputError(
+            f"{path} fails when it is imported: {type(error).__name__}: {error}", help="mend the file"
+        ) from error
+    return module
+
+
+def _class_in(module: ModuleType, class_name: str, place: str) -> type[Machine]:
+    machines = {
+        n: c
+        for n, c in vars(module).items()
+        if isinstance(c, type) and issubclass(c, Machine) and c is not Machine
+    }
+    if class_name:
+        if class_name in machines:
+            return machines[class_name]
+        near = get_close_matches(class_name, machines, n=1)
+        hint = f"did you mean `{near[0]}`? " if near else ""
+        raise InputError(
+            f"{place} has no machine `{class_name}`", help=f"{hint}it has: {', '.join(machines) or 'none'}"
+        )
+    own = [c for c in machines.values() if c.__module__ == module.__name__]
+    if len(own) == 1:
+        return own[0]
+    if not own:
+        raise InputError(f"{place} defines no machine", help="derive a class from stagewright.spec.Machine")
+    names = ", ".join(c.__name__ for c in own)
+    raise InputError(f"{place} defines several machines: {names}", help=f"write {place}:{own[-1].__name__}")
