@@ -1,0 +1,101 @@
+"""The one call from a definition to proofs: bounded search and k-induction with Z3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
+from pathlib import Path
+
+from stagewright.checker.symbolic.certificates import write_scripts
+from stagewright.checker.symbolic.claims import HANDLES, IN_BOUNDS, NO_DEADLOCK, claims_of
+from stagewright.checker.symbolic.proof import Limits, Progress, Proof, Stop
+from stagewright.spec.definition import Definition, Property
+from stagewright.spec.errors import InputError
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import Scope
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
+
+METHOD = "k-induction and bounded search with Z3"
+DEFAULT_K = 5
+DEFAULT_DEPTH = 12
+
+
+def _silent(_: Progress) -> None:
+    """Say nothing."""
+
+
+def not_handled(definition: Definition) -> tuple[Property, ...]:
+    """The properties that this method cannot decide: `check` does."""
+    return tuple(p for p in definition.properties if p.kind not in HANDLES)
+
+
+def prove(
+    definition: Definition,
+    scope: Scope,
+    *,
+    max_k: int = DEFAULT_K,
+    depth: int = DEFAULT_DEPTH,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    progress: Callable[[Progress], None] = _silent,
+    properties: Collection[str] | None = None,
+    deadlock: bool = False,
+    simple_paths: bool = False,
+    smtlib: Path | None = None,
+) -> Report:
+    """Prove or refute a definition's invariants and step properties at a scope.
+
+    Tries k-induction up to `max_k` and looks for violations up to `depth` steps. `properties` restricts the
+    proof to those; a kind that is not handled is then UNDECIDED, else it is left out. `smtlib` names a
+    directory for the verification conditions. What was found before an interrupt or a limit is kept.
+
+    Raises:
+        InputError: there is no property of that name, a bound is below 1, or `smtlib` cannot be written.
+        ScopeError: the scope leaves no initial state, or too many.
+    """
+    if max_k < 1 or depth < 0:
+        raise InputError(
+            f"k = {max_k} and depth = {depth} leave nothing to prove",
+            help="k must be at least 1 and depth at least 0",
+        )
+    names = _known(definition, properties, deadlock=deadlock)
+    model = ground(definition, scope)
+    claims = claims_of(model, names, deadlock=deadlock)
+    proof = Proof(definition, model, claims, limits, simple=simple_paths, progress=progress)
+    decided = proof.decide(max_k, depth)
+    if smtlib is not None:
+        write_scripts(proof.scripts(), smtlib)
+    asked = [p for p in not_handled(definition) if names is not None and p.name in names]
+    verdicts = (*decided, *map(_left_to_check, asked))
+    return Report(
+        definition,
+        str(scope),
+        METHOD,
+        verdicts,
+        depth=max(0, proof.cleared),
+        exhausted=all(v.outcome is not Outcome.UNDECIDED for v in verdicts),
+        seconds=proof.seconds,
+        note=proof.stopped.value if proof.stopped not in (None, Stop.BOUNDS) else "",
+    )
+
+
+def _left_to_check(prop: Property) -> PropertyVerdict:
+    note = f"a {prop.kind.value} property is not handled by this method; use `stagewright check`"
+    return PropertyVerdict(prop.name, Outcome.UNDECIDED, "none", note)
+
+
+def _known(
+    definition: Definition, wanted: Collection[str] | None, *, deadlock: bool
+) -> frozenset[str] | None:
+    """The names asked for, with the deadlock check if that was asked for too; None: all."""
+    if not wanted:
+        return None
+    known = [*(p.name for p in definition.properties), IN_BOUNDS, NO_DEADLOCK]
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise InputError(
+                f"{definition.name} has no property named `{name}`",
+                help=f"{hint}known: {', '.join(known)}",
+            )
+    return frozenset({*wanted, NO_DEADLOCK} if deadlock else wanted)

@@ -1,0 +1,57 @@
+"""What is to be proved: promises about every state, or about every step, as ground conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagewright.spec.definition import PropertyKind
+from stagewright.spec.ground import GroundModel, GroundNode, GroundProperty
+
+HANDLES = frozenset({PropertyKind.INVARIANT, PropertyKind.STEP})
+
+IN_BOUNDS = "assigned values stay in bounds"
+NO_DEADLOCK = "no deadlock"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A promise that holds when all conditions do: of each state, or of each step (`of_step`)."""
+
+    name: str
+    of_step: bool
+    conditions: tuple[GroundNode, ...]
+
+
+def claims_of(
+    model: GroundModel, names: frozenset[str] | None = None, *, deadlock: bool = False
+) -> list[Claim]:
+    """The claims this method can decide, bounds first; `names` restricts them to those.
+
+    The absence of deadlock is among them only if asked for, by `deadlock` or by its name.
+    """
+    claims = [_in_bounds(model)]
+    if deadlock or (names is not None and NO_DEADLOCK in names):
+        claims.append(_no_deadlock(model))
+    claims += _grouped(model.invariants, of_step=False)
+    claims += _grouped(model.step_properties, of_step=True)
+    return [c for c in claims if names is None or c.name in names]
+
+
+def _in_bounds(model: GroundModel) -> Claim:
+    """No enabled step assigns a value outside its cell's bounds."""
+    build = model.builder
+    safe = [build.not_(build.and_((step.guard, step.overflows))) for step in model.steps]
+    return Claim(IN_BOUNDS, False, tuple(c for c in safe if c is not build.true))
+
+
+def _no_deadlock(model: GroundModel) -> Claim:
+    """Some step is enabled, or the state may be the last one."""
+    going_on = model.builder.or_([*(step.guard for step in model.steps), model.final])
+    return Claim(NO_DEADLOCK, False, (going_on,))
+
+
+def _grouped(properties: tuple[GroundProperty, ...], *, of_step: bool) -> list[Claim]:
+    conditions: dict[str, list[GroundNode]] = {}
+    for p in properties:
+        conditions.setdefault(p.property.name, []).append(p.condition)
+    return [Claim(name, of_step, tuple(found)) for name, found in conditions.items()]
