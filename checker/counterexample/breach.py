@@ -180,22 +180,24 @@ def _refusal(interpreter: Interpreter, action: Action, state: State) -> Reason:
 
 
 def _refused_by(
-    because: Because,
-    name: str,
-    group: list[tuple[Requirement, Values]],
-    action: Action,
+    because: Because, name: str, group: list[tuple[Requirement, Values]], action: Action
 ) -> tuple[Reason, ...]:
+    """What one requirement says against the choices it refuses, those with equal reasons together."""
+    alike: dict[tuple[Reason, ...], list[str]] = {}
+    for guard, names in group:
+        reasons = because.reasons(guard.condition, names)
+        alike.setdefault(reasons, []).append(_called(action, names))
     told = [
-        Reason(
-            f"by `{name}`" + (f" for {_called(action, names)}" if names else ""),
-            because.reasons(guard.condition, names),
-        )
-        for guard, names in group[:_LISTED]
+        Reason(f"by `{name}`" + (f" for {_listed(calls)}" if action.params else ""), reasons)
+        for reasons, calls in list(alike.items())[:_LISTED]
     ]
-    more = len(group) - _LISTED
-    return (
-        (*told, Reason(f"(and for {more} more choices by `{name}`)")) if more > 0 else tuple(told)
-    )
+    more = sum(len(calls) for calls in list(alike.values())[_LISTED:])
+    return (*told, Reason(f"(and for {more} more choices by `{name}`)")) if more else tuple(told)
+
+
+def _listed(calls: list[str]) -> str:
+    more = len(calls) - _LISTED
+    return ", ".join(calls[:_LISTED]) + (f" and {more} more choices" if more > 0 else "")
 
 
 def _switched_off(definition: Definition, scope: Scope) -> tuple[Reason, ...]:

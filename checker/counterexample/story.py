@@ -11,7 +11,7 @@ from stagewright.spec.definition import Action, Definition
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.scope import Scope
+from stagewright.spec.scope import BUDGET_PREFIX, Scope
 from stagewright.spec.values import State, Value, flatten, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 from stagewright.spec.words import spoken
@@ -214,7 +214,17 @@ def changes(old: State, new: State) -> tuple[Change, ...]:
 
 def leaves(state: State) -> dict[str, Value]:
     """Every leaf of a state by its place, as a person writes it."""
-    return {place: leaf for name, value in state.items() for place, leaf in flatten(name, value)}
+    return {
+        place: leaf
+        for name, value in state.items()
+        for place, leaf in flatten(_variable_name(name), value)
+    }
+
+
+def _variable_name(name: str) -> str:
+    """A variable as it is shown: `budget.crashes` is `crashes left`."""
+    is_budget = name.startswith(BUDGET_PREFIX)
+    return f"{name.removeprefix(BUDGET_PREFIX)} left" if is_budget else name
 
 
 def summary(state: State) -> tuple[tuple[str, str], ...]:
