@@ -39,7 +39,8 @@ class Source:
             return place
         end = self.end_column if self.end_column > self.column else len(text)
         start = self.column or len(text) - len(text.lstrip())
-        caret = " " * start + "^" * max(1, min(end, len(text)) - start)
+        indent = "".join(c if c == "\t" else " " for c in text[:start])
+        caret = indent + "^" * max(1, min(end, len(text)) - start)
         return f"{place}\n   | {text}\n   | {caret}"
 
 
@@ -59,9 +60,23 @@ def of_frame(frame: FrameType) -> Source:
     line, end_line, column, end_column = _positions(code)[frame.f_lasti // 2]
     if line is None:
         return Source(code.co_filename, frame.f_lineno, function=code.co_name)
-    if end_line != line:
-        end_column = 0
-    return Source(code.co_filename, line, column or 0, end_column or 0, code.co_name)
+    end = end_column if end_line == line else 0
+    return in_line(code.co_filename, line, column or 0, end or 0, code.co_name)
+
+
+def in_line(file: str, line: int, start: int, end: int, function: str) -> Source:
+    """The place between two columns of a line, given in UTF-8 bytes, as Python's compiler counts them."""
+    text = linecache.getline(file, line).encode()
+    column, end_column = (len(text[:n].decode(errors="ignore")) for n in (start, end))
+    return Source(file, line, column, end_column, function)
+
+
+def span_of_frame(frame: FrameType) -> tuple[int, int, int, int] | None:
+    """Line, column, end line and end column (in bytes) of what a frame is executing; None if not known."""
+    line, end_line, column, end_column = _positions(frame.f_code)[frame.f_lasti // 2]
+    if line is None or end_line is None or column is None or end_column is None:
+        return None
+    return line, column, end_line, end_column
 
 
 def user_frame() -> FrameType:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import linecache
-from types import FrameType
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from stagewright.spec.errors import SymbolicBoolError
-from stagewright.spec.source import Source, of_frame, user_frame
+from stagewright.spec.source import Source, in_line, of_frame, span_of_frame, user_frame
 
 MENDS = {
     "and": "write `(a) & (b)`; parenthesise both sides, `&` binds tighter than `==`",
@@ -28,17 +29,34 @@ MENDS = {
 }
 
 
+_Span = tuple[int, int, int, int]  # line, column, end line, end column
+
+
+@dataclass(frozen=True)
+class _Construct:
+    """Something in the source that asks a value for its truth.
+
+    `asks`: the parts whose place Python may report while it asks. Releases differ: 3.11 often reports a
+    whole statement where later ones report the tested expression.
+    """
+
+    name: str
+    shown: ast.expr
+    asks: tuple[ast.AST, ...]
+    rank: int  # of several, the lowest is named; then the smallest
+
+
 def truth_asked() -> SymbolicBoolError:
     """The error for a truth test made by the innermost frame outside of the library."""
     frame = user_frame()
     place = of_frame(frame)
-    found = _construct_at(frame, place)
+    found = _construct_at(place.file, span_of_frame(frame))
     if found is None:
         return _error("truth test", place)
-    name, part = found
+    part = found.shown
     end = part.end_col_offset if part.end_lineno == part.lineno else 0
-    where = Source(place.file, part.lineno, part.col_offset, end or 0, place.function)
-    return _error(name, where)
+    where = in_line(place.file, part.lineno, part.col_offset, end or 0, place.function)
+    return _error(found.name, where)
 
 
 def _error(name: str, where: Source) -> SymbolicBoolError:
@@ -47,60 +65,70 @@ def _error(name: str, where: Source) -> SymbolicBoolError:
     )
 
 
-def _construct_at(frame: FrameType, place: Source) -> tuple[str, ast.expr] | None:
-    source = "".join(linecache.getlines(place.file))
+def _construct_at(file: str, span: _Span | None) -> _Construct | None:
     try:
-        tree = ast.parse(source)
+        tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:
         return None
-    found: list[tuple[int, str, ast.expr]] = []
-    for node in ast.walk(tree):
-        hit = _construct(node)
-        if hit is None:
-            continue
-        name, part = hit
-        # 3.11 reports the whole statement, 3.12 and later report the tested expression: accept both.
-        starts = [(part.lineno, part.col_offset)]
-        if isinstance(node, ast.stmt | ast.expr):
-            starts.append((node.lineno, node.col_offset))
-        end = (part.end_lineno or part.lineno, part.end_col_offset or 0)
-        if min(starts) <= (place.line, place.column) < end:
-            size = (end[0] - part.lineno) * 1000 + end[1] - part.col_offset
-            found.append((size, name, part))
-    if not found:
+    found = [
+        construct
+        for node in ast.walk(tree)
+        for construct in _constructs(node)
+        if any(_span(part) == span for part in construct.asks)
+    ]
+    return min(found, key=lambda c: (c.rank, _size(c.shown)), default=None)
+
+
+def _span(node: ast.AST) -> _Span | None:
+    # Columns of the tree and of code positions both count UTF-8 bytes.
+    if not isinstance(node, ast.expr | ast.stmt | ast.pattern):
         return None
-    _, name, part = min(found, key=lambda item: item[0])
-    return name, part
+    return (node.lineno, node.col_offset, node.end_lineno or 0, node.end_col_offset or 0)
 
 
-def _construct(node: ast.AST) -> tuple[str, ast.expr] | None:
-    """The construct's name and the part to underline, if `node` asks a value for its truth."""
-    match node:
-        case ast.BoolOp(op=op):
-            return ("and" if isinstance(op, ast.And) else "or"), node
-        case ast.UnaryOp(op=ast.Not()):
-            return "not", node
-        case ast.Compare(ops=[ast.In() | ast.NotIn(), *_]):
-            return "in", node
-        case ast.Compare(ops=[_, _, *_]):
-            return "chained comparison", node
-        case ast.IfExp(test=test):
-            return "if expression", test
-        case ast.If(test=test):
-            return "if", test
-        case ast.While(test=test):
-            return "while", test
-        case ast.Assert(test=test):
-            return "assert", test
-        case ast.Match(subject=subject):
-            return "match", subject
-        case (
-            ast.GeneratorExp(generators=[*_, ast.comprehension(ifs=[test, *_])])
-            | ast.ListComp(generators=[*_, ast.comprehension(ifs=[test, *_])])
-            | ast.SetComp(generators=[*_, ast.comprehension(ifs=[test, *_])])
-        ):
-            return "comprehension filter", test
-        case ast.Call(func=ast.Name(id="any" | "all" | "min" | "max" | "sorted")):
-            return "any/all/min/max/sorted", node
+def _size(node: ast.expr) -> tuple[int, int]:
+    lines = (node.end_lineno or 0) - node.lineno
+    return lines, (node.end_col_offset or 0) - node.col_offset
+
+
+def _tests(test: ast.expr) -> list[ast.expr]:
+    """A tested expression and what is tested on the way to its own truth."""
+    match test:
+        case ast.BoolOp(values=values):
+            return [test, *(t for v in values for t in _tests(v))]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return [test, *_tests(operand)]
         case _:
-            return None
+            return [test]
+
+
+def _constructs(node: ast.AST) -> Iterator[_Construct]:
+    match node:
+        case ast.Compare(ops=[ast.In() | ast.NotIn(), *_]):
+            yield _Construct("in", node, (node,), 0)
+        case ast.Compare(ops=[_, _, *_]):
+            yield _Construct("chained comparison", node, (node,), 0)
+        case ast.Call(func=ast.Name(id="any" | "all" | "min" | "max" | "sorted")):
+            yield _Construct("any/all/min/max/sorted", node, (node,), 0)
+        case ast.IfExp(test=test):
+            yield _Construct("if expression", test, (node, *_tests(test)), 1)
+        case ast.If(test=test) | ast.While(test=test) | ast.Assert(test=test):
+            yield _Construct(type(node).__name__.lower(), test, (node, *_tests(test)), 1)
+        case ast.Match(subject=subject, cases=cases):
+            patterns = [p for c in cases for p in ast.walk(c.pattern)]
+            guards = [t for c in cases if c.guard for t in _tests(c.guard)]
+            yield _Construct("match", subject, (*patterns, *guards), 1)
+        case (
+            ast.GeneratorExp(generators=loops)
+            | ast.ListComp(generators=loops)
+            | ast.SetComp(generators=loops)
+            | ast.DictComp(generators=loops)
+        ):
+            for test in (test for loop in loops for test in loop.ifs):
+                yield _Construct("comprehension filter", test, (node, *_tests(test)), 1)
+        case ast.BoolOp(op=op):
+            yield _Construct(
+                "and" if isinstance(op, ast.And) else "or", node, tuple(_tests(node)), 2
+            )
+        case ast.UnaryOp(op=ast.Not()):
+            yield _Construct("not", node, tuple(_tests(node)), 2)
