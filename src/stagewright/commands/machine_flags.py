@@ -1,0 +1,113 @@
+"""The arguments by which every command names a machine, a version of it and how large to make it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stagewright.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.scope import Scope
+
+UNBOUNDED = "any"
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument MACHINE."""
+    parser.add_argument(
+        "machine", help="a shipped name, path/to/file.py, path/to/file.py:Class or module:Class"
+    )
+
+
+def add_scope(parser: argparse.ArgumentParser) -> None:
+    """Declare --size and --budget."""
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
+    )
+    parser.add_argument(
+        "--budget",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="how often a budget may be spent; 0: never, `any`: without bound",
+    )
+
+
+def machine_from(name: str, profile: str) -> Definition:
+    """The definition that MACHINE and --profile name.
+
+    Raises:
+        StagewrightError: nothing is found under that name, or its definition is wrong.
+    """
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.loading import load
+
+    return load(name, profile, SHIPPED)
+
+
+def scope_from(definition: Definition, sizes: Sequence[str], budgets: Sequence[str]) -> Scope:
+    """The scope that --size and --budget describe.
+
+    Raises:
+        InputError: an entry is not NAME=N, or names something twice.
+        ScopeError: the definition has no such entity or budget, or the number does not fit.
+    """
+    from stagewright.spec.scope import scope_of
+
+    wanted = _numbers("--size", sizes, unbounded=False)
+    return scope_of(
+        definition,
+        {name: n for name, n in wanted.items() if n is not None},
+        _numbers("--budget", budgets, unbounded=True),
+    )
+
+
+def positive(text: str) -> int:
+    """An argument that must be a whole number of at least 1."""
+    return _at_least(1, text)
+
+
+def count(text: str) -> int:
+    """An argument that must be a whole number of at least 0."""
+    return _at_least(0, text)
+
+
+def seconds(text: str) -> float:
+    """An argument that must be a number of seconds above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def _at_least(least: int, text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+    return int(text)
+
+
+def _numbers(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mapping[str, int | None]:
+    found: dict[str, int | None] = {}
+    for entry in entries:
+        name, equals, text = entry.partition("=")
+        if name in found:
+            raise InputError(f"{flag} {entry}: `{name}` is given twice", help="give it once")
+        whole = text.removeprefix("-")
+        if unbounded and text == UNBOUNDED:
+            found[name] = None
+        elif name and equals and whole.isascii() and whole.isdigit():
+            found[name] = int(text)
+        else:
+            or_any = f" or {flag} crashes={UNBOUNDED}" if unbounded else ""
+            example = "crashes=1" if unbounded else "node=3"
+            raise InputError(
+                f"{flag} {entry}: this is not NAME=N",
+                help=f"write for example {flag} {example}{or_any}",
+            )
+    return found
