@@ -85,7 +85,7 @@ class Graph:
             if within is not None:
                 ends = ends[within[ends]]
             reached[ends] = True
-            frontier = np.unique(ends)
+            frontier = np.unique(ends).astype(np.int64)
         return reached
 
     def distances(self, adjacency: Adjacency, starts: Bools, within: Bools) -> Ints:
@@ -96,7 +96,8 @@ class Graph:
         while frontier.size:
             step += 1
             ends = adjacency.ends[adjacency.of(frontier)]
-            frontier = np.unique(ends[(distance[ends] < 0) & within[ends]])
+            fresh = ends[(distance[ends] < 0) & within[ends]]
+            frontier = np.unique(fresh).astype(np.int64)
             distance[frontier] = step
         return distance
 

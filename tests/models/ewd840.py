@@ -63,7 +63,7 @@ class Ewd840(Machine):
     def in_ring(self, n: Term[Node]) -> Bool:
         """Whether the node takes part."""
         size = self.ring.size
-        return n.column(lambda m: m.value < size)
+        return n.column(lambda m: int(m.value) < size)
 
     @initially
     def only_the_ring(self) -> Bool:

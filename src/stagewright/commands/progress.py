@@ -1,0 +1,61 @@
+"""Progress of a search: one live line on a terminal, elsewhere a plain line every few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+from stagewright.checker.limits import Progress
+
+_LIVE_SECONDS = 0.2
+_PLAIN_SECONDS = 5.0
+
+
+@contextmanager
+def progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], None]]:
+    """Print the title at once, then how the search goes while the block runs."""
+    live = stream.isatty()
+    print(title, file=stream, flush=True)
+    lines = _Lines(stream, live=live, pause=_LIVE_SECONDS if live else _PLAIN_SECONDS)
+    try:
+        yield lines.tell
+    finally:
+        lines.end()
+
+
+@dataclass
+class _Lines:
+    """What has been printed so far."""
+
+    stream: TextIO
+    live: bool
+    pause: float
+    last: float = 0.0
+    shown: bool = False
+
+    def tell(self, progress: Progress) -> None:
+        """Print where the search is, if it is time to."""
+        if progress.seconds - self.last < self.pause:
+            return
+        self.last, self.shown = progress.seconds, True
+        text = line_of(progress)
+        if self.live:
+            print(f"\r\x1b[K{text}", end="", file=self.stream, flush=True)
+        else:
+            print(text, file=self.stream, flush=True)
+
+    def end(self) -> None:
+        """Leave the live line clear for what follows."""
+        if self.live and self.shown:
+            print("\r\x1b[K", end="", file=self.stream, flush=True)
+
+
+def line_of(progress: Progress) -> str:
+    """`1,234 states, 5,678 a second, 90 waiting, depth 12, 3 s`."""
+    rate = progress.states / progress.seconds if progress.seconds > 0 else 0.0
+    return (
+        f"{progress.states:,} states, {rate:,.0f} a second, {progress.frontier:,} waiting, "
+        f"depth {progress.depth}, {progress.seconds:.0f} s"
+    )

@@ -1,0 +1,107 @@
+"""Reports as text, for people: a verdict a promise, the counterexamples, and what was not exercised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stagewright.commands.report_result import Result
+from stagewright.spec.definition import Definition
+from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Report
+
+_MARKS = {
+    Outcome.HOLDS: ("✓", "green"),
+    Outcome.VIOLATED: ("✗", "bold red"),
+    Outcome.UNDECIDED: ("?", "yellow"),
+}
+
+
+def render_result(result: Result) -> RenderableType:
+    """The whole report of one check or proof."""
+    return Group(*_parts(result))
+
+
+def _parts(result: Result) -> Iterator[RenderableType]:
+    report = result.report
+    yield _title(report)
+    yield _verdicts(report)
+    for verdict in report.verdicts:
+        if verdict.run is not None:
+            from stagewright.checker.counterexample import render_text
+
+            yield Text("")
+            yield render_text(report.definition, verdict, result.scope)
+    if report.coverage is not None:
+        yield from _complaints(report.coverage, exhausted=report.exhausted)
+    yield Text("")
+    yield _counts(report)
+    for path in result.written:
+        yield Text(f"written: {path}", style="dim")
+    yield Text(f"reproduce: {result.reproduce}", style="dim")
+
+
+def _title(report: Report) -> Text:
+    name = report.definition.name
+    if report.definition.profile:
+        name += f" ({report.definition.profile})"
+    title = Text(name, style="bold")
+    return title.append(f", {report.scope}, {report.method}", style="dim")
+
+
+def _verdicts(report: Report) -> RenderableType:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for column in range(3):
+        table.add_column(no_wrap=column < 2, overflow="fold")
+    for verdict in report.verdicts:
+        mark, style = _MARKS[verdict.outcome]
+        note = Text(_told(report.definition, verdict))
+        table.add_row(Text(mark, style=style), Text(verdict.name, style=style), note)
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _told(definition: Definition, verdict: PropertyVerdict) -> str:
+    """The note of a verdict; a violated promise is first said in its own words."""
+    if verdict.outcome is not Outcome.VIOLATED:
+        return verdict.note
+    promises = [p for p in definition.properties if p.name == verdict.name]
+    said = first_sentence(promises[0].doc) if promises else ""
+    steps = len(verdict.run.steps) if verdict.run is not None else 0
+    shown = f"violated after {steps} step{'' if steps == 1 else 's'}"
+    return "\n".join(filter(None, (f"{shown}: {said}" if said else shown, verdict.note)))
+
+
+def first_sentence(doc: str) -> str:
+    """The first sentence of a docstring, on one line."""
+    first = " ".join(doc.split("\n\n", maxsplit=1)[0].split())
+    sentence, stop, _ = first.partition(". ")
+    return sentence + stop.strip()
+
+
+def _complaints(coverage: Coverage, *, exhausted: bool) -> Iterator[RenderableType]:
+    """What the search never saw: actions that never happened, requirements that never refused."""
+    silent = coverage.never_fired
+    vacuous = [key for key in coverage.never_false if key[0] not in silent]
+    if not silent and not vacuous:
+        return
+    yield Text("")
+    so_far = "" if exhausted else " so far"
+    if silent:
+        yield Text(f"never happened{so_far}:", style="yellow")
+        yield from (Text(f"  {name}") for name in silent)
+    if vacuous:
+        yield Text(f"never false{so_far}, where the action was tried:", style="yellow")
+        yield from (Text(f"  {action}: {requirement}") for action, requirement in vacuous)
+
+
+def _counts(report: Report) -> Text:
+    states = f"{report.states:,} distinct states"
+    rate = f", {report.states / report.seconds:,.0f} a second" if report.seconds > 0 else ""
+    text = Text(f"{states}, {report.transitions:,} steps, depth {report.depth}")
+    text.append(f", {report.seconds:.1f} s{rate}")
+    if report.note:
+        text.append(f"; {report.note}", style="yellow")
+    return text
