@@ -19,9 +19,10 @@ from stagewright.checker.counterexample.itf_values import (
 )
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import InputError
-from stagewright.spec.scope import BUDGET_PREFIX, Scope
+from stagewright.spec.nodes import Bound
+from stagewright.spec.scope import BUDGET_PREFIX, Scope, scope_of
 from stagewright.spec.sorts import IntSort, Sort
-from stagewright.spec.values import FrozenMap, State, Value, show
+from stagewright.spec.values import FrozenMap, State, Value
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 
 ACTION = "mbt::actionTaken"
@@ -84,6 +85,44 @@ def from_itf(definition: Definition, document: object) -> Run:
     return Run(states, steps, loop, closing)
 
 
+def verdict_from_itf(
+    definition: Definition, document: object
+) -> tuple[PropertyVerdict, Scope | None]:
+    """The verdict, and the scope where the document tells it, that `to_itf` wrote.
+
+    Raises:
+        InputError: as `from_itf`; or the document does not say which property it is about.
+    """
+    run = from_itf(definition, document)
+    meta = expect_object(expect_object(document, "the ITF document").get("#meta", {}), "`#meta`")
+    name = meta.get("property")
+    if not isinstance(name, str):
+        raise InputError(
+            "the ITF document does not say which property it breaks",
+            help='add "property": "<name>" to its "#meta"',
+        )
+    given = expect_object(meta.get("propertyArguments", {}), "`propertyArguments`")
+    arguments: dict[str, Value] = {}
+    for param in _property_params(definition, name):
+        where = f"`propertyArguments.{param.name}`"
+        arguments[param.name] = from_json(given.get(param.name), param.sort, where)
+    outcome = Outcome.UNDECIDED if meta.get("status") == "unknown" else Outcome.VIOLATED
+    verdict = PropertyVerdict(name, outcome, "file", run=run, arguments=FrozenMap(arguments))
+    return verdict, _read_scope(definition, meta)
+
+
+def _read_scope(definition: Definition, meta: dict[str, object]) -> Scope | None:
+    if "sizes" not in meta:
+        return None
+    sizes = expect_object(meta["sizes"], "`sizes`")
+    budgets = expect_object(meta.get("budgets", {}), "`budgets`")
+    whole = {k: v for k, v in sizes.items() if isinstance(v, int)}
+    limits = {k: v for k, v in budgets.items() if v is None or isinstance(v, int)}
+    if len(whole) != len(sizes) or len(limits) != len(budgets):
+        raise InputError("`sizes` and `budgets` must be whole numbers")
+    return scope_of(definition, whole, limits)
+
+
 def _sorts(definition: Definition, present: Mapping[str, object]) -> dict[str, Sort]:
     """The sort of each variable, with the budget counters that a bounded definition has besides."""
     sorts: dict[str, Sort] = {v.name: v.sort for v in definition.variables}
@@ -131,16 +170,26 @@ def _meta(
         "status": "violation" if verdict.outcome is Outcome.VIOLATED else "unknown",
         "varTypes": {name: type_name(sort) for name, sort in sorts.items()},
         "property": verdict.name,
-        "propertyArguments": {name: show(value) for name, value in verdict.arguments.items()},
+        "propertyArguments": _property_arguments(definition, verdict),
     }
     if definition.profile:
         meta["profile"] = definition.profile
     if scope is not None:
-        meta["scope"] = str(scope)
+        meta["sizes"] = {kind.__name__: n for kind, n in scope.sizes.items()}
+        meta["budgets"] = dict(scope.budgets)
     if run.loop_step is not None:
         meta["loopAction"] = run.loop_step.action
         meta["loopPicks"] = _picks(definition, run.loop_step)
     return meta
+
+
+def _property_arguments(definition: Definition, verdict: PropertyVerdict) -> dict[str, Json]:
+    params = _property_params(definition, verdict.name)
+    return {p.name: to_json(verdict.arguments[p.name], p.sort) for p in params}
+
+
+def _property_params(definition: Definition, name: str) -> tuple[Bound, ...]:
+    return next((p.params for p in definition.properties if p.name == name), ())
 
 
 def _read_state(sorts: dict[str, Sort], body: dict[str, object], where: str) -> State:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from textwrap import wrap
 
 from stagewright.checker.counterexample.story import Story, StoryStep, tell
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import PropertyVerdict
 
+_NOTE_WIDTH = 48  # characters: Mermaid does not break the lines of a note itself
 _RED = "rgba(220, 38, 38, 0.12)"
 
 # What Mermaid would read as syntax, a comment, an entity, HTML or mathematics.
@@ -76,7 +78,8 @@ def _over(
 ) -> str:
     order = sorted(involved, key=lanes.index)
     over = ids[order[0]] if len(order) == 1 else f"{ids[order[0]]},{ids[order[-1]]}"
-    return f"Note over {over}: {'<br/>'.join(map(escape, texts))}"
+    lines = [line for text in texts for line in wrap(text, _NOTE_WIDTH) or [""]]
+    return f"Note over {over}: {'<br/>'.join(map(escape, lines))}"
 
 
 def _breach_lines(story: Story) -> list[str]:
