@@ -310,7 +310,6 @@ class TabletMigration(Machine):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        require(self.stage != Stage.none, "in transition")
         self.barrier = Progress.none
         self.operation = Progress.none
 

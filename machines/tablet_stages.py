@@ -64,10 +64,6 @@ class Stage(States):
         self.barrier = barrier  # a barrier may run after the stage was committed, before the next is
         self.action = action
 
-    @property
-    def in_transition(self) -> bool:
-        return self is not Stage.none
-
 
 class Kind(States):
     """The kinds of tablet transition, and which replicas they have beside the ones that stay."""

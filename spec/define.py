@@ -128,6 +128,7 @@ class _Trace:
                 case BudgetName():
                     self.budgets.append(Budget(name, member.default, member.doc))
                 case Part():
+                    self.driven |= {f"{root.prefix}{name}.{a}" for a in member.without}
                     self.machine_at(
                         member.machine, replace(root, prefix=f"{root.prefix}{name}."), keys
                     )
@@ -138,6 +139,7 @@ class _Trace:
                 self._member(marked, this, root, keys)
 
     def _family(self, many: Many[Any, Any], name: str, root: Root, keys: tuple[_Key, ...]) -> None:
+        self.driven |= {f"{root.prefix}{name}.{a}" for a in many.without}
         # Serials from -1 downwards: the keys stand outside of every body's own numbering.
         label = str(many.sort).lower()[0]
         bound = Bound(label if not keys else f"{label}{len(keys) + 1}", many.sort, -1 - len(keys))

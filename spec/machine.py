@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, overload
@@ -203,8 +203,9 @@ class Machine(Holder):
 class Part(Generic[M]):
     """One machine inside of a system."""
 
-    def __init__(self, machine: type[M]) -> None:
+    def __init__(self, machine: type[M], without: frozenset[str]) -> None:
         self.machine = machine
+        self.without = without
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -234,8 +235,9 @@ class Family(Generic[K, M]):
 class Many(Generic[K, M]):
     """A machine for every member of a sort, inside of a system."""
 
-    def __init__(self, machine: type[M], over: type[K]) -> None:
+    def __init__(self, machine: type[M], over: type[K], without: frozenset[str]) -> None:
         self.machine = machine
+        self.without = without
         self.sort = EntitySort(over) if issubclass(over, Entity) else EnumSort(over)
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -249,17 +251,37 @@ class Many(Generic[K, M]):
         return self if system is None else Family(system, self)
 
 
-def part(machine: type[M]) -> Part[M]:
+def part(machine: type[M], *, without: Iterable[Callable[..., None]] = ()) -> Part[M]:
     """Declare one machine as a part of a system: its variables, actions and promises belong to it.
 
-    An action of the part that a system's action calls happens only as part of that one.
+    An action of the part that a system's action calls happens only as part of that one; those named in
+    `without` do not happen at all.
     """
-    return Part(machine)
+    return Part(machine, _names(machine, without))
 
 
-def many(machine: type[M], over: type[K]) -> Many[K, M]:
-    """Declare a machine for every member of `over`: `tablets = many(TabletMigration, over=Tablet)`."""
-    return Many(machine, over)
+def many(
+    machine: type[M], over: type[K], *, without: Iterable[Callable[..., None]] = ()
+) -> Many[K, M]:
+    """Declare a machine for every member of `over`: `tablets = many(TabletMigration, over=Tablet)`.
+
+    Its actions join or stay out of the system as those of a `part` do.
+    """
+    return Many(machine, over, _names(machine, without))
+
+
+def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
+    found: set[str] = set()
+    for action in actions:
+        member = member_of(action)
+        if member is None or getattr(machine, member.name, None) is not action:
+            raise DefinitionError(
+                f"`without` names {action!r}, which is not an action of {machine.__name__}",
+                where=here(),
+                help=f"write `without=({machine.__name__}.some_action,)`",
+            )
+        found.add(member.name)
+    return frozenset(found)
 
 
 def members(machine: type[Machine]) -> Mapping[str, object]:

@@ -24,7 +24,7 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.tracing import current
+from stagewright.spec.tracing import check_read, current
 from stagewright.spec.truth import truth_asked
 
 E = TypeVar("E")
@@ -147,6 +147,11 @@ class Term(Symbolic, Generic[E]):
     def __ne__(self, other: E | Term[E] | Maybe[E]) -> Bool:  # type: ignore[override]
         return ~(self == other)
 
+    @classmethod
+    def of(cls, member: F) -> Term[F]:
+        """A concrete enum member as a term: for the parameters of an action that another one joins."""
+        return Term(lift(member, EnumSort(type(member)), "the member"))
+
     def any_of(self, *members: E | Term[E]) -> Bool:
         """True if it is one of `members`."""
         if not members:
@@ -251,7 +256,11 @@ class SetOf(Symbolic, Generic[E]):
         """Effect: `member` is not in the set afterwards."""
         self._put(member, False)
 
-    def _put(self, member: object, present: bool) -> None:
+    def put(self, member: E | Term[E], present: Bool | bool) -> None:
+        """Effect: `member` is in the set afterwards exactly if `present` holds now."""
+        self._put(member, present)
+
+    def _put(self, member: object, present: Bool | bool) -> None:
         where = here()
         key = lift(member, self._element, "the member")
         place = Select(self.node, key, BOOL, where)
@@ -304,6 +313,8 @@ ANY_INT = IntSort(-(2**31), 2**31)
 
 
 def _apply(op: Op, sort: Sort, *args: Node) -> Node:
+    for arg in args:
+        check_read(arg)
     return Apply(op, args, sort, here())
 
 
@@ -325,6 +336,8 @@ def lift(value: object, sort: Sort, what: str, where: Source | None = None) -> N
         DefinitionError: it does not; the text names `what` it was for.
     """
     node = _node_of(value, sort)
+    if node is not None:
+        check_read(node)
     if node is None or not fits(node.sort, sort):
         found = f"{value!r} ({type(value).__name__})" if node is None else f"of sort {node.sort}"
         raise DefinitionError(
@@ -391,6 +404,7 @@ def _column(index: Node, column: Callable[[Any], Any]) -> Symbolic:
             where=here(),
             help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
         )
+    check_read(index)
     values = [column(member) for member in index.sort.members]
     values = [frozenset(v) if isinstance(v, Set) else v for v in values]
     sort, wrap = _column_sort(values)

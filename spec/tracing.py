@@ -97,17 +97,19 @@ class Tracing:
         self.assignments.append(Assignment(place, value, tuple(b.bound for b in self.loops), where))
 
     def check_read(self, node: Node) -> None:
-        """Refuse to read a place that this body has assigned: reads see the old state."""
-        if is_place(node):
-            for earlier in self.assignments:
-                if _same_place(earlier.place, node, _loop_bounds(earlier)):
-                    raise DefinitionError(
-                        f"`{place_name(node)}` is read after it was assigned in {self.what}",
-                        where=node.where or here(),
-                        help="reads see the state before the action: read it first, then assign",
-                    )
-        for child in children(node):
-            self.check_read(child)
+        """Refuse to use a place that this body has assigned: reads see the old state.
+
+        Asked when an expression is made of the node; a value that was computed before stays usable.
+        """
+        if not self.assignments or not is_place(node):
+            return
+        for earlier in self.assignments:
+            if _same_place(earlier.place, node, _loop_bounds(earlier)):
+                raise DefinitionError(
+                    f"`{place_name(node)}` is read after it was assigned in {self.what}",
+                    where=node.where or here(),
+                    help="reads see the state before the action: read it first, then assign",
+                )
 
     def _only_in_actions(self, construct: str, where: Source) -> None:
         if not self.effects:
@@ -170,6 +172,13 @@ def quantifying() -> Iterator[list[Binding]]:
         yield bindings
     finally:
         _quantifying.reset(token)
+
+
+def check_read(node: Node) -> None:
+    """Refuse to use a place that the body being traced has assigned."""
+    tracing = _current.get()
+    if tracing is not None:
+        tracing.check_read(node)
 
 
 def in_quantifier() -> bool:

@@ -1,0 +1,399 @@
+"""Tablet migration in a cluster: the topology coordinator's steps, joined with nodes, requests and data.
+
+The control machine of `tablet_migration.py`, one for every tablet, inside of what can go wrong around it
+(`tablet_nodes.py`), and the promises of the design document.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR
+from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
+from stagewright.machines.tablet_stages import (
+    Kind,
+    Stage,
+)
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    LeadsTo,
+    Term,
+    action,
+    budget,
+    choose,
+    every,
+    final,
+    invariant,
+    leads_to,
+    liveness,
+    only_when,
+    require,
+    some,
+)
+
+WEAK = Fairness.WEAK
+
+
+class TabletCluster(TabletNodes):
+    """Tablets that migrate between nodes while clients write and read.
+
+    Under `seed` three promises of the document fail; its text leaves open how they are kept.
+    `only_replicas_hold_data`: a tablet comes to rest while the node that it left still stores its rows,
+    because the cleanup stage has no action. `cleaned_up_replicas_stay_empty` does not apply, as nothing is
+    cleaned. `migrations_end`: with no way back, a pending replica that is lost for good leaves its tablet
+    in transition for ever. (The run is shown; see the counterexample.)
+
+    Under `scylla-2025.4` two bugs of that time are found: the cleanup of a pending replica does not wait
+    for coordinators that still write to it (scylladb #26512), and giving up in `write_both_read_new` goes
+    straight to writing to the old replicas alone while a coordinator may still read from the new ones
+    (mended by `write_both_read_old_fallback_cleanup` in 2026.2).
+    """
+
+    migrations = budget(1, doc="migrations and rebuilds that the load balancer starts")
+    repairs = budget(0, doc="tablet repairs that are requested")
+    topology_changes = budget(0, doc="topology changes that are requested")
+
+    # -- the load balancer and the topology state machine ------------------------------------------------
+
+    @action(by=COORDINATOR, spends=migrations)
+    def start_migration(self, t: Term[Tablet], leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer moves a tablet from one node to another."""
+        require(self.replicas[t].has(leaving), "the leaving node is a replica")
+        self._plan(t, pending)
+        self.tablets[t].start(Term.of(Kind.migration))
+        self.next[t].discard(leaving)
+        self.next[t].add(pending)
+
+    @action(by=COORDINATOR, spends=migrations)
+    def start_rebuild(self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]) -> None:
+        """The tablet gets one replica more."""
+        only_when(self.release.repair)
+        require(kind.any_of(Kind.rebuild, Kind.rebuild_v2), "kind is a rebuild")
+        self._plan(t, pending)
+        self.tablets[t].start(kind)
+        self.next[t].add(pending)
+
+    @action(by=OPERATOR, spends=repairs)
+    def start_repair(self, t: Term[Tablet]) -> None:
+        """The operator asks for a repair of the tablet."""
+        self._may_start()
+        self.tablets[t].start_repair()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """No tablet is in transition: the topology state machine leaves the tablet migration track."""
+        require(self.track == Track.tablet_migration, "in the tablet migration track")
+        require(every(self.tablets[t].stage == Stage.none for t in Tablet), "no tablet is in transition")
+        self.track = Track.idle
+
+    @action(by=OPERATOR, spends=topology_changes)
+    def request_topology_change(self) -> None:
+        """A node asks to join or leave; migrations drain first."""
+        require(~self.request_pending, "no request is pending")
+        self.request_pending = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def change_topology(self) -> None:
+        """The pending topology change takes over the state machine."""
+        require((self.track == Track.idle) & self.request_pending, "idle, and a request is pending")
+        self.track = Track.topology_change
+        self.request_pending = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def end_topology_change(self) -> None:
+        """The topology change is done."""
+        require(self.track == Track.topology_change, "a topology change is going on")
+        self.track = Track.idle
+
+    # -- the coordinator's steps that touch more than the tablet's own state -------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self, t: Term[Tablet]) -> None:
+        """Every node has learned the stage and drained older requests; then the fence refuses the rest."""
+        drained = every(self._acknowledges_barrier(n, t) for n in Node)
+        require(drained, "every node that is not excluded has learned the stage and drained older requests")
+        self.tablets[t].pass_barrier()
+        for n in Node:
+            self._forget(n, where=self._is_older(n, t))
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_stream(self, t: Term[Tablet], pending: Term[Node]) -> None:
+        """The pending replica, having learned the stage, starts to stream, or joins what it started."""
+        self.tablets[t].start_operation()
+        require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
+        require(self._is_pending(pending, t), "the node is the pending replica")
+        self._can_serve(pending, t)
+        self.copied[t] = self.copied[t] & (self.streaming_at[t] == pending)
+        self.streaming_at[t] = pending
+
+    @action(fair=WEAK)
+    def send_chunk(self, t: Term[Tablet], source: Term[Node], target: Term[Node]) -> None:
+        """A replica reads its rows and sends them to the one that streams."""
+        require(self.streaming_at[t] == target, "the target streams")
+        require(self.replicas[t].has(source) & ~self.down.has(source), "the source is a live replica")
+        stays = self.next[t].has(source)
+        has_leaving = self.tablets[t].kind == Kind.migration
+        require(~(stays & has_leaving), "a migration streams from the leaving replica")
+        require(self.chunk[t].target.is_none() & ~self.copied[t], "nothing is on the wire")
+        self.chunk[t].target = target
+        self.chunk[t].value = self.data[t][source]
+        self.chunk[t].closed = ~self.tablets[t].session & self.release.sessions
+
+    @action(fair=WEAK)
+    def receive_chunk(self, t: Term[Tablet], target: Term[Node]) -> None:
+        """The target stores a chunk of a session that is open as far as it has learned."""
+        chunk = self.chunk[t]
+        require(chunk.target == target, "a chunk is on its way to the node")
+        require(~self.down.has(target) & self.storage[t].has(target), "the node is up and has storage")
+        if self.release.sessions:
+            known = ~chunk.closed | ~self._current(target, t)
+            require(self.view[target][t].session & known, "its session is open, as far as the node knows")
+        self.data[t][target] = choose(self.data[t][target] < chunk.value, chunk.value, self.data[t][target])
+        self.copied[t] = self.streaming_at[t] == target
+        self._take_off_the_wire(t)
+
+    @action(by=NETWORK, fair=WEAK)
+    def drop_chunk(self, t: Term[Tablet]) -> None:
+        """A chunk whose stream is over is refused or lost in the end."""
+        require(self.chunk[t].target.is_some(), "a chunk is on the wire")
+        require(self.chunk[t].closed | self.streaming_at[t].is_none(), "its stream is over")
+        self._take_off_the_wire(t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_streaming(self, t: Term[Tablet]) -> None:
+        """The pending replica answers that everything was copied."""
+        require(self.copied[t], "all was copied")
+        require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
+        self.tablets[t].finish_operation()
+        self.streaming_at[t] = None
+        self.copied[t] = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica that is not to stay is asked to remove its rows."""
+        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
+        require(~self.excluded.has(n), "the node is not excluded")
+        self.tablets[t].start_operation()
+        self.cleanup_at[t] = n
+        self.cleaned[t] = False
+
+    @action(fair=WEAK)
+    def clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica, having learned the stage, checks that it is meant and removes its rows."""
+        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
+        self._can_serve(n, t)
+        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
+        self.data[t][n] = 0
+        self.cleanup_at[t] = None
+        self.cleaned[t] = True
+
+    @action(fair=WEAK)
+    def refuse_cleanup(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """A stale request to clean up is refused: the stage has moved on."""
+        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
+        require(~self._to_be_cleaned(n, t) | self.excluded.has(n), "it is stale")
+        self.cleanup_at[t] = None
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_cleanup(self, t: Term[Tablet]) -> None:
+        """The replica answers that its rows are gone."""
+        require(self.cleaned[t], "rows are gone")
+        require(self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target), "stage is a cleanup")
+        self.tablets[t].finish_operation()
+        self.cleaned[t] = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def run_repair(self, t: Term[Tablet]) -> None:
+        """The replicas to read from are asked to repair; all are in step, as writes go to all of them."""
+        require(self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair")
+        self.tablets[t].start_operation()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_repair_run(self, t: Term[Tablet]) -> None:
+        """The replicas answer that they are repaired."""
+        require(self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair")
+        self.tablets[t].finish_operation()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def read_new(self, t: Term[Tablet]) -> None:
+        """Everything is streamed: read from the new replicas; the session closes."""
+        self.tablets[t].read_new()
+        self._close_session(t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def give_up_streaming(self, t: Term[Tablet]) -> None:
+        """Streaming failed for good: the session closes, and the migration is undone."""
+        self.tablets[t].give_up_streaming()
+        self._close_session(t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish(self, t: Term[Tablet]) -> None:
+        """The migration is done: the new replicas are the replicas."""
+        self.tablets[t].finish()
+        self._adopt(t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_without_cleanup(self, t: Term[Tablet]) -> None:
+        """The same where the cleanup stage has no action."""
+        self.tablets[t].finish_without_cleanup()
+        self._adopt(t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_revert(self, t: Term[Tablet]) -> None:
+        """The migration is undone: the old replicas stay."""
+        self.tablets[t].finish_revert()
+        self.next[t] = self.replicas[t]
+        self._close_session(t)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _may_start(self) -> None:
+        require(self.track != Track.topology_change, "no topology change is going on")
+        require(~self.request_pending, "no topology change is waiting for migrations to drain")
+        self.track = Track.tablet_migration
+
+    def _plan(self, t: Term[Tablet], pending: Term[Node]) -> None:
+        self._may_start()
+        require(~self.replicas[t].has(pending), "the pending node is no replica yet")
+        require(~self.down.has(pending), "the pending node is up")
+        gone = some(self.excluded.has(r) for r in self.replicas[t])
+        require(~gone, "no replica is excluded")
+
+    def _is_older(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """The request of node `n` began under an older version of the tablet."""
+        request = self.request[n]
+        return (request.tablet == t) & (request.stage != self.tablets[t].stage)
+
+    def _acknowledges_barrier(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        drained = ~self._is_older(n, t) | self.request[n].abandoned
+        return self.excluded.has(n) | (~self.down.has(n) & self._current(n, t) & drained)
+
+    def _is_pending(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        return self.next[t].has(n) & ~self.replicas[t].has(n)
+
+    def _is_leaving(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        return self.replicas[t].has(n) & ~self.next[t].has(n)
+
+    def _to_be_cleaned(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        stage = self.tablets[t].stage
+        leaves = (stage == Stage.cleanup) & self._is_leaving(n, t)
+        return leaves | ((stage == Stage.cleanup_target) & self._is_pending(n, t))
+
+    def _can_serve(self, n: Term[Node], t: Term[Tablet]) -> None:
+        require(~self.down.has(n), "node is up")
+        require(self._current(n, t), "node has read what is committed")
+
+    def _take_off_the_wire(self, t: Term[Tablet]) -> None:
+        self.chunk[t].target = None
+        self.chunk[t].value = 0
+        self.chunk[t].closed = False
+
+    def _close_session(self, t: Term[Tablet]) -> None:
+        self.chunk[t].closed = self.chunk[t].target.is_some()
+
+    def _adopt(self, t: Term[Tablet]) -> None:
+        self.replicas[t] = self.next[t]
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def one_pending_and_one_leaving_replica(self, t: Term[Tablet]) -> Bool:
+        """A transition adds at most one replica and removes at most one."""
+        pending = (self.next[t] - self.replicas[t]).size()
+        return (pending <= 1) & ((self.replicas[t] - self.next[t]).size() <= 1)
+
+    @invariant
+    def transitions_happen_in_their_track(self, t: Term[Tablet]) -> Bool:
+        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
+        that there are no tablet transitions in the system."
+        """
+        return (self.track != Track.tablet_migration).implies(self.tablets[t].stage == Stage.none)
+
+    @invariant
+    def replicas_are_ready_for_writes(self, t: Term[Tablet]) -> Bool:
+        """001, stage 2: all old and new replicas "see the transition info" and "are prepared for
+        receiving writes for the local tablet replica".
+        """
+        ready = every(
+            self.excluded.has(r) | (self.storage[t].has(r) & (self.view[r][t].next == self.next[t]))
+            for r in self.replicas[t] | self.next[t]
+        )
+        return (self.tablets[t].stage == Stage.write_both_read_old).implies(ready)
+
+    @invariant
+    def writes_reach_both_replica_sets(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """001, stage 3: "All writes that will be stored by any replica in the old or the new set, which
+        are executed on behalf of a successful request, will reach CL in both".
+        """
+        request = self.request[n]
+        successful = (request.tablet == t) & request.write & ~request.abandoned & ~self.excluded.has(n)
+        both = (self.replicas[t] | self.next[t]) <= request.targets
+        return (self.tablets[t].stage == Stage.streaming).implies(successful.implies(both))
+
+    @invariant
+    def new_replicas_are_complete(self, t: Term[Tablet], r: Term[Node]) -> Bool:
+        """001, stage 4: "New tablet replicas contain all the writes which reached the matching leaving
+        tablet replicas before step 3", and by coordinator replication those since.
+        """
+        complete = self.data[t][r] >= self.acknowledged[t]
+        new = self.next[t].has(r) & ~self.excluded.has(r)
+        return (self.tablets[t].stage == Stage.write_both_read_new).implies(new.implies(complete))
+
+    @invariant
+    def reads_use_the_new_replicas(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """001, stage 5: "All read requests started after this, and which complete successfully, use the
+        new replica set."
+        """
+        view = self.view[n][t]
+        used = self._chosen(view.stage.column(lambda stage: stage.reads), view.replicas, view.next)
+        reads_new = self.excluded.has(n) | (used == self.next[t])
+        return (self.tablets[t].stage == Stage.use_new).implies(reads_new)
+
+    @invariant
+    def writes_have_left_the_old_replicas(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """001, stage 6: "No write request will reach tablet replica in the database layer which does not
+        belong to the new replica set."
+        """
+        request = self.request[n]
+        writing = (request.tablet == t) & request.write
+        return (self.tablets[t].stage == Stage.cleanup).implies(
+            writing.implies(request.targets <= self.next[t])
+        )
+
+    @invariant
+    def only_replicas_hold_data(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """001, when not in transition: "The storage layer (database) on any node contains writes for keys
+        which belong to the tablet only if that shard is one of the current tablet replicas."
+        """
+        holds = (self.data[t][n] > 0) & ~self.excluded.has(n)
+        return (self.tablets[t].stage == Stage.none).implies(holds.implies(self.replicas[t].has(n)))
+
+    @invariant
+    def reads_see_acknowledged_writes(self) -> Bool:
+        """Read after write: a read returns what was acknowledged before it began, or something newer."""
+        return ~self.stale_read
+
+    @invariant
+    def writes_find_storage(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> Bool:
+        """No live write is sent to a replica without storage (scylladb #26512)."""
+        request = self.request[n]
+        sent = (request.tablet == t) & request.write & request.targets.has(r) & ~request.reached.has(r)
+        return (sent & ~self.excluded.has(r)).implies(self.storage[t].has(r))
+
+    @invariant
+    def cleaned_up_replicas_stay_empty(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """No side effect of an older session or request reaches a replica after its cleanup."""
+        stage = self.tablets[t].stage
+        cleaned = (stage == Stage.end_migration) & self._is_leaving(n, t)
+        reverted = (stage == Stage.revert_migration) & self._is_pending(n, t)
+        empty = (self.data[t][n] == 0) | self.excluded.has(n)
+        return (cleaned | reverted).implies(empty)
+
+    @final
+    def all_at_rest(self) -> Bool:
+        """A cluster whose tablets are at rest may stay as it is."""
+        return every(self.tablets[t].stage == Stage.none for t in Tablet)
+
+    @liveness
+    def migrations_end(self, t: Term[Tablet]) -> LeadsTo:
+        """Every migration ends, done or reverted, if what can happen for ever happens."""
+        return leads_to(self.tablets[t].stage != Stage.none, self.tablets[t].stage == Stage.none)

@@ -1,0 +1,303 @@
+"""What surrounds tablet migration: nodes whose view lags, their storage, requests and data, and faults.
+
+A node learns the committed stage late; requests that began under an older version are still on their way;
+nodes crash. `tablet_cluster.py` adds the topology coordinator's steps and the promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
+from stagewright.machines.tablet_stages import (
+    SCYLLA_2025_4,
+    SCYLLA_2026_2,
+    SEED,
+    Replicas,
+    Role,
+    Stage,
+)
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    Machine,
+    Record,
+    SetOf,
+    Term,
+    action,
+    budget,
+    choose,
+    flag,
+    initially,
+    many,
+    number,
+    one_of,
+    optional,
+    per,
+    profiles,
+    record,
+    require,
+    set_of,
+    some,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+NETWORK = Actor("network")
+LAST_VALUE = 3
+
+
+class Node(Entity, scope=2):
+    """A ScyllaDB node: a replica of tablets, and a coordinator of requests."""
+
+
+class Tablet(Entity, scope=1):
+    """A tablet of a table."""
+
+
+class Track(Enum):
+    """What the topology state machine is doing (`transition_state`)."""
+
+    idle = auto()
+    tablet_migration = auto()
+    topology_change = auto()
+
+
+class View(Record):
+    """What a node has learned of a tablet: its token metadata, maybe behind group0."""
+
+    stage = one_of(Stage, init=Stage.none)
+    replicas = set_of(Node)
+    next = set_of(Node)
+    session = flag()
+
+
+class Request(Record):
+    """The request that a node coordinates, if any, with the stage that it began under as its version."""
+
+    tablet = optional(Tablet)
+    write = flag()
+    stage = one_of(Stage, init=Stage.none)
+    targets = set_of(Node)
+    reached = set_of(Node)
+    value = number(0, LAST_VALUE)  # of a read: the newest value acknowledged before it began
+    abandoned = flag()  # timed out, or its coordinator crashed; its messages may still arrive
+
+
+class Chunk(Record):
+    """Streamed data on the wire."""
+
+    target = optional(Node)
+    value = number(0, LAST_VALUE)
+    closed = flag()  # its session has been deleted from group0 since it was sent
+
+
+class TabletNodes(Machine):
+    """Nodes that hold replicas of tablets and coordinate requests, under a topology that changes."""
+
+    release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
+    writes = budget(1, doc="writes that clients send")
+    reads = budget(1, doc="reads that clients send")
+    crashes = budget(1, doc="nodes that crash")
+
+    # committed to group0
+    tablets = many(
+        TabletMigration,
+        over=Tablet,
+        without=(TabletMigration.exclude, TabletMigration.fail_over),
+    )
+    replicas = per(Tablet, set_of(Node, init=ANY))
+    next = per(Tablet, set_of(Node, init=ANY))  # the same at rest
+    excluded = set_of(Node)  # down for good, says the operator; barriers ignore them
+    track = one_of(Track, init=Track.idle)
+    request_pending = flag()  # a topology change was requested
+    # the nodes
+    view = per(Node, per(Tablet, record(View)))
+    down = set_of(Node)
+    storage = per(Tablet, set_of(Node, init=ANY))
+    data = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that a replica stores
+    # clients
+    request = per(Node, record(Request))
+    written = per(Tablet, number(0, LAST_VALUE))
+    acknowledged = per(Tablet, number(0, LAST_VALUE))
+    stale_read = flag()
+    # actions of a stage, at the replicas and on the wire
+    streaming_at = per(Tablet, optional(Node))
+    copied = per(Tablet, flag())
+    chunk = per(Tablet, record(Chunk))
+    cleanup_at = per(Tablet, optional(Node))
+    cleaned = per(Tablet, flag())
+
+    @initially
+    def one_replica_everywhere(self, t: Term[Tablet]) -> Bool:
+        """Each tablet starts at rest on one node, which has storage for it."""
+        at_rest = (self.next[t] == self.replicas[t]) & (self.storage[t] == self.replicas[t])
+        return at_rest & (self.replicas[t].size() == 1)
+
+    # -- nodes learn -----------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """Node `n` applies what is committed; it allocates and drops storage as the stage says."""
+        require(~self.down.has(n), "node is up")
+        require(some(~self._current(n, t) for t in Tablet), "node is behind")
+        for t in Tablet:
+            view, stage = self.view[n][t], self.tablets[t].stage
+            stores = self._chosen(stage.column(lambda s: s.storage), self.replicas[t], self.next[t]).has(n)
+            if not self.release.end_migration:
+                stores = stores | self.storage[t].has(n)
+            view.stage = stage
+            view.session = self.tablets[t].session
+            view.replicas = self.replicas[t]
+            view.next = self.next[t]
+            self.storage[t].put(n, stores)
+            self.data[t][n] = choose(stores, self.data[t][n], 0)
+            aborted = (self.streaming_at[t] == n) & (stage != Stage.streaming)
+            self.streaming_at[t] = choose(aborted, None, self.streaming_at[t])
+
+    # -- clients ---------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """A client writes through node `n`, which sends the write to the replicas that its view names."""
+        require(self.written[t] < LAST_VALUE, "a value is left")
+        self._begin(n, t, lambda stage: stage.writes)
+        self.request[n].write = True
+        self.request[n].value = self.written[t] + 1
+        self.written[t] = self.written[t] + 1
+
+    @action(fair=WEAK)
+    def store_write(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` stores the write that node `n` coordinates."""
+        request = self.request[n]
+        require((request.tablet == t) & request.write, "a write is on its way")
+        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(~self.down.has(r), "replica is up")
+        require(self.storage[t].has(r), "replica has storage")
+        self.data[t][r] = choose(self.data[t][r] < request.value, request.value, self.data[t][r])
+        request.reached.add(r)
+
+    @action(fair=WEAK)
+    def acknowledge_write(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """All replicas have answered: the client is told that its write succeeded."""
+        request = self.request[n]
+        require((request.tablet == t) & request.write & ~request.abandoned, "a write is on its way")
+        require(request.targets <= request.reached, "every replica has stored it")
+        newer = self.acknowledged[t] < request.value
+        self.acknowledged[t] = choose(newer, request.value, self.acknowledged[t])
+        self._forget(n)
+
+    @action(by=CLIENT, spends=reads)
+    def begin_read(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """A client reads through node `n`, which asks the replicas that its view names."""
+        self._begin(n, t, lambda stage: stage.reads)
+        self.request[n].value = self.acknowledged[t]
+
+    @action(fair=WEAK)
+    def answer_read(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` answers the read that node `n` coordinates."""
+        request = self.request[n]
+        require((request.tablet == t) & ~request.write & ~request.abandoned, "a read is on its way")
+        require(request.targets.has(r), "it is sent to the replica")
+        require(~self.down.has(r), "replica is up")
+        self.stale_read = self.stale_read | (self.data[t][r] < request.value)
+        self._forget(n)
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self, n: Term[Node]) -> None:
+        """A replica does not answer in time: the client is told so, but messages may still arrive."""
+        request = self.request[n]
+        require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
+        request.abandoned = True
+
+    @action(by=NETWORK, fair=WEAK)
+    def lose_messages(self, n: Term[Node]) -> None:
+        """What is left of an abandoned request is lost."""
+        require(self.request[n].abandoned, "request is abandoned")
+        self._forget(n)
+
+    # -- faults ------------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, spends=TabletMigration.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        for t in Tablet:
+            self.tablets[t].fail_over()
+
+    @action(spends=crashes)
+    def crash(self, n: Term[Node]) -> None:
+        """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
+        require(~self.down.has(n), "node is up")
+        self.down.add(n)
+        self.request[n].abandoned = self.request[n].tablet.is_some()
+        for t in Tablet:
+            stops = self.streaming_at[t] == n
+            self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
+            self.copied[t] = self.copied[t] & ~stops
+
+    @action(by=OPERATOR, fair=WEAK)
+    def restart(self, n: Term[Node]) -> None:
+        """Node `n` comes back, with the view that it had."""
+        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        self.down.discard(n)
+
+    @action(by=OPERATOR)
+    def exclude(self, n: Term[Node]) -> None:
+        """The operator declares node `n` gone for good: barriers ignore it, and it never comes back."""
+        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        self.excluded.add(n)
+        for t in Tablet:
+            old, new = self.replicas[t].has(n), self.next[t].has(n)
+            tablet = self.tablets[t]
+            moving = tablet.stage != Stage.none
+            leaving = tablet.excluded.has(Role.leaving) | (moving & old & ~new)
+            pending = tablet.excluded.has(Role.pending) | (moving & new & ~old)
+            staying = tablet.excluded.has(Role.staying) | (moving & old & new)
+            tablet.excluded.put(Role.leaving, leaving)
+            tablet.excluded.put(Role.pending, pending)
+            tablet.excluded.put(Role.staying, staying)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _current(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Node `n` has learned all that is committed of a tablet."""
+        view = self.view[n][t]
+        same_sets = (view.replicas == self.replicas[t]) & (view.next == self.next[t])
+        return (view.stage == self.tablets[t].stage) & same_sets & (view.session == self.tablets[t].session)
+
+    def _chosen(self, which: Term[Replicas], replicas: SetOf[Node], new: SetOf[Node]) -> SetOf[Node]:
+        """The replica set that a column of the stage's table names."""
+        both = choose(which == Replicas.both, replicas | new, new)
+        return choose(which == Replicas.previous, replicas, both)
+
+    def _begin(self, n: Term[Node], t: Term[Tablet], column: Callable[[Stage], Replicas]) -> None:
+        require(~self.down.has(n), "node is up")
+        require(self.request[n].tablet.is_none(), "node is free")
+        view = self.view[n][t]
+        self.request[n].tablet = t
+        self.request[n].stage = view.stage
+        self.request[n].targets = self._chosen(view.stage.column(column), view.replicas, view.next)
+
+    def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
+        """Node `n` coordinates nothing any more (`where` that holds)."""
+        request = self.request[n]
+        if where is None:
+            request.tablet = None
+            request.write = False
+            request.stage = Stage.none
+            request.targets = frozenset()
+            request.reached = frozenset()
+            request.value = 0
+            request.abandoned = False
+            return
+        request.tablet = choose(where, None, request.tablet)
+        request.write = request.write & ~where
+        request.stage = choose(where, Stage.none, request.stage)
+        request.targets = choose(where, frozenset(), request.targets)
+        request.reached = choose(where, frozenset(), request.reached)
+        request.value = choose(where, 0, request.value)
+        request.abandoned = request.abandoned & ~where
