@@ -8,7 +8,8 @@ from pathlib import Path
 
 from stagewright.checker.symbolic.certificates import write_scripts
 from stagewright.checker.symbolic.claims import HANDLES, IN_BOUNDS, NO_DEADLOCK, claims_of
-from stagewright.checker.symbolic.proof import Limits, Progress, Proof, Stop
+from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K, Limits, Progress
+from stagewright.checker.symbolic.proof import Proof, Stop
 from stagewright.spec.definition import Definition, Property
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
@@ -16,8 +17,6 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 METHOD = "k-induction and bounded search with Z3"
-DEFAULT_K = 5
-DEFAULT_DEPTH = 12
 
 
 def _silent(_: Progress) -> None:
@@ -37,7 +36,7 @@ def prove(
     depth: int = DEFAULT_DEPTH,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     progress: Callable[[Progress], None] = _silent,
-    properties: Collection[str] | None = None,
+    properties: Collection[str] = (),
     deadlock: bool = False,
     simple_paths: bool = False,
     smtlib: Path | None = None,
@@ -45,11 +44,11 @@ def prove(
     """Prove or refute a definition's invariants and step properties at a scope.
 
     Tries k-induction up to `max_k` and looks for violations up to `depth` steps. `properties` restricts the
-    proof to those; a kind that is not handled is then UNDECIDED, else it is left out. `smtlib` names a
+    proof to those; one of a kind that is not handled is then UNDECIDED, else it is left out. `smtlib` names a
     directory for the verification conditions. What was found before an interrupt or a limit is kept.
 
     Raises:
-        InputError: there is no property of that name, a bound is below 1, or `smtlib` cannot be written.
+        InputError: there is no promise of that name, a bound is below 1, or `smtlib` cannot be written.
         ScopeError: the scope leaves no initial state, or too many.
     """
     if max_k < 1 or depth < 0:
@@ -64,7 +63,8 @@ def prove(
     decided = proof.decide(max_k, depth)
     if smtlib is not None:
         write_scripts(proof.scripts(), smtlib)
-    asked = [p for p in not_handled(definition) if names is not None and p.name in names]
+    others = not_handled(definition)
+    asked = [p for p in others if p.name in properties]
     verdicts = (*decided, *map(_left_to_check, asked))
     return Report(
         definition,
@@ -74,17 +74,29 @@ def prove(
         depth=max(0, proof.cleared),
         exhausted=all(v.outcome is not Outcome.UNDECIDED for v in verdicts),
         seconds=proof.seconds,
-        note=proof.stopped.value if proof.stopped not in (None, Stop.BOUNDS) else "",
+        note=_note(proof.stopped, [p.name for p in others] if not properties else []),
     )
 
 
+def _note(stopped: Stop | None, left: list[str]) -> str:
+    """Why the proof ended early, and what it left out."""
+    parts = [] if stopped is None or stopped is Stop.BOUNDS else [stopped.value]
+    if left:
+        parts.append(f"left to `stagewright check`: {', '.join(left)}")
+    return "; ".join(parts)
+
+
 def _left_to_check(prop: Property) -> PropertyVerdict:
-    note = f"a {prop.kind.value} property is not handled by this method; use `stagewright check`"
+    note = (
+        "this method does not decide such promises ("
+        + prop.kind.value
+        + "): use `stagewright check`"
+    )
     return PropertyVerdict(prop.name, Outcome.UNDECIDED, "none", note)
 
 
 def _known(
-    definition: Definition, wanted: Collection[str] | None, *, deadlock: bool
+    definition: Definition, wanted: Collection[str], *, deadlock: bool
 ) -> frozenset[str] | None:
     """The names asked for, with the deadlock check if that was asked for too; None: all."""
     if not wanted:
@@ -95,7 +107,7 @@ def _known(
             near = get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"did you mean `{near[0]}`? " if near else ""
             raise InputError(
-                f"{definition.name} has no property named `{name}`",
+                f"{definition.name} makes no promise named `{name}`",
                 help=f"{hint}known: {', '.join(known)}",
             )
     return frozenset({*wanted, NO_DEADLOCK} if deadlock else wanted)

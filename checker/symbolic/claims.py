@@ -25,15 +25,18 @@ class Claim:
 def claims_of(
     model: GroundModel, names: frozenset[str] | None = None, *, deadlock: bool = False
 ) -> list[Claim]:
-    """The claims this method can decide, bounds first; `names` restricts them to those.
+    """The claims this method can decide, in the definition's order and bounds last.
 
-    The absence of deadlock is among them only if asked for, by `deadlock` or by its name.
+    `names` restricts them to those. The absence of deadlock is among them only if asked for, by `deadlock` or
+    by its name.
     """
-    claims = [_in_bounds(model)]
+    order = [p.name for p in model.definition.properties]
+    claims = _grouped(model.invariants, of_step=False)
+    claims += _grouped(model.step_properties, of_step=True)
+    claims.sort(key=lambda claim: order.index(claim.name))
     if deadlock or (names is not None and NO_DEADLOCK in names):
         claims.append(_no_deadlock(model))
-    claims += _grouped(model.invariants, of_step=False)
-    claims += _grouped(model.step_properties, of_step=True)
+    claims.append(_in_bounds(model))
     return [c for c in claims if names is None or c.name in names]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from stagewright.checker.symbolic.bounded import BoundedSearch
 from stagewright.checker.symbolic.certificates import Certificate, Script, scripts
 from stagewright.checker.symbolic.claims import Claim
 from stagewright.checker.symbolic.induction import InductionStep
+from stagewright.checker.symbolic.limits import Limits, Progress
 from stagewright.checker.symbolic.replay import Breach, Path, Replay
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, OutOfTimeError
@@ -21,26 +21,6 @@ from stagewright.spec.verdict import Outcome, PropertyVerdict
 BOUNDED = "bounded search"
 INDUCTION = "k-induction"
 NOT_REACHABLE = "the run shown starts in a state that is not reachable as far as is known"
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to give up: seconds of wall time for the whole proof, Z3's units of work for one query."""
-
-    seconds: float | None = None
-    rlimit: int | None = None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a long proof has come to so far; `k` is 0 once only the bounded search goes on."""
-
-    depth: int
-    k: int
-    proved: int
-    violated: int
-    undecided: int
-    seconds: float
 
 
 class Stop(Enum):
@@ -132,10 +112,11 @@ class Proof:
         for claim in self._claims:
             certificate = self._certificates.get(claim.name)
             if certificate is None:
+                k = self._tried.get(claim.name)
                 certificate = Certificate(
                     claim,
-                    range(self.cleared + 1),
-                    k=self._tried.get(claim.name),
+                    range(k or 0),
+                    k=k,
                     hypotheses=(claim,),
                     simple=self._simple,
                 )
@@ -171,7 +152,7 @@ class Proof:
         breach = self._replay.confirm(claim, path, initial=True)
         depth = len(path.steps)
         self._certificates[claim.name] = Certificate(claim, range(depth), broken_at=depth)
-        note = f"violated after {depth} steps; no run violates it sooner"
+        note = "no shorter run violates it"
         self._close(
             claim,
             PropertyVerdict(
@@ -264,7 +245,7 @@ class Proof:
         if (k := self._tried.get(claim.name)) is not None:
             parts.append(f"not inductive up to k = {k}")
         if claim.name in self._simply:
-            parts.append("but inductive over simple paths: ask for these")
+            parts.append("but inductive over simple paths (--simple-paths)")
         if claim.name in self._gave_up:
             parts.append("an induction query was given up within its limit of work")
         if self.stopped is not Stop.BOUNDS and self.stopped is not None:

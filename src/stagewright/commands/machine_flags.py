@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stagewright.spec.scope import Scope
 
 UNBOUNDED = "any"
+MOST_DIGITS = 9
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +102,7 @@ def _numbers(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mapping[s
         whole = text.removeprefix("-")
         if unbounded and text == UNBOUNDED:
             found[name] = None
-        elif name and equals and whole.isascii() and whole.isdigit():
+        elif name and equals and whole.isascii() and whole.isdigit() and len(whole) <= MOST_DIGITS:
             found[name] = int(text)
         else:
             or_any = f" or {flag} crashes={UNBOUNDED}" if unbounded else ""

@@ -98,10 +98,12 @@ def _complaints(coverage: Coverage, *, exhausted: bool) -> Iterator[RenderableTy
 
 
 def _counts(report: Report) -> Text:
-    states = f"{report.states:,} distinct states"
     rate = f", {report.states / report.seconds:,.0f} a second" if report.seconds > 0 else ""
-    text = Text(f"{states}, {report.transitions:,} steps, depth {report.depth}")
-    text.append(f", {report.seconds:.1f} s{rate}")
+    if report.states:
+        text = Text(f"{report.states:,} distinct states, {report.transitions:,} steps, ")
+        text.append(f"depth {report.depth}, {report.seconds:.1f} s{rate}")
+    else:  # a proof visits no states
+        text = Text(f"searched to depth {report.depth}, {report.seconds:.1f} s")
     if report.note:
         text.append(f"; {report.note}", style="yellow")
     return text

@@ -1,0 +1,190 @@
+"""Proves or refutes a machine's invariants and step properties with the solver Z3."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from stagewright.commands.machine_flags import (
+    add_machine,
+    add_scope,
+    count,
+    machine_from,
+    positive,
+    scope_from,
+    seconds,
+)
+
+if TYPE_CHECKING:
+    from stagewright.checker.symbolic.limits import Progress
+    from stagewright.commands.report_result import Result
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.scope import Scope
+    from stagewright.spec.verdict import Report
+
+DEFAULT_SECONDS = 300.0
+
+_EXAMPLE = """\
+examples:
+  stagewright prove tablet-migration
+  stagewright prove tablet --size node=4 --k 3 --depth 15 --timeout 60
+  stagewright prove my/machine.py:Counter --simple-paths --smtlib conditions
+
+A promise is proved by k-induction: if it holds in k states in a row, from any state whatever, it
+holds in the next one too. A proof covers every run at the scope, however long. Where none is found, the
+run that stopped it is shown: state an invariant that excludes its first state, and try again.
+"""
+
+_PLAIN_WIDTH = 100  # columns, where the output is no terminal
+_PLAIN_SECONDS = 5.0  # between two lines of progress where it is no terminal
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright prove``."""
+    from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    add_machine(parser)
+    parser.add_argument("--profile", default="", help="the version to prove (default: the newest)")
+    add_scope(parser)
+    add = parser.add_argument
+    add("--property", action="append", default=[], metavar="NAME", help="decide only this promise")
+    add("--deadlock", action="store_true", help="also prove that there is no deadlock")
+    add(
+        "--k",
+        type=positive,
+        default=DEFAULT_K,
+        metavar="N",
+        help="the largest k of induction (%(default)s)",
+    )
+    add(
+        "--depth",
+        type=count,
+        default=DEFAULT_DEPTH,
+        metavar="D",
+        help="look for violations of up to D steps (%(default)s)",
+    )
+    add("--simple-paths", action="store_true", help="induction over runs without repeated states")
+    add(
+        "--timeout",
+        type=seconds,
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help="stop after S seconds (%(default)g)",
+    )
+    add(
+        "--rlimit", type=positive, metavar="N", help="give up a query after N of Z3's units of work"
+    )
+    add("--out", type=Path, metavar="DIR", help="write the runs shown there, in every form")
+    add("--smtlib", type=Path, metavar="DIR", help="write the proofs' conditions as SMT-LIB there")
+    add("--json", action="store_true", help="print one JSON object")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Prove, print, and return the exit code that belongs to the outcome."""
+    from stagewright.commands.report_result import Result
+
+    definition = machine_from(args.machine, args.profile)
+    scope = scope_from(definition, args.size, args.budget)
+    report = _proved(definition, scope, args)
+    written = _written(report, scope, args.out) if args.out else ()
+    result = Result(report, scope, written, _reproduce(args, definition, scope))
+    if args.json:
+        from stagewright.commands.report_json import document
+
+        print(json.dumps(document([result]), indent=2, ensure_ascii=False))
+    else:
+        _print(result)
+    return report.outcome.value
+
+
+def _proved(definition: Definition, scope: Scope, args: argparse.Namespace) -> Report:
+    from stagewright.checker.prove import prove
+    from stagewright.checker.symbolic.limits import Limits
+
+    name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
+    with _progress_on(sys.stderr, f"proving {name} at {scope}") as progress:
+        return prove(
+            definition,
+            scope,
+            max_k=args.k,
+            depth=args.depth,
+            limits=Limits(args.timeout, args.rlimit),
+            progress=progress,
+            properties=args.property,
+            deadlock=args.deadlock,
+            simple_paths=args.simple_paths,
+            smtlib=args.smtlib,
+        )
+
+
+@contextmanager
+def _progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], None]]:
+    """Print the title at once, then how the proof goes: one live line on a terminal, else now and then."""
+    live = stream.isatty()
+    print(title, file=stream, flush=True)
+    last = 0.0
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        if live:
+            print(f"\r\x1b[K{_line(progress)}", end="", file=stream, flush=True)
+        elif progress.seconds - last >= _PLAIN_SECONDS:
+            last = progress.seconds
+            print(_line(progress), file=stream, flush=True)
+
+    try:
+        yield tell
+    finally:
+        if live:
+            print("\r\x1b[K", end="", file=stream, flush=True)
+
+
+def _line(progress: Progress) -> str:
+    """`depth 3, k = 4: 2 proved, 0 violated, 1 undecided, 0 s`."""
+    trying = f", k = {progress.k}" if progress.k else ""
+    return (
+        f"depth {progress.depth}{trying}: {progress.proved} proved, {progress.violated} violated, "
+        f"{progress.undecided} undecided, {progress.seconds:.0f} s"
+    )
+
+
+def _written(report: Report, scope: Scope, directory: Path) -> tuple[Path, ...]:
+    from stagewright.checker.counterexample import write_all
+
+    shown = [v for v in report.verdicts if v.run is not None]
+    return tuple(p for v in shown for p in write_all(report.definition, v, directory, scope))
+
+
+def _print(result: Result) -> None:
+    from rich.console import Console
+
+    from stagewright.commands.report_text import render_result
+
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    Console(width=width, highlight=False).print(render_result(result))
+
+
+def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -> str:
+    """The command line that proves the same again, with everything that was left to defaults."""
+    words = ["stagewright", "prove", args.machine]
+    if definition.profile:
+        words += ["--profile", definition.profile]
+    for kind, size in scope.sizes.items():
+        words += ["--size", f"{kind.__name__.lower()}={size}"]
+    for name, limit in scope.budgets.items():
+        words += ["--budget", f"{name}={'any' if limit is None else limit}"]
+    for name in args.property:
+        words += ["--property", name]
+    words += ["--k", str(args.k), "--depth", str(args.depth)]
+    if args.rlimit is not None:
+        words += ["--rlimit", str(args.rlimit)]
+    flags = [("--deadlock", args.deadlock), ("--simple-paths", args.simple_paths)]
+    return shlex.join([*words, *(flag for flag, given in flags if given)])
