@@ -1,0 +1,218 @@
+"""Judges the entities of one partition: from their events to what was found, and the counts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.automaton import (
+    DEAD,
+    ENDED,
+    LIVE,
+    UNDECIDED,
+    UNKNOWN,
+    Automaton,
+    Determinised,
+)
+from stagewright.traces.blocks import Block, EntityKey, Ints, merge
+from stagewright.traces.kernel import Ordered, Replay, order, replay
+
+DETAILS_MAX = 1000  # of one kind in one partition; the counts know all
+PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
+
+MachineKey = tuple[str, str, str]  # machine, profile and definition, as a stream names them
+
+
+class Cause(Enum):
+    """Why an entity's trace is not ok."""
+
+    STEP = "no run of the definition explains the event"
+    AFTER_END = "an event after the end marker"
+    CONFLICT = "different events have the same sequence number"
+    MISSING = "events are missing"
+    NO_END = "the end marker is missing"
+    NOT_UNDERSTOOD = "an event is not one of this machine"
+    BUDGET = "more possible states than the budget allows"
+
+
+VERDICTS = {
+    Cause.STEP: TraceVerdict.VIOLATION,
+    Cause.AFTER_END: TraceVerdict.VIOLATION,
+    Cause.CONFLICT: TraceVerdict.VIOLATION,
+    Cause.MISSING: TraceVerdict.GAP,
+    Cause.NO_END: TraceVerdict.GAP,
+    Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
+    Cause.BUDGET: TraceVerdict.UNDECIDED,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of an input part, counted from 1 within that part."""
+
+    source: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found about one entity. `sequence` is that of the event where it was found.
+
+    `symbols` are those of its events up to and including that one; none when there are too many.
+    """
+
+    key: EntityKey
+    cause: Cause | None  # None: ok
+    sequence: int
+    duplicates: int
+    place: Place | None = None
+    last_good: Place | None = None
+    symbols: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> TraceVerdict:
+        return TraceVerdict.OK if self.cause is None else VERDICTS[self.cause]
+
+
+@dataclass(frozen=True)
+class NotUnderstood:
+    """One line that is an event, but none of its machine."""
+
+    place: Place
+    key: EntityKey
+    reason: str
+
+
+@dataclass
+class Judged:
+    """What one partition found. The four counts of events add up to all that came in."""
+
+    verdicts: dict[TraceVerdict, int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    not_understood: list[NotUnderstood] = field(default_factory=list)
+    events_judged: int = 0
+    events_not_judged: int = 0  # after a violation, a gap or an event that was not understood
+    events_duplicate: int = 0
+    events_not_understood: int = 0
+    findings_left_out: int = 0
+
+
+def judge(
+    blocks: Sequence[Block], automata: Mapping[MachineKey, Automaton], *, every: bool = False
+) -> Judged:
+    """Judge all entities of the blocks; with `every`, the result lists also those that are ok."""
+    result = Judged()
+    if not blocks:
+        return result
+    block = merge(blocks)
+    machines = sorted({key.stream[1:] for key in block.keys})
+    number = {machine: i for i, machine in enumerate(machines)}
+    machine = np.array([number[key.stream[1:]] for key in block.keys], np.int32)
+    running = [Determinised(automata[m]) for m in machines]
+    ordered = order(block.entity, block.sequence, block.symbol, len(block.keys))
+    unknown = _not_understood(block, ordered, machine, running)
+    result.events_not_understood = len(unknown)
+    result.not_understood = unknown[:DETAILS_MAX]
+    replayed = replay(ordered, machine, running, block.symbols)
+    end_marked = np.array([a.source.recording.end_marked for a in running], bool)[machine]
+    ok = (replayed.last == ENDED) | (~end_marked & (replayed.last >= LIVE))
+    ok &= ~ordered.gap & ~ordered.conflict
+    _count_events(result, ordered, replayed, len(unknown))
+    result.verdicts[TraceVerdict.OK] = int(ok.sum())
+    listed = range(len(block.keys)) if every else np.flatnonzero(~ok).tolist()
+    for entity in listed:
+        finding = _finding(block, ordered, replayed, entity, ok=bool(ok[entity]))
+        if not ok[entity]:
+            result.verdicts[finding.verdict] = result.verdicts.get(finding.verdict, 0) + 1
+        if every or len(result.findings) < DETAILS_MAX:
+            result.findings.append(finding)
+        else:
+            result.findings_left_out += 1
+    return result
+
+
+def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: int) -> None:
+    # The event at which a replay stopped was judged, unless it could not be understood.
+    stopped = replayed.stopped
+    judged = np.where(stopped >= 0, stopped + (replayed.last != UNKNOWN), ordered.run)
+    result.events_judged = int(judged.sum())
+    result.events_duplicate = int(ordered.duplicates.sum())
+    distinct = int(ordered.length.sum())
+    result.events_not_judged = distinct - result.events_judged - unknown
+
+
+def _not_understood(
+    block: Block, ordered: Ordered, machine: Ints, running: Sequence[Determinised]
+) -> list[NotUnderstood]:
+    """The events that are none of their machine's, whether or not they come to be judged."""
+    entity, size = block.entity[ordered.row], len(block.symbols)
+    pair = (machine[entity].astype(np.int64) * size + ordered.symbol) * 2 + (ordered.sequence == 0)
+    distinct, which = np.unique(pair, return_inverse=True)
+    reasons = [
+        _reason(running[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
+    ]
+    bad = np.array([reason is not None for reason in reasons], bool)
+    rows = np.flatnonzero(bad[which])
+    found: list[NotUnderstood] = []
+    for row in rows.tolist():
+        reason = reasons[which[row]]
+        assert reason is not None
+        key = block.keys[entity[row]]
+        found.append(NotUnderstood(_place(block, int(ordered.row[row])), key, reason))
+    return found
+
+
+def _reason(machine: Determinised, symbol: str, first: int) -> str | None:
+    from stagewright.traces.automaton import START
+
+    return machine.refusal(START if first else LIVE, symbol)
+
+
+def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, ok: bool) -> Finding:
+    start, run = int(ordered.start[entity]), int(ordered.run[entity])
+    key, duplicates = block.keys[entity], int(ordered.duplicates[entity])
+    if ok:
+        return Finding(key, None, run, duplicates)
+    stopped, last = int(replayed.stopped[entity]), int(replayed.last[entity])
+    at = stopped if stopped >= 0 else run
+    cause = _cause(ordered, entity, last)
+    here = stopped >= 0 or cause is Cause.CONFLICT
+    # Of a gap the first event after it is shown; of a missing end marker there is none.
+    shown = at if here or at < int(ordered.length[entity]) else None
+    keep = here and at < PREFIX_MAX
+    symbols = [block.symbols[s] for s in ordered.symbol[start : start + at + 1]] if keep else []
+    if cause is Cause.STEP and len(symbols) > 1 and _has_end(symbols[:-1]):
+        cause = Cause.AFTER_END
+    return Finding(
+        key,
+        cause,
+        at,
+        duplicates,
+        None if shown is None else _place(block, int(ordered.row[start + shown])),
+        _place(block, int(ordered.row[start + at - 1])) if at > 0 else None,
+        tuple(symbols),
+    )
+
+
+def _has_end(symbols: Sequence[str]) -> bool:
+    return symbols[-1].endswith(",true]")
+
+
+def _cause(ordered: Ordered, entity: int, last: int) -> Cause:
+    if last == DEAD:
+        return Cause.STEP
+    if last == UNDECIDED:
+        return Cause.BUDGET
+    if last == UNKNOWN:
+        return Cause.NOT_UNDERSTOOD
+    if ordered.conflict[entity]:
+        return Cause.CONFLICT
+    return Cause.MISSING if ordered.gap[entity] else Cause.NO_END
+
+
+def _place(block: Block, row: int) -> Place:
+    return Place(int(block.source[row]), int(block.line[row]))

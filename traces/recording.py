@@ -1,0 +1,43 @@
+"""How a trace was recorded: which steps left no event, where it starts, and whether its end is marked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stagewright.spec.values import FrozenMap
+
+
+@dataclass(frozen=True)
+class HiddenSteps:
+    """The steps that may happen between two events without an event of their own.
+
+    A step is hidden if its action is among `actions` (None: any action), unless it gives one of the leaves
+    in `visible` a new value that is among those listed there (None: any new value).
+    """
+
+    actions: frozenset[str] | None = frozenset()
+    visible: FrozenMap[str, frozenset[str] | None] = field(default_factory=lambda: FrozenMap({}))
+
+    @property
+    def exist(self) -> bool:
+        """Whether any step at all may be hidden."""
+        return self.actions is None or bool(self.actions)
+
+
+NOTHING_HIDDEN = HiddenSteps()
+ALL_HIDDEN = HiddenSteps(None)
+
+
+def hidden_but(visible: Mapping[str, frozenset[str] | None]) -> HiddenSteps:
+    """Every step is hidden, except one that changes a leaf of `visible` to a value listed there."""
+    return HiddenSteps(None, FrozenMap(visible))
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is known of the recorder: by default it records every step, from the initial state to the end."""
+
+    hidden: HiddenSteps = NOTHING_HIDDEN
+    from_start: bool = True  # else the first event may find the entity in any reachable state
+    end_marked: bool = True  # else a trace without an end marker is complete

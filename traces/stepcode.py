@@ -1,0 +1,137 @@
+"""Compiles the ground steps of a model to Python functions, wherever they are needed.
+
+A `Program` is plain data: it can be sent to a Spark worker, which has never seen the definition's classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from stagewright.spec.ground import GroundModel, GroundNode, GroundOp
+
+State = tuple[int, ...]
+StepFunction = Callable[[State], State | None]
+
+# operation, argument ids, value, table: the fields of a `GroundNode` that say what it computes
+Instruction = tuple[str, tuple[int, ...], int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class StepCode:
+    """One ground step: `guard` and `overflows` are node ids, `updates` the node of each changed cell."""
+
+    action: str
+    arguments: tuple[tuple[str, object], ...]  # plain values by parameter
+    guard: int
+    overflows: int
+    updates: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The steps of a model over one list of shared instructions, arguments before their users."""
+
+    instructions: tuple[Instruction, ...]
+    steps: tuple[StepCode, ...]
+
+
+def program(model: GroundModel) -> Program:
+    """The steps of a ground model as plain data."""
+    from stagewright.spec.values import plain
+
+    return Program(
+        tuple(_instruction(node) for node in model.builder.nodes),
+        tuple(
+            StepCode(
+                step.action.name,
+                tuple((name, plain(value)) for name, value in step.arguments),
+                step.guard.id,
+                step.overflows.id,
+                tuple((cell, node.id) for cell, node in step.updates.items()),
+            )
+            for step in model.steps
+        ),
+    )
+
+
+def compile_step(instructions: tuple[Instruction, ...], step: StepCode) -> StepFunction:
+    """A function from a state to the state after the step; None where the step is not enabled.
+
+    A step that would assign a value out of its bounds leads to no state: it is not enabled either.
+    """
+    lines: list[str] = []
+    known: set[int] = set()
+    _emit(instructions, [step.guard], known, lines)
+    lines.append(f"if not v{step.guard}: return None")
+    _emit(instructions, [step.overflows], known, lines)
+    lines.append(f"if v{step.overflows}: return None")
+    _emit(instructions, [node for _, node in step.updates], known, lines)
+    lines.append("n = list(s)")
+    lines += [f"n[{cell}] = int(v{node})" for cell, node in step.updates]
+    source = "def step(s):\n    " + "\n    ".join(lines) + "\n    return tuple(n)\n"
+    tables = {f"T{i}": instructions[i][3] for i in known if instructions[i][3]}
+    namespace: dict[str, StepFunction] = {}
+    exec(source, {"__builtins__": {"int": int, "list": list, "tuple": tuple}, **tables}, namespace)  # noqa: S102 - our own text
+    return namespace["step"]
+
+
+def _instruction(node: GroundNode) -> Instruction:
+    return node.op.name, tuple(a.id for a in node.args), node.value, node.table
+
+
+def _emit(
+    instructions: tuple[Instruction, ...], wanted: Iterable[int], known: set[int], lines: list[str]
+) -> None:
+    """Add one line for each node that the wanted ones need and that is not known yet."""
+    needed: set[int] = set()
+    waiting = list(wanted)
+    while waiting:
+        node = waiting.pop()
+        if node not in known and node not in needed:
+            needed.add(node)
+            waiting += instructions[node][1]
+    lines += [f"v{node} = {_expression(node, instructions[node])}" for node in sorted(needed)]
+    known |= needed
+
+
+def _expression(node: int, instruction: Instruction) -> str:
+    name, args, value, _ = instruction
+    v = [f"v{a}" for a in args]
+    match GroundOp[name]:
+        case GroundOp.CONST:
+            return str(value)
+        case GroundOp.CELL:
+            return f"s[{value}]"
+        case GroundOp.NEXT:
+            raise AssertionError("a step reads only the old state")
+        case GroundOp.NOT:
+            return f"not {v[0]}"
+        case GroundOp.AND:
+            return " and ".join(v)
+        case GroundOp.OR:
+            return " or ".join(v)
+        case GroundOp.EQ:
+            return f"{v[0]} == {v[1]}"
+        case GroundOp.LT:
+            return f"{v[0]} < {v[1]}"
+        case GroundOp.LE:
+            return f"{v[0]} <= {v[1]}"
+        case GroundOp.ADD:
+            return f"{v[0]} + {v[1]}"
+        case GroundOp.SUB:
+            return f"{v[0]} - {v[1]}"
+        case GroundOp.IF:
+            return f"{v[1]} if {v[0]} else {v[2]}"
+        case GroundOp.TABLE:
+            return f"T{node}[{v[0]}]"
+    assert_never(GroundOp[name])
+
+
+def by_action(steps: tuple[StepCode, ...]) -> Mapping[str, tuple[int, ...]]:
+    """The indices of the steps of each action that has any."""
+    found: dict[str, list[int]] = {}
+    for index, step in enumerate(steps):
+        found.setdefault(step.action, []).append(index)
+    return {name: tuple(indices) for name, indices in found.items()}
