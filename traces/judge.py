@@ -75,6 +75,7 @@ class Finding:
 
     @property
     def verdict(self) -> TraceVerdict:
+        """Which of the five verdicts the cause means."""
         return TraceVerdict.OK if self.cause is None else VERDICTS[self.cause]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp
 
@@ -96,37 +95,34 @@ def _emit(
     known |= needed
 
 
+# What each operation is in Python, given the names of its arguments.
+_TEXTS = {
+    GroundOp.NOT: "not {0}",
+    GroundOp.EQ: "{0} == {1}",
+    GroundOp.LT: "{0} < {1}",
+    GroundOp.LE: "{0} <= {1}",
+    GroundOp.ADD: "{0} + {1}",
+    GroundOp.SUB: "{0} - {1}",
+    GroundOp.IF: "{1} if {0} else {2}",
+}
+
+
 def _expression(node: int, instruction: Instruction) -> str:
     name, args, value, _ = instruction
-    v = [f"v{a}" for a in args]
+    names = [f"v{a}" for a in args]
     match GroundOp[name]:
         case GroundOp.CONST:
             return str(value)
         case GroundOp.CELL:
             return f"s[{value}]"
-        case GroundOp.NEXT:
-            raise AssertionError("a step reads only the old state")
-        case GroundOp.NOT:
-            return f"not {v[0]}"
         case GroundOp.AND:
-            return " and ".join(v)
+            return " and ".join(names)
         case GroundOp.OR:
-            return " or ".join(v)
-        case GroundOp.EQ:
-            return f"{v[0]} == {v[1]}"
-        case GroundOp.LT:
-            return f"{v[0]} < {v[1]}"
-        case GroundOp.LE:
-            return f"{v[0]} <= {v[1]}"
-        case GroundOp.ADD:
-            return f"{v[0]} + {v[1]}"
-        case GroundOp.SUB:
-            return f"{v[0]} - {v[1]}"
-        case GroundOp.IF:
-            return f"{v[1]} if {v[0]} else {v[2]}"
+            return " or ".join(names)
         case GroundOp.TABLE:
-            return f"T{node}[{v[0]}]"
-    assert_never(GroundOp[name])
+            return f"T{node}[{names[0]}]"
+        case operation:
+            return _TEXTS[operation].format(*names)  # NEXT is not there: a step reads the old state
 
 
 def by_action(steps: tuple[StepCode, ...]) -> Mapping[str, tuple[int, ...]]:

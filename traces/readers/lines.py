@@ -1,0 +1,158 @@
+"""Text files as pieces of whole lines: plain, or compressed with gzip or zstandard."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.spec.errors import InputError
+from stagewright.traces.readers.parts import Part
+
+LINE_MAX = 1 << 20  # bytes; a longer line is not kept
+PART_SIZE = 1 << 25  # bytes of a plain file that are one part
+_CHUNK = PART_SIZE  # bytes read at once
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Some whole lines: line i is `data[bounds[i] : bounds[i + 1]]`, its newline included.
+
+    `too_long`: the one line here has more than `LINE_MAX` bytes, and `data` is only its beginning.
+    """
+
+    data: bytes
+    bounds: NDArray[Any]
+    first: int  # number of the first line, counted from 1 within the part
+    too_long: bool = False
+
+    def __len__(self) -> int:
+        return len(self.bounds) - 1
+
+    def text(self, index: int) -> bytes:
+        """One line without its newline."""
+        return self.data[self.bounds[index] : self.bounds[index + 1]].rstrip(b"\r\n")
+
+
+def line_parts(path: Path) -> list[tuple[int, int]]:
+    """Pieces of whole lines; a compressed file is one piece."""
+    size = path.stat().st_size
+    if compression(path):
+        return [(0, size)]
+    cuts = [0]
+    with path.open("rb") as file:
+        while cuts[-1] + PART_SIZE < size:
+            cuts.append(_next_line(file, cuts[-1] + PART_SIZE))
+    return list(zip(cuts, [*cuts[1:], size], strict=True))
+
+
+def _next_line(file: IO[bytes], near: int) -> int:
+    """The first place at or after `near` where a line begins, or the end of the file."""
+    file.seek(near - 1)
+    while chunk := file.read(1 << 16):
+        found = chunk.find(b"\n")
+        if found >= 0:
+            return file.tell() - len(chunk) + found + 1
+    return file.tell()
+
+
+def compression(path: Path) -> str | None:
+    """The compression of a file by its first bytes; None if there is none."""
+    with path.open("rb") as file:
+        return _MAGIC.get(file.read(2))
+
+
+def lines_of(part: Part) -> Iterator[Lines]:
+    """The lines of a part, some megabytes at a time.
+
+    Raises:
+        InputError: the file cannot be read, or its compressed content is damaged.
+    """
+    try:
+        yield from _lines(_bytes_of(part))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{part.path} cannot be read to its end: {error}",
+            help="the file is truncated or damaged: take another copy of it, or leave it out",
+        ) from error
+
+
+def _bytes_of(part: Part) -> Iterator[bytes]:
+    path = Path(part.path)
+    kind = compression(path)
+    if kind is None:
+        with path.open("rb") as file:
+            file.seek(part.start)
+            left = part.stop - part.start
+            while left > 0 and (chunk := file.read(min(_CHUNK, left))):
+                left -= len(chunk)
+                yield chunk
+        return
+    with _decompressed(path, kind) as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def _decompressed(path: Path, kind: str) -> Any:
+    if kind == "gzip":
+        import gzip
+
+        return gzip.open(
+            path
+        )  # checks the length and the sum at the end: a truncated file is an error
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(str(path), "zstd")
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[Lines]:
+    number, rest, skipping = 1, b"", False
+    for chunk in chunks:
+        if skipping:
+            end = chunk.find(b"\n")
+            if end < 0:
+                continue
+            chunk, skipping = chunk[end + 1 :], False
+        data = rest + chunk
+        end = data.rfind(b"\n") + 1
+        rest = data[end:]
+        for lines in _split(data[:end], number):
+            number += len(lines)
+            yield lines
+        if len(rest) > LINE_MAX:
+            yield _too_long(rest, number)
+            number, rest, skipping = number + 1, b"", True
+    yield from _split(rest, number)
+
+
+def _split(data: bytes, number: int) -> Iterator[Lines]:
+    """Lines of normal length together, each longer one by itself."""
+    if not data:
+        return
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) + 1
+    if not len(ends) or ends[-1] != len(data):
+        ends = np.append(ends, len(data))
+    bounds = np.concatenate([[0], ends])
+    begin = 0
+    for index in np.flatnonzero(np.diff(bounds) > LINE_MAX + 1).tolist():
+        if index > begin:
+            yield _slice(data, bounds[begin : index + 1], number + begin)
+        yield _too_long(data[bounds[index] :], number + index)
+        begin = index + 1
+    if begin < len(ends):
+        yield _slice(data, bounds[begin:], number + begin)
+
+
+def _slice(data: bytes, bounds: NDArray[Any], number: int) -> Lines:
+    return Lines(data[bounds[0] : bounds[-1]], bounds - bounds[0], number)
+
+
+def _too_long(data: bytes, number: int) -> Lines:
+    begin = data[:80]
+    return Lines(begin, np.array([0, len(begin)]), number, too_long=True)
