@@ -13,6 +13,7 @@ from typing import assert_never
 
 from stagewright.spec.definition import Action, Assignment, Requirement
 from stagewright.spec.nodes import (
+    BOOL,
     Apply,
     Bound,
     Column,
@@ -217,17 +218,51 @@ def _column(node: Column, values: Values) -> _Phrase:
 
 def _quantified(node: Quantified, values: Values) -> _Phrase:
     # A quantified variable shadows nothing: each has its own serial.
-    binder = f"{node.bound.name} in {node.bound.sort}"
-    body = words(node.body, values)
+    over, body = _restriction(node, values)
+    if node.quantity is Quantity.COUNT and body is None:
+        return f"size of {over}", _Binds.ADD
+    binder = f"{node.bound.name} in {over}"
+    told = "true" if body is None else words(body, values)
     match node.quantity:
         case Quantity.EVERY:
-            return f"every {binder}: {body}", _Binds.SENTENCE
+            return f"every {binder}: {told}", _Binds.SENTENCE
         case Quantity.SOME:
-            return f"some {binder}: {body}", _Binds.SENTENCE
+            return f"some {binder}: {told}", _Binds.SENTENCE
         case Quantity.COUNT:
-            return f"(number of {binder} with {body})", _Binds.ATOM
+            return f"(number of {binder} with {told})", _Binds.ATOM
         case _:
             assert_never(node.quantity)
+
+
+def _restriction(node: Quantified, values: Values) -> tuple[str, Node | None]:
+    """What is quantified over, and the body: `t in done` says that only members of a set count.
+
+    No body is left where membership is all that is asked.
+    """
+    whole = (str(node.bound.sort), node.body)
+    if node.quantity is Quantity.EVERY:
+        pair = implication(node.body)
+        members = _set_of(pair[0], node.bound) if pair else None
+        return (_inside(members, values, _Binds.ATOM), pair[1]) if pair and members else whole
+    parts = list(dict.fromkeys(_conjuncts(node.body)))
+    members = _set_of(parts[0], node.bound)
+    if members is None or (len(parts) == 1 and node.quantity is Quantity.SOME):
+        return whole
+    rest = Apply(Op.AND, tuple(parts[1:]), BOOL) if parts[1:] else None
+    return _inside(members, values, _Binds.ATOM), rest
+
+
+def _set_of(node: Node, bound: Bound) -> Node | None:
+    """The set, when the condition says that the bound variable is one of its members."""
+    if isinstance(node, Apply) and node.op is Op.MEMBER and node.args[0] == bound:
+        return node.args[1]
+    return None
+
+
+def _conjuncts(node: Node) -> list[Node]:
+    if isinstance(node, Apply) and node.op is Op.AND:
+        return [part for arg in node.args for part in _conjuncts(arg)]
+    return [node]
 
 
 def _apply(node: Apply, values: Values) -> _Phrase:
@@ -239,6 +274,9 @@ def _apply(node: Apply, values: Values) -> _Phrase:
             return _junction(" and ", "true", args, values, _Binds.AND)
         case Op.OR:
             return _or(node, values)
+        case Op.EQ if _is_condition(args[0]) and _is_condition(args[1]):
+            left, right = (_inside(a, values, _Binds.IMPLIES) for a in args)
+            return f"{left} exactly when {right}", _Binds.SENTENCE
         case Op.EQ | Op.LT | Op.LE | Op.MEMBER:
             return _comparison(node, values, negated=False), _Binds.COMPARE
         case Op.ADD | Op.SUB | Op.UNION | Op.INTERSECTION | Op.DIFFERENCE:
@@ -252,6 +290,10 @@ def _apply(node: Apply, values: Values) -> _Phrase:
             return f"(if {condition} then {then} else {otherwise})", _Binds.ATOM
         case _:
             assert_never(node.op)
+
+
+def _is_condition(node: Node) -> bool:
+    return isinstance(node.sort, BoolSort) and isinstance(node, Apply | Quantified | Column)
 
 
 def _or(node: Apply, values: Values) -> _Phrase:
@@ -271,18 +313,21 @@ def _junction(
         return empty, _Binds.ATOM
     if len(args) == 1:
         return _phrase(args[0], values)
-    # Phrases of the same joiner need no parentheses: and, or are associative.
-    return joiner.join(_inside(a, values, binds) for a in args), binds
+    # Phrases of the same joiner need no parentheses, for both are associative. An `and` inside of an `or`
+    # gets them although it binds tighter: readers differ.
+    parts = (_phrase(a, values) for a in dict.fromkeys(args))
+    told = (t if b is binds or b >= _Binds.NOT else f"({t})" for t, b in parts)
+    return joiner.join(told), binds
 
 
 def _negated(node: Node, values: Values) -> _Phrase:
     match node:
         case Apply(Op.EQ | Op.LT | Op.LE | Op.MEMBER):
             return _comparison(node, values, negated=True), _Binds.COMPARE
-        case Quantified(Quantity.SOME, bound, body):
-            return f"no {bound.name} in {bound.sort}: {words(body, values)}", _Binds.SENTENCE
-        case Quantified(Quantity.EVERY, bound, body):
-            return f"not every {bound.name} in {bound.sort}: {words(body, values)}", _Binds.SENTENCE
+        case Quantified(Quantity.SOME):
+            return f"no{words(node, values).removeprefix('some')}", _Binds.SENTENCE
+        case Quantified(Quantity.EVERY):
+            return f"not {words(node, values)}", _Binds.SENTENCE
         case _:
             if listed := alternatives(node):
                 subject = _inside(listed[0], values, _Binds.ADD)

@@ -1,0 +1,117 @@
+"""Writes a machine, or one of its counterexamples, in a form that other tools read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.machine_flags import add_machine, machine_from
+from stagewright.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from stagewright.spec.definition import Definition
+
+_EXAMPLE = """\
+examples:
+  stagewright export tablet-migration --to mermaid
+  stagewright export tablet-migration --to mermaid --variable barrier --out barrier.mmd
+  stagewright export tablet-migration --run found/no_deadlock.itf.json --to html --out found.html
+
+Without --run it writes the machine: a state diagram of one enum variable. With --run it writes a run that
+`check --out` or `prove --out` left as ITF, after taking each of its steps again."""
+
+_LARGEST_RUN = 64 << 20  # bytes; a longer file is no counterexample that a person reads
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright export``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
+    add_machine(parser)
+    parser.add_argument("--profile", default="", help="the version to write (default: the newest)")
+    parser.add_argument(
+        "--to",
+        required=True,
+        choices=("mermaid", "itf", "html", "text"),
+        help="mermaid: a state diagram, or of a run a sequence diagram; the others need --run",
+    )
+    parser.add_argument("--run", type=Path, metavar="FILE", help="a counterexample, FILE.itf.json")
+    parser.add_argument("--variable", default="", help="the enum variable of the state diagram")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write there, not to the terminal")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Write the machine or the run."""
+    definition = machine_from(args.machine, args.profile)
+    if args.run is not None:
+        if args.variable:
+            raise InputError("--variable chooses what a state diagram shows", help="drop --run")
+        text = _run(definition, args.run, args.to)
+    elif args.to == "mermaid":
+        from stagewright.commands.state_diagram import diagram_of, render_diagram
+
+        text = render_diagram(diagram_of(definition, args.variable))
+    else:
+        raise InputError(
+            f"--to {args.to} writes a run, and none is given",
+            help="add --run FILE.itf.json; `stagewright check … --out DIR` makes such files",
+        )
+    _write(text, args.out)
+    return ExitCode.HOLDS
+
+
+def _run(definition: Definition, file: Path, form: str) -> str:
+    from stagewright.checker.counterexample import files, mermaid, page
+    from stagewright.checker.counterexample.itf import verdict_from_itf
+    from stagewright.checker.counterexample.replayed import check_run
+    from stagewright.checker.counterexample.scopes import scope_of_run
+
+    verdict, scope = verdict_from_itf(definition, _document(file))
+    assert verdict.run is not None
+    scope = scope or scope_of_run(definition, verdict.run)
+    check_run(definition, scope, verdict.run)
+    match form:
+        case "mermaid":
+            return mermaid.render_mermaid(definition, verdict, scope)
+        case "itf":
+            return files.itf_text(definition, verdict, scope)
+        case "html":
+            return page.render_page(definition, verdict, scope)
+        case _:
+            return files.plain_text(definition, verdict, scope)
+
+
+def _document(file: Path) -> object:
+    try:
+        if file.stat().st_size > _LARGEST_RUN:
+            raise InputError(f"{file} is larger than {_LARGEST_RUN >> 20} MiB", help="is it ITF?")
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}", help="check the path") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not UTF-8 text", help="name an .itf.json file") from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{file}:{error.lineno}: {error.msg}", help="the file is no JSON: is it cut off?"
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise InputError(f"{file} is no ITF: {error}", help="name an .itf.json file") from None
+
+
+def _write(text: str, file: Path | None) -> None:
+    from stagewright.checker.counterexample.files import write_whole
+
+    if file is None:
+        sys.stdout.write(text)
+        return
+    try:
+        write_whole(file, text)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {file}: {error.strerror}", help="name a file in an existing directory"
+        ) from None
+    print(f"written: {file}", file=sys.stderr)

@@ -1,0 +1,189 @@
+"""What `show` tells of a machine, as plain data in words; every format is laid out from it."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from enum import Enum
+
+from stagewright.spec.definition import (
+    Action,
+    AnyValue,
+    Definition,
+    Fairness,
+    Property,
+    Variable,
+)
+from stagewright.spec.nodes import FALSE
+from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
+from stagewright.spec.values import FrozenMap, Value, show
+from stagewright.spec.words import Values, effect, requirement, signature, words
+
+
+@dataclass(frozen=True)
+class EnumFacts:
+    """An enum as the table it is: one row a member, one column an attribute."""
+
+    name: str
+    doc: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # a member's name, then its columns
+
+
+@dataclass(frozen=True)
+class VariableFacts:
+    """A variable, its sort and its initial value in words."""
+
+    name: str
+    sort: str
+    initial: str
+    constant: bool
+    doc: str
+
+
+@dataclass(frozen=True)
+class ActionFacts:
+    """An action: `requirements` must hold, then `effects` happen at once."""
+
+    name: str
+    signature: str
+    actor: str
+    fairness: str
+    budget: str
+    doc: str
+    requirements: tuple[str, ...]
+    effects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PropertyFacts:
+    """A promise, its kind and its condition in words."""
+
+    name: str
+    signature: str
+    kind: str
+    doc: str
+    condition: str
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """A machine under one profile, in words."""
+
+    name: str
+    doc: str
+    profile: str
+    profiles: tuple[str, ...]
+    entities: tuple[str, ...]
+    enums: tuple[EnumFacts, ...]
+    variables: tuple[VariableFacts, ...]
+    budgets: tuple[tuple[str, str, str], ...]  # name, default, what it counts
+    initially: tuple[str, ...]
+    final: str
+    actions: tuple[ActionFacts, ...]
+    properties: tuple[PropertyFacts, ...]
+
+
+def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineFacts:
+    """The facts of a definition; `profiles` are the names of all profiles of its machine."""
+    return MachineFacts(
+        name=definition.name,
+        doc=definition.doc.strip(),
+        profile=definition.profile,
+        profiles=profiles,
+        entities=tuple(f"{e.__name__} ({e.default_scope} by default)" for e in definition.entities),
+        enums=tuple(_enum(kind) for kind in enums_of(definition)),
+        variables=tuple(map(_variable, definition.variables)),
+        budgets=tuple(
+            (b.name, "any" if b.default is None else str(b.default), b.doc)
+            for b in definition.budgets
+        ),
+        initially=tuple(words(condition) for condition in definition.initially),
+        final="" if definition.final == FALSE else words(definition.final),
+        actions=tuple(_action(definition, action) for action in definition.actions),
+        properties=tuple(map(_property, definition.properties)),
+    )
+
+
+def enums_of(definition: Definition) -> list[type[Enum]]:
+    """The enums that variables and parameters range over, in order of appearance."""
+    sorts = [v.sort for v in definition.variables]
+    sorts += [p.sort for a in definition.actions for p in a.params]
+    return list(dict.fromkeys(kind for sort in sorts for kind in _enums_in(sort)))
+
+
+def _enums_in(sort: Sort) -> list[type[Enum]]:
+    match sort:
+        case EnumSort(kind):
+            return [kind]
+        case OptionalSort(element) | SetSort(element):
+            return _enums_in(element)
+        case MapSort(key, value):
+            return _enums_in(key) + _enums_in(value)
+        case RecordSort(_, fields):
+            return [kind for _, inner in fields for kind in _enums_in(inner)]
+        case _:
+            return []
+
+
+def _enum(kind: type[Enum]) -> EnumFacts:
+    members = list(kind)
+    columns = tuple(n for n in vars(members[0]) if not n.startswith("_")) if members else ()
+    rows = tuple((m.name, *(_cell(getattr(m, c, None)) for c in columns)) for m in members)
+    return EnumFacts(kind.__name__, inspect.cleandoc(kind.__doc__ or ""), columns, rows)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case set() | frozenset():
+            return show(frozenset(value))
+        case None | bool() | int() | Enum():
+            return show(value)
+        case _:
+            return str(value)
+
+
+def _variable(variable: Variable) -> VariableFacts:
+    initial = variable.initial
+    told = "any" if isinstance(initial, AnyValue) else _initial(initial)
+    return VariableFacts(
+        variable.name, str(variable.sort), told, variable.constant, variable.doc.strip()
+    )
+
+
+def _initial(value: Value) -> str:
+    if not isinstance(value, FrozenMap):
+        return show(value)
+    # A record's field may start as any value: then it holds the mark instead of a value.
+    told = (f"{k}: {'any' if isinstance(v, AnyValue) else _initial(v)}" for k, v in value.items())
+    return "{" + ", ".join(told) + "}"
+
+
+def _action(definition: Definition, action: Action) -> ActionFacts:
+    # A parameter often has the name of the variable it is put into: tell the two apart.
+    variables = {v.name for v in definition.variables}
+    names: Values = {p: f"given {p.name}" for p in action.params if p.name in variables}
+    return ActionFacts(
+        name=action.name,
+        signature=signature(action),
+        actor=action.actor.name if action.actor else "",
+        fairness="" if action.fairness is Fairness.NONE else action.fairness.name.lower(),
+        budget=action.budget or "",
+        doc=action.doc.strip(),
+        requirements=tuple(requirement(r, names) for r in action.requirements),
+        effects=tuple(effect(a, names) for a in action.assignments),
+    )
+
+
+def _property(prop: Property) -> PropertyFacts:
+    params = ", ".join(f"{p.name}: {p.sort}" for p in prop.params)
+    condition = words(prop.condition)
+    if prop.premise is not None:
+        condition = f"({words(prop.premise)}) leads to ({condition})"
+    return PropertyFacts(
+        prop.name,
+        f"{prop.name}({params})" if params else prop.name,
+        prop.kind.value,
+        prop.doc.strip(),
+        condition,
+    )

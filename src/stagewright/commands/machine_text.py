@@ -1,0 +1,201 @@
+"""A machine for a terminal and as Markdown: its states, its actions and its promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stagewright.commands.machine_facts import (
+    ActionFacts,
+    EnumFacts,
+    MachineFacts,
+    PropertyFacts,
+    VariableFacts,
+)
+
+
+def render_machine(facts: MachineFacts) -> RenderableType:
+    """The machine as rich text."""
+    return Group(*_head(facts), *_states(facts), *_actions(facts), *_promises(facts))
+
+
+def render_differences(old: str, new: str, lines: Sequence[str]) -> RenderableType:
+    """The differences of two profiles, `+` and `-` in colour."""
+    styles = {"+": "green", "-": "red", "~": "yellow"}
+    head = Text(f"from {old} to {new}", style="bold")
+    if not lines:
+        return Group(head, Text("they say the same"))
+    body = (Text(line, style=styles.get(line[:1], "bold")) for line in lines)
+    return Group(head, Text(""), *body)
+
+
+def markdown_machine(facts: MachineFacts) -> str:
+    """The machine as a Markdown page."""
+    return "\n".join(_markdown(facts)).rstrip() + "\n"
+
+
+def console() -> Console:
+    """The terminal at its width; 100 columns where the output is a file or a pipe."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=100)
+
+
+def _at(text: str | Text, indent: int, style: str = "") -> RenderableType:
+    told = text if isinstance(text, Text) else Text(text, style=style)
+    return Padding(told, (0, 0, 0, indent), expand=False)
+
+
+def _reflowed(doc: str) -> str:
+    """A docstring whose paragraphs are lines: the terminal breaks them where it must."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in doc.split("\n\n"))
+
+
+def _heading(text: str) -> Iterator[RenderableType]:
+    yield Text("")
+    yield Text(text, style="bold underline")
+
+
+def _head(facts: MachineFacts) -> Iterator[RenderableType]:
+    title = Text(facts.name, style="bold")
+    if facts.profile:
+        title.append(f" ({facts.profile})")
+    yield title
+    others = [p for p in facts.profiles if p != facts.profile]
+    if others:
+        yield Text(f"other profiles: {', '.join(others)}", style="dim")
+    if facts.doc:
+        yield _at(_reflowed(facts.doc), 2)
+
+
+def _states(facts: MachineFacts) -> Iterator[RenderableType]:
+    yield from _heading("state")
+    yield _variables(facts.variables)
+    for name in facts.entities:
+        yield _at(f"entity {name}", 2)
+    for budget, default, doc in facts.budgets:
+        yield _at(f"budget {budget}: {default}" + (f", {doc}" if doc else ""), 2)
+    for condition in facts.initially:
+        yield _at(f"initially {condition}", 2)
+    if facts.final:
+        yield _at(f"final where {facts.final}", 2)
+    for enum in facts.enums:
+        yield Text("")
+        yield _enum(enum)
+
+
+def _variables(variables: Sequence[VariableFacts]) -> RenderableType:
+    table = Table("variable", "sort", "starts as", "", box=None, padding=(0, 2, 0, 2))
+    for v in variables:
+        note = ", ".join(filter(None, ["constant" if v.constant else "", v.doc]))
+        table.add_row(*map(Text, (v.name, v.sort, v.initial, note)))
+    return table
+
+
+def _enum(enum: EnumFacts) -> RenderableType:
+    table = Table(box=None, padding=(0, 1, 0, 1))
+    table.add_column(Text(enum.name), no_wrap=True)
+    for head in enum.columns:
+        table.add_column(Text(head), overflow="fold")
+    for row in enum.rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _actions(facts: MachineFacts) -> Iterator[RenderableType]:
+    yield from _heading("actions")
+    for action in facts.actions:
+        line = Text(action.signature, style="bold")
+        line.append(_circumstances(action), style="not bold dim")
+        yield _at(line, 2)
+        if action.doc:
+            yield _at(" ".join(action.doc.split()), 6, "italic")
+        yield _clauses(action)
+
+
+def _circumstances(action: ActionFacts) -> str:
+    told = [f"by {action.actor}"] if action.actor else []
+    told += [f"{action.fairness}ly fair"] if action.fairness else []
+    told += [f"spends {action.budget}"] if action.budget else []
+    return "  " + ", ".join(told) if told else ""
+
+
+def _clauses(action: ActionFacts) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    clauses = [("when", r) for r in action.requirements] + [("then", e) for e in action.effects]
+    before = ""
+    for word, clause in clauses:
+        table.add_row(Text(word if word != before else "", style="cyan"), Text(clause))
+        before = word
+    return Padding(table, (0, 0, 1, 6), expand=False)
+
+
+def _promises(facts: MachineFacts) -> Iterator[RenderableType]:
+    yield from _heading("promises")
+    for prop in facts.properties:
+        line = Text(prop.signature, style="bold")
+        line.append(f"  {prop.kind}", style="not bold dim")
+        yield _at(line, 2)
+        if prop.doc:
+            yield _at(" ".join(prop.doc.split()), 6, "italic")
+        yield _at(prop.condition, 6)
+
+
+def _markdown(facts: MachineFacts) -> Iterator[str]:
+    profile = f" ({facts.profile})" if facts.profile else ""
+    yield from (f"# {_plain(facts.name + profile)}", "")
+    if facts.doc:
+        yield from (_plain(_reflowed(facts.doc)), "")
+    rows = [(v.name, v.sort, v.initial, v.doc) for v in facts.variables]
+    yield from _markdown_table(("variable", "sort", "starts as", "meaning"), rows)
+    if facts.budgets:
+        yield from _markdown_table(("budget", "default", "meaning"), facts.budgets)
+    for condition in facts.initially:
+        yield from (f"Initially {_plain(condition)}.", "")
+    if facts.final:
+        yield from (f"Final where {_plain(facts.final)}.", "")
+    for enum in facts.enums:
+        yield from (f"## {_plain(enum.name)}", "")
+        yield from _markdown_table((enum.name, *enum.columns), enum.rows)
+    yield from ("## Actions", "")
+    for action in facts.actions:
+        yield from _markdown_action(action)
+    yield from ("## Promises", "")
+    for prop in facts.properties:
+        yield from _markdown_property(prop)
+
+
+def _markdown_action(action: ActionFacts) -> Iterator[str]:
+    circumstances = _circumstances(action).strip()
+    yield from (f"### {_plain(action.signature)}", "")
+    if circumstances:
+        yield from (f"_{_plain(circumstances)}_", "")
+    if action.doc:
+        yield from (_plain(" ".join(action.doc.split())), "")
+    yield from (f"- when {_plain(r)}" for r in action.requirements)
+    yield from (f"- then {_plain(e)}" for e in action.effects)
+    yield ""
+
+
+def _markdown_property(prop: PropertyFacts) -> Iterator[str]:
+    yield from (f"### {_plain(prop.signature)} ({prop.kind})", "")
+    if prop.doc:
+        yield from (_plain(" ".join(prop.doc.split())), "")
+    yield from (f"> {_plain(prop.condition)}", "")
+
+
+def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(map(_plain, head))} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    for row in rows:
+        yield f"| {' | '.join(map(_plain, row))} |"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)

@@ -1,0 +1,104 @@
+"""Prints a machine: its states, what it can do and what it promises; or what two profiles differ in."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.machine_flags import add_machine, machine_from
+from stagewright.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from stagewright.commands.machine_facts import MachineFacts
+    from stagewright.spec.definition import Definition
+
+_EXAMPLE = """\
+examples:
+  stagewright show tablet-migration --profile seed
+  stagewright show tablet-migration --profile seed --compare scylla-2026.2
+  stagewright show my/machine.py:Counter --format markdown"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright show``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
+    add_machine(parser)
+    parser.add_argument("--profile", default="", help="the version to show (default: the newest)")
+    parser.add_argument(
+        "--compare", metavar="PROFILE", help="print what differs in another profile, as + and -"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("text", "markdown", "mermaid", "json"),
+        default="text",
+        help="mermaid: a state diagram of the main variable (default: text)",
+    )
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the machine, or the difference of two of its profiles."""
+    form = "json" if args.json else args.format
+    definition = machine_from(args.machine, args.profile)
+    if args.compare is not None:
+        _print_differences(args.machine, definition, machine_from(args.machine, args.compare), form)
+    else:
+        _print_machine(args.machine, definition, form)
+    return ExitCode.HOLDS
+
+
+def _print_machine(name: str, definition: Definition, form: str) -> None:
+    match form:
+        case "json":
+            print(json.dumps(asdict(_facts(name, definition)), indent=2, ensure_ascii=False))
+        case "mermaid":
+            from stagewright.commands.state_diagram import diagram_of, render_diagram
+
+            print(render_diagram(diagram_of(definition)), end="")
+        case "markdown":
+            from stagewright.commands.machine_text import markdown_machine
+
+            print(markdown_machine(_facts(name, definition)), end="")
+        case _:
+            from stagewright.commands.machine_text import console, render_machine
+
+            console().print(render_machine(_facts(name, definition)))
+
+
+def _print_differences(name: str, old: Definition, new: Definition, form: str) -> None:
+    from stagewright.commands.machine_compare import differences
+
+    lines = differences(_facts(name, old), _facts(name, new))
+    if not lines and old.profile != new.profile and not _same_meaning(old, new):
+        lines = ["~ they differ in a way that these words do not show"]
+    match form:
+        case "json":
+            told = {"from": old.profile, "to": new.profile, "differences": lines}
+            print(json.dumps(told, indent=2, ensure_ascii=False))
+        case "markdown":
+            print("\n".join(["```diff", *lines, "```"]))
+        case "text":
+            from stagewright.commands.machine_text import console, render_differences
+
+            console().print(render_differences(old.profile, new.profile, lines), soft_wrap=True)
+        case _:
+            raise InputError(
+                "a difference has no state diagram", help="choose --format text, markdown or json"
+            )
+
+
+def _same_meaning(old: Definition, new: Definition) -> bool:
+    return old.fingerprint() == replace(new, profile=old.profile).fingerprint()
+
+
+def _facts(name: str, definition: Definition) -> MachineFacts:
+    from stagewright.commands.machine_facts import facts_of
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.loading import find
+    from stagewright.spec.machine import profile_names
+
+    return facts_of(definition, tuple(profile_names(find(name, SHIPPED))))
