@@ -76,7 +76,7 @@ def fair_lasso(
 def _nearest(graph: Graph, starts: Bools, ends: Bools, waiting: Bools) -> int:
     """The start from which an end is fewest steps away; of equals the one found first."""
     distance = graph.distances(graph.into, ends, waiting)
-    candidates = np.flatnonzero(starts)
+    candidates = np.flatnonzero(starts & (distance >= 0))  # -1: no end is to be reached from there
     return int(candidates[np.argmin(distance[candidates])])
 
 
