@@ -19,18 +19,21 @@ class BoundedSearch:
     def __init__(self, unrolling: Unrolling, clock: Clock) -> None:
         self._unrolling = unrolling
         self._solver = Solver(unrolling.terms, clock)
-        self._solver.add(unrolling.initial(), unrolling.any_state(0))
+        self._lengths = Solver(
+            unrolling.terms, clock
+        )  # a solver of its own: it would derail the other
+        for solver in (self._solver, self._lengths):
+            solver.add(unrolling.initial(), unrolling.any_state(0))
         self.depth = -1
         self.exhausted = False
 
-    def deepen(self) -> Answer:
-        """Go one step deeper; UNSAT when no run is that long."""
+    def deepen(self) -> None:
+        """Go one step deeper, and see whether any run is that long."""
         self.depth += 1
         if self.depth:
-            self._solver.add(self._unrolling.step(self.depth - 1))
-        answer = self._solver.check()
-        self.exhausted = answer is Answer.UNSAT
-        return answer
+            for solver in (self._solver, self._lengths):
+                solver.add(self._unrolling.step(self.depth - 1))
+        self.exhausted = self._lengths.check() is Answer.UNSAT
 
     def violations(self, claims: Sequence[Claim]) -> tuple[Answer, list[tuple[Claim, Path]]]:
         """The claims broken at exactly this depth, each with a run; UNSAT: there are no more.

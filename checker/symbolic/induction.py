@@ -28,6 +28,7 @@ class InductionStep:
         self._solver = Solver(self._terms, clock)
         self._known: list[Claim] = []
         self._queries = 0
+        self._fixed: list[Term] = []  # what the last query asked, without the helpers
         self._solver.add(unrolling.any_state(0))
         self.k = 0
 
@@ -78,14 +79,29 @@ class InductionStep:
         self._queries += 1
         query = self._terms.boolean(f"query {self._queries}")
         self._imply(query, self._terms.not_(self._terms.and_([self._end(c) for c in targets])))
+        self._fixed = [query, self._simple] if simple else [query]
         helpers = [*map(self._always, self._known), *map(self._before, assumed)]
-        return self._solver.check([query, *helpers, *([self._simple] if simple else [])])
+        return self._solver.check([*self._fixed, *helpers])
 
     def needed(self) -> tuple[list[Claim], list[Claim]]:
-        """What the last UNSAT answer of `can_break` rests on: claims assumed before the end, claims known."""
+        """What the last UNSAT answer of `can_break` rests on: claims assumed before the end, claims known.
+
+        None of them can be left out; the solver's own core may hold more.
+        """
         core = self._solver.core()
         before = [c for c in self._claims if self._name_before(c) in core]
-        return before, [c for c in self._known if self._name_always(c) in core]
+        always = [c for c in self._known if self._name_always(c) in core]
+        for claim in list(always):
+            if self._suffice(before, fewer := [c for c in always if c is not claim]):
+                always = fewer
+        for claim in list(before):
+            if self._suffice(fewer := [c for c in before if c is not claim], always):
+                before = fewer
+        return before, always
+
+    def _suffice(self, before: Sequence[Claim], always: Sequence[Claim]) -> bool:
+        helpers = [*map(self._always, always), *map(self._before, before)]
+        return self._solver.check([*self._fixed, *helpers]) is Answer.UNSAT
 
     def broken(self, targets: Sequence[Claim]) -> list[Claim]:
         """The targets that the run found last breaks."""

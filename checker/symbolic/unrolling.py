@@ -24,6 +24,7 @@ class Unrolling:
         self._frames: list[Frame] = []
         self._taken: list[Term] = []
         self._holds = {claim.name: self._template(claim) for claim in claims}
+        self._steps: dict[int, Term] = {}
         self._holds_at: dict[tuple[str, int], Term] = {}
         self._initial = self._initial_template()
         self._constants = self._constants_template()
@@ -79,7 +80,9 @@ class Unrolling:
 
     def step(self, time: int) -> Term:
         """A step leads from the frame at `time` to the next one."""
-        return self._at(self.relation.formula, time, two=True)
+        if time not in self._steps:
+            self._steps[time] = self._at(self.relation.formula, time, two=True)
+        return self._steps[time]
 
     def holds(self, claim: Claim, end: int) -> Term:
         """The claim in the state at `end`; a claim about steps: for the step that ends there."""
