@@ -19,6 +19,7 @@ from stagewright.spec.actions import (
     step_property as step_property,
 )
 from stagewright.spec.binding import count as count, every as every, some as some
+from stagewright.spec.choices import choose as choose
 from stagewright.spec.define import between as between, define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
 from stagewright.spec.entities import Entity as Entity, States as States
@@ -46,7 +47,6 @@ from stagewright.spec.terms import (
     Number as Number,
     SetOf as SetOf,
     Term as Term,
-    choose as choose,
 )
 from stagewright.spec.variables import (
     ANY as ANY,

@@ -84,7 +84,7 @@ def count(bodies: Iterable[Bool]) -> Number:
 
 
 def _bodies(bodies: Iterable[Bool], what: str) -> Iterator[tuple[Node, list[Binding]]]:
-    from stagewright.spec.terms import lift
+    from stagewright.spec.symbolic import lift
 
     with quantifying() as loops:
         try:

@@ -31,7 +31,8 @@ from stagewright.spec.nodes import (
 )
 from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort, MapSort, entities_of
 from stagewright.spec.source import here
-from stagewright.spec.terms import Bool, Number, Symbolic, Term, parameter
+from stagewright.spec.symbolic import Symbolic
+from stagewright.spec.terms import Bool, Number, Term, parameter
 from stagewright.spec.tracing import NotInProfileError, tracing_of
 from stagewright.spec.variables import Var
 
@@ -244,7 +245,7 @@ def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
     """The machine in the new state, which a step property takes as its first argument."""
     if member.kind is not MemberKind.STEP_PROPERTY:
         return ()
-    root: Root = this._root  # noqa: SLF001
+    root: Root = this._root
     return (type(this)(this.profile_name(), replace(root, new=True)),)
 
 

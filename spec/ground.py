@@ -125,7 +125,7 @@ class Builder:
         flat: dict[int, GroundNode] = {}
         for arg in args:
             for a in arg.args if arg.op is op else (arg,):
-                if a is absorbing or a.op is GroundOp.NOT and a.args[0].id in flat:
+                if a is absorbing or (a.op is GroundOp.NOT and a.args[0].id in flat):
                     return absorbing
                 if a is not neutral:
                     flat[a.id] = a
@@ -150,7 +150,7 @@ class Builder:
             return self.false
         if a.op is GroundOp.CONST and b.op is GroundOp.CONST:
             return self.true if a.value == b.value else self.false
-        if a.op is GroundOp.CONST or b.op is not GroundOp.CONST and b.id < a.id:
+        if a.op is GroundOp.CONST or (b.op is not GroundOp.CONST and b.id < a.id):
             a, b = b, a
         if a.boolean and b.op is GroundOp.CONST:
             return a if b.value else self.not_(a)

@@ -40,7 +40,9 @@ def find(name: str, shipped: Mapping[str, str]) -> type[Machine]:
         try:
             module = importlib.import_module(place)
         except ImportError as error:
-            raise InputError(f"cannot import `{place}`: {error}", help="name a file or a module") from None
+            raise InputError(
+                f"cannot import `{place}`: {error}", help="name a file or a module"
+            ) from None
         return _class_in(module, class_name, place)
     near = get_close_matches(name, shipped, n=1, cutoff=0.4)
     hint = f"did you mean `{near[0]}`? " if near else ""
@@ -70,7 +72,8 @@ def _file(path: Path) -> ModuleType:
         raise InputError(f"{path} is not a Python text file", help="save it as UTF-8") from None
     except Exception as error:
         raise InputError(
-            f"{path} fails when it is imported: {type(error).__name__}: {error}", help="mend the file"
+            f"{path} fails when it is imported: {type(error).__name__}: {error}",
+            help="mend the file",
         ) from error
     return module
 
@@ -87,12 +90,17 @@ def _class_in(module: ModuleType, class_name: str, place: str) -> type[Machine]:
         near = get_close_matches(class_name, machines, n=1)
         hint = f"did you mean `{near[0]}`? " if near else ""
         raise InputError(
-            f"{place} has no machine `{class_name}`", help=f"{hint}it has: {', '.join(machines) or 'none'}"
+            f"{place} has no machine `{class_name}`",
+            help=f"{hint}it has: {', '.join(machines) or 'none'}",
         )
     own = [c for c in machines.values() if c.__module__ == module.__name__]
     if len(own) == 1:
         return own[0]
     if not own:
-        raise InputError(f"{place} defines no machine", help="derive a class from stagewright.spec.Machine")
+        raise InputError(
+            f"{place} defines no machine", help="derive a class from stagewright.spec.Machine"
+        )
     names = ", ".join(c.__name__ for c in own)
-    raise InputError(f"{place} defines several machines: {names}", help=f"write {place}:{own[-1].__name__}")
+    raise InputError(
+        f"{place} defines several machines: {names}", help=f"write {place}:{own[-1].__name__}"
+    )

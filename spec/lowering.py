@@ -135,7 +135,10 @@ class _Lowering:
             case RecordSort(_, fields):
                 return {
                     name: self._allocate(
-                        variable, s, initial if initial is AnyValue.ANY else initial[name], (*path, name)
+                        variable,
+                        s,
+                        initial if initial is AnyValue.ANY else initial[name],
+                        (*path, name),
                     )
                     for name, s in fields
                 }
@@ -189,7 +192,8 @@ class _Lowering:
     def _step(self, index: int, action: Action, chosen: Mapping[Bound, Value]) -> GroundStep:
         env = self._constants(chosen)
         requirements = tuple(
-            GroundRequirement(r.name, self._condition(r.condition, env)) for r in action.requirements
+            GroundRequirement(r.name, self._condition(r.condition, env))
+            for r in action.requirements
         )
         guard = self.builder.and_(r.condition for r in requirements)
         updates: dict[int, GroundNode] = {}
@@ -400,9 +404,7 @@ class _Lowering:
             assert isinstance(left, GroundNode)
             assert isinstance(right, GroundNode)
             return self.builder.eq(left, right)
-        return self.builder.and_(
-            self.builder.eq(a, b) for a, b in _paired(left, right)
-        )
+        return self.builder.and_(self.builder.eq(a, b) for a, b in _paired(left, right))
 
     def _set_operation(self, op: Op, lowered: list[Shape]) -> Shape:
         b = self.builder
@@ -451,7 +453,11 @@ def encode_scalar(value: Any, sort: ScalarSort, scope: Scope) -> int:
         ValueError: the value is not one of the sort at this scope.
     """
     if isinstance(sort, IntSort):
-        if isinstance(value, bool) or not isinstance(value, int) or not sort.low <= value <= sort.high:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not sort.low <= value <= sort.high
+        ):
             raise ValueError(f"{value!r} is not in {sort}")
         return value
     values = values_of(sort, scope)
@@ -468,7 +474,10 @@ def decode(model: GroundModel, state: tuple[int, ...]) -> State:
         values = values_of(cell.sort, model.scope)
         decoded[cell.variable, *cell.path] = values[code - cell.low]
     return FrozenMap(
-        {v.name: _assemble(v.sort, (v.name,), decoded, model.scope) for v in model.definition.variables}
+        {
+            v.name: _assemble(v.sort, (v.name,), decoded, model.scope)
+            for v in model.definition.variables
+        }
     )
 
 
@@ -497,5 +506,3 @@ def _cell_code(model: GroundModel, cell: Cell, state: State) -> int:
     for key in cell.path:
         value = key in value if isinstance(value, frozenset) else value[key]
     return encode_scalar(value, cell.sort, model.scope)
-
-

@@ -14,7 +14,8 @@ from stagewright.spec.errors import DefinitionError, ScopeError
 from stagewright.spec.nodes import Field, Node, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
 from stagewright.spec.source import here
-from stagewright.spec.terms import Term, lift
+from stagewright.spec.symbolic import lift
+from stagewright.spec.terms import Term
 from stagewright.spec.tracing import current
 from stagewright.spec.values import FrozenMap, Value
 from stagewright.spec.variables import Var
@@ -289,9 +290,11 @@ def members(machine: type[Machine]) -> Mapping[str, object]:
     found: dict[str, object] = {}
     for base in reversed(machine.__mro__):
         for name, value in vars(base).items():
-            if isinstance(value, Var | Part | Many | Profiles) or hasattr(value, MARK):
-                found[name] = value
-            elif type(value).__name__ == "BudgetName":
+            if (
+                isinstance(value, Var | Part | Many | Profiles)
+                or hasattr(value, MARK)
+                or type(value).__name__ == "BudgetName"
+            ):
                 found[name] = value
             elif name in found:
                 del found[name]

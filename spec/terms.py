@@ -5,14 +5,14 @@ A facade holds a node and has operators but no equality of its own; nodes have e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from enum import Enum
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from stagewright.spec.binding import bind
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
-from stagewright.spec.nodes import BOOL, Apply, Bound, Column, Literal, Node, Op, Select, fits
+from stagewright.spec.nodes import BOOL, Bound, Literal, Node, Op, Select
 from stagewright.spec.sorts import (
     BoolSort,
     EntitySort,
@@ -24,7 +24,7 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.tracing import check_read, current
+from stagewright.spec.symbolic import ANY_INT, Symbolic, apply, assign, lift
 from stagewright.spec.truth import truth_asked
 
 E = TypeVar("E")
@@ -35,42 +35,26 @@ S = TypeVar("S")
 V = TypeVar("V")
 
 
-class Symbolic:
-    """Base of all facades: a value that is known only when the machine runs."""
-
-    __slots__ = ("node",)
-    __hash__: ClassVar[None]  # type: ignore[assignment]
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-
-    def __bool__(self) -> NoReturn:
-        raise truth_asked()
-
-    def __repr__(self) -> str:
-        return f"<symbolic {self.node.sort}>"
-
-
 class Bool(Symbolic):
     """A symbolic condition."""
 
     __slots__ = ()
 
     def __and__(self, other: Bool | bool) -> Bool:
-        return Bool(_apply(Op.AND, BOOL, self.node, lift(other, BOOL, "the right side of `&`")))
+        return Bool(apply(Op.AND, BOOL, self.node, lift(other, BOOL, "the right side of `&`")))
 
     __rand__ = __and__
 
     def __or__(self, other: Bool | bool) -> Bool:
-        return Bool(_apply(Op.OR, BOOL, self.node, lift(other, BOOL, "the right side of `|`")))
+        return Bool(apply(Op.OR, BOOL, self.node, lift(other, BOOL, "the right side of `|`")))
 
     __ror__ = __or__
 
     def __invert__(self) -> Bool:
-        return Bool(_apply(Op.NOT, BOOL, self.node))
+        return Bool(apply(Op.NOT, BOOL, self.node))
 
     def __eq__(self, other: Bool | bool) -> Bool:  # type: ignore[override]
-        return Bool(_apply(Op.EQ, BOOL, self.node, lift(other, BOOL, "the right side of `==`")))
+        return Bool(apply(Op.EQ, BOOL, self.node, lift(other, BOOL, "the right side of `==`")))
 
     def __ne__(self, other: Bool | bool) -> Bool:  # type: ignore[override]
         return ~(self == other)
@@ -86,34 +70,34 @@ class Number(Symbolic):
     __slots__ = ()
 
     def __eq__(self, other: Number | int) -> Bool:  # type: ignore[override]
-        return Bool(_apply(Op.EQ, BOOL, self.node, self._lift(other, "==")))
+        return Bool(apply(Op.EQ, BOOL, self.node, self._lift(other, "==")))
 
     def __ne__(self, other: Number | int) -> Bool:  # type: ignore[override]
         return ~(self == other)
 
     def __lt__(self, other: Number | int) -> Bool:
-        return Bool(_apply(Op.LT, BOOL, self.node, self._lift(other, "<")))
+        return Bool(apply(Op.LT, BOOL, self.node, self._lift(other, "<")))
 
     def __le__(self, other: Number | int) -> Bool:
-        return Bool(_apply(Op.LE, BOOL, self.node, self._lift(other, "<=")))
+        return Bool(apply(Op.LE, BOOL, self.node, self._lift(other, "<=")))
 
     def __gt__(self, other: Number | int) -> Bool:
-        return Bool(_apply(Op.LT, BOOL, self._lift(other, ">"), self.node))
+        return Bool(apply(Op.LT, BOOL, self._lift(other, ">"), self.node))
 
     def __ge__(self, other: Number | int) -> Bool:
-        return Bool(_apply(Op.LE, BOOL, self._lift(other, ">="), self.node))
+        return Bool(apply(Op.LE, BOOL, self._lift(other, ">="), self.node))
 
     def __add__(self, other: Number | int) -> Number:
         right = self._lift(other, "+")
         (low, high), (low2, high2) = _range(self.node), _range(right)
-        return Number(_apply(Op.ADD, IntSort(low + low2, high + high2), self.node, right))
+        return Number(apply(Op.ADD, IntSort(low + low2, high + high2), self.node, right))
 
     __radd__ = __add__
 
     def __sub__(self, other: Number | int) -> Number:
         right = self._lift(other, "-")
         (low, high), (low2, high2) = _range(self.node), _range(right)
-        return Number(_apply(Op.SUB, IntSort(low - high2, high - low2), self.node, right))
+        return Number(apply(Op.SUB, IntSort(low - high2, high - low2), self.node, right))
 
     def __index__(self) -> NoReturn:
         raise DefinitionError(
@@ -142,7 +126,7 @@ class Term(Symbolic, Generic[E]):
         if isinstance(other, Maybe):
             return other == self
         right = lift(other, self.node.sort, "the right side of `==`")
-        return Bool(_apply(Op.EQ, BOOL, self.node, right))
+        return Bool(apply(Op.EQ, BOOL, self.node, right))
 
     def __ne__(self, other: E | Term[E] | Maybe[E]) -> Bool:  # type: ignore[override]
         return ~(self == other)
@@ -156,7 +140,7 @@ class Term(Symbolic, Generic[E]):
         """True if it is one of `members`."""
         if not members:
             raise DefinitionError("any_of() of no members is never true", where=here())
-        return Bool(_apply(Op.OR, BOOL, *((self == m).node for m in members)))
+        return Bool(apply(Op.OR, BOOL, *((self == m).node for m in members)))
 
     @overload
     def column(self, column: Callable[[E], bool]) -> Bool: ...
@@ -173,7 +157,9 @@ class Term(Symbolic, Generic[E]):
 
         `column` is plain Python and is applied to every member once, when the definition is made.
         """
-        return _column(self.node, column)
+        from stagewright.spec.choices import column_at
+
+        return column_at(self.node, column)
 
 
 class Maybe(Symbolic, Generic[E]):
@@ -183,7 +169,7 @@ class Maybe(Symbolic, Generic[E]):
 
     def __eq__(self, other: E | Term[E] | Maybe[E] | None) -> Bool:  # type: ignore[override]
         right = lift(other, self.node.sort, "the right side of `==`")
-        return Bool(_apply(Op.EQ, BOOL, self.node, right))
+        return Bool(apply(Op.EQ, BOOL, self.node, right))
 
     def __ne__(self, other: E | Term[E] | Maybe[E] | None) -> Bool:  # type: ignore[override]
         return ~(self == other)
@@ -196,14 +182,14 @@ class Maybe(Symbolic, Generic[E]):
 
     def any_of(self, *members: E | Term[E] | None) -> Bool:
         """True if it is one of `members`."""
-        return Bool(_apply(Op.OR, BOOL, *((self == m).node for m in members)))
+        return Bool(apply(Op.OR, BOOL, *((self == m).node for m in members)))
 
     def __iter__(self) -> Iterator[Term[E]]:
         sort = self.node.sort
         assert isinstance(sort, OptionalSort)
         if not isinstance(sort.element, EntitySort | EnumSort):
             raise DefinitionError(f"cannot loop over {sort}", where=here())
-        for bound in bind(sort.element, lambda b: _apply(Op.EQ, BOOL, self.node, b)):
+        for bound in bind(sort.element, lambda b: apply(Op.EQ, BOOL, self.node, b)):
             yield Term(bound)
 
 
@@ -213,26 +199,26 @@ class SetOf(Symbolic, Generic[E]):
     __slots__ = ()
 
     def has(self, member: E | Term[E]) -> Bool:
-        return Bool(_apply(Op.MEMBER, BOOL, lift(member, self._element, "the member"), self.node))
+        return Bool(apply(Op.MEMBER, BOOL, lift(member, self._element, "the member"), self.node))
 
     def __contains__(self, member: object) -> NoReturn:
         raise truth_asked()
 
     def __iter__(self) -> Iterator[Term[E]]:
-        for bound in bind(self._element, lambda b: _apply(Op.MEMBER, BOOL, b, self.node)):
+        for bound in bind(self._element, lambda b: apply(Op.MEMBER, BOOL, b, self.node)):
             yield Term(bound)
 
     def __or__(self, other: SetOf[E] | Set[E]) -> SetOf[E]:
-        return SetOf(_apply(Op.UNION, self.node.sort, self.node, self._lift(other, "|")))
+        return SetOf(apply(Op.UNION, self.node.sort, self.node, self._lift(other, "|")))
 
     def __and__(self, other: SetOf[E] | Set[E]) -> SetOf[E]:
-        return SetOf(_apply(Op.INTERSECTION, self.node.sort, self.node, self._lift(other, "&")))
+        return SetOf(apply(Op.INTERSECTION, self.node.sort, self.node, self._lift(other, "&")))
 
     def __sub__(self, other: SetOf[E] | Set[E]) -> SetOf[E]:
-        return SetOf(_apply(Op.DIFFERENCE, self.node.sort, self.node, self._lift(other, "-")))
+        return SetOf(apply(Op.DIFFERENCE, self.node.sort, self.node, self._lift(other, "-")))
 
     def __eq__(self, other: SetOf[E] | Set[E]) -> Bool:  # type: ignore[override]
-        return Bool(_apply(Op.EQ, BOOL, self.node, self._lift(other, "==")))
+        return Bool(apply(Op.EQ, BOOL, self.node, self._lift(other, "==")))
 
     def __ne__(self, other: SetOf[E] | Set[E]) -> Bool:  # type: ignore[override]
         return ~(self == other)
@@ -241,7 +227,7 @@ class SetOf(Symbolic, Generic[E]):
         return (self - other).is_empty()
 
     def is_empty(self) -> Bool:
-        return Bool(_apply(Op.EQ, BOOL, self.node, Literal(frozenset(), self.node.sort)))
+        return Bool(apply(Op.EQ, BOOL, self.node, Literal(frozenset(), self.node.sort)))
 
     def size(self) -> Number:
         from stagewright.spec.binding import count
@@ -290,8 +276,6 @@ class MapOf(Symbolic, Generic[K, S, V]):
 
     def __setitem__(self, key: K | Term[K], value: S | V) -> None:
         where = here()
-        if value is self._wrap:
-            return
         assign(self._cell(key, where), value, where)
 
     def __iter__(self) -> NoReturn:
@@ -309,176 +293,9 @@ class MapOf(Symbolic, Generic[K, S, V]):
         return Select(self.node, lift(key, sort.key, "the key"), sort.value, where)
 
 
-ANY_INT = IntSort(-(2**31), 2**31)
-
-
-def _apply(op: Op, sort: Sort, *args: Node) -> Node:
-    for arg in args:
-        check_read(arg)
-    return Apply(op, args, sort, here())
-
-
 def _range(node: Node) -> tuple[int, int]:
     assert isinstance(node.sort, IntSort)
     return node.sort.low, node.sort.high
-
-
-def assign(place: Node, value: object, where: Source) -> None:
-    """Record the effect `place := value` in the action being traced."""
-    node = lift(value, place.sort, "the assigned value", where)
-    current("an assignment").assign(place, node, where)
-
-
-def lift(value: object, sort: Sort, what: str, where: Source | None = None) -> Node:
-    """The node of a facade or a plain value, which must fit `sort`.
-
-    Raises:
-        DefinitionError: it does not; the text names `what` it was for.
-    """
-    node = _node_of(value, sort)
-    if node is not None:
-        check_read(node)
-    if node is None or not fits(node.sort, sort):
-        found = f"{value!r} ({type(value).__name__})" if node is None else f"of sort {node.sort}"
-        raise DefinitionError(
-            f"{what} is {found}, but {sort} is needed here",
-            where=where or here(),
-            help=_mend(value, sort),
-        )
-    if isinstance(node, Literal) and isinstance(sort, IntSort) and isinstance(node.value, int):
-        if not sort.low <= node.value <= sort.high:
-            raise DefinitionError(
-                f"{what} is {node.value}, outside of {sort}",
-                where=where or here(),
-                help="widen the variable's bounds, or assign a value within them",
-            )
-    return node
-
-
-def _node_of(value: object, sort: Sort) -> Node | None:
-    from stagewright.spec.machine import Holder
-
-    match value:
-        case Symbolic():
-            return value.node
-        case Holder():
-            return value.record_node()
-        case bool():
-            return Literal(value, BOOL)
-        case int():
-            return Literal(value, IntSort(value, value))
-        case Enum():
-            return Literal(value, EnumSort(type(value)))
-        case None if isinstance(sort, OptionalSort):
-            return Literal(None, sort)
-        case set() | frozenset() if isinstance(sort, SetSort):
-            members = frozenset(value)
-            if all(isinstance(m, Enum) and EnumSort(type(m)) == sort.element for m in members):
-                return Literal(members, sort)
-    return None
-
-
-def _mend(value: object, sort: Sort) -> str:
-    match sort:
-        case _ if isinstance(value, Entity):
-            return "members of an entity sort are interchangeable: take one as a parameter of the action"
-        case EnumSort(kind):
-            if isinstance(value, str):
-                near = [m.name for m in kind if m.name.lower() == value.lower()]
-                return f"write `{kind.__name__}.{near[0] if near else next(iter(kind)).name}`"
-            return f"write a member of {kind.__name__}"
-        case BoolSort():
-            return "write True, False or a condition"
-        case SetSort(element):
-            return f"write a set of {element}, or `.add(…)`, `.discard(…)`"
-        case EntitySort(kind):
-            return f"write a parameter `x: Term[{kind.__name__}]` of the action"
-        case _:
-            return f"write a value of {sort}"
-
-
-def _column(index: Node, column: Callable[[Any], Any]) -> Symbolic:
-    if not isinstance(index.sort, EnumSort):
-        raise DefinitionError(
-            f"{index.sort} has no columns: its members are interchangeable",
-            where=here(),
-            help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
-        )
-    check_read(index)
-    values = [column(member) for member in index.sort.members]
-    values = [frozenset(v) if isinstance(v, Set) else v for v in values]
-    sort, wrap = _column_sort(values)
-    return wrap(Column(tuple(values), index, sort, here()))
-
-
-def _column_sort(values: list[Any]) -> tuple[Sort, Callable[[Node], Symbolic]]:
-    present = [v for v in values if v is not None]
-    if present and all(isinstance(v, frozenset) for v in present) and len(present) == len(values):
-        kinds = {type(m) for v in present for m in v}
-        if len(kinds) == 1 and issubclass(kind := next(iter(kinds)), Enum):
-            return SetSort(EnumSort(kind)), SetOf
-    elif all(isinstance(v, bool) for v in values):
-        return BOOL, Bool
-    elif all(isinstance(v, int) and not isinstance(v, bool | Enum) for v in values):
-        return IntSort(min(values), max(values)), Number
-    elif present and all(isinstance(v, Enum) and type(v) is type(present[0]) for v in present):
-        sort = EnumSort(type(present[0]))
-        return (sort, Term) if len(present) == len(values) else (OptionalSort(sort), Maybe)
-    kinds_found = ", ".join(sorted({type(v).__name__ for v in values}))
-    raise DefinitionError(
-        f"a column must be of one kind for all members; this one has: {kinds_found}",
-        where=here(),
-        help="return a bool, an int, a member of one enum (or None), or a set of members of one enum",
-    )
-
-
-C = TypeVar("C", Bool, Number)
-
-
-@overload
-def choose(condition: Bool, then: Term[E], otherwise: Term[E] | E) -> Term[E]: ...
-@overload
-def choose(condition: Bool, then: E, otherwise: Term[E]) -> Term[E]: ...
-@overload
-def choose(
-    condition: Bool, then: Maybe[E], otherwise: Maybe[E] | Term[E] | E | None
-) -> Maybe[E]: ...
-@overload
-def choose(condition: Bool, then: Bool | bool, otherwise: Bool | bool) -> Bool: ...
-@overload
-def choose(condition: Bool, then: Number | int, otherwise: Number | int) -> Number: ...
-@overload
-def choose(condition: Bool, then: SetOf[E], otherwise: SetOf[E] | Set[E]) -> SetOf[E]: ...
-@overload
-def choose(condition: Bool, then: F, otherwise: F) -> Term[F]: ...
-def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
-    """`then` where the condition holds, else `otherwise`; both are values of one sort."""
-    test = lift(condition, BOOL, "the condition of choose(...)")
-    hint = next((x.node.sort for x in (then, otherwise) if isinstance(x, Symbolic)), BOOL)
-    first, second = _node_of(then, hint), _node_of(otherwise, hint)
-    if first is None or second is None:
-        bad = then if first is None else otherwise
-        raise DefinitionError(
-            f"choose(...) is given {bad!r} ({type(bad).__name__})",
-            where=here(),
-            help=_mend(bad, hint),
-        )
-    sort = _joined(first.sort, second.sort)
-    if sort is None:
-        raise DefinitionError(
-            f"choose(...) of two sorts: {first.sort} and {second.sort}",
-            where=here(),
-            help="both values must be of one sort",
-        )
-    return facade(sort)(_apply(Op.IF, sort, test, first, second))
-
-
-def _joined(a: Sort, b: Sort) -> Sort | None:
-    if isinstance(a, IntSort) and isinstance(b, IntSort):
-        return IntSort(min(a.low, b.low), max(a.high, b.high))
-    if fits(a, b):
-        return b
-    return a if fits(b, a) else None
 
 
 def facade(sort: Sort) -> Callable[[Node], Any]:
@@ -508,8 +325,3 @@ def parameter(bound: Bound) -> Symbolic:
     made = facade(bound.sort)(bound)
     assert isinstance(made, Symbolic)
     return made
-
-
-def members_named(kind: type[Enum]) -> Iterable[str]:
-    """The names of an enum's members, for error texts."""
-    return (m.name for m in kind)

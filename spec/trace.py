@@ -81,7 +81,9 @@ class Event:
 def observation(state: State) -> dict[str, object]:
     """The leaves of a state as an event observes them."""
     return {
-        name: plain(leaf) for variable, value in state.items() for name, leaf in flatten(variable, value)
+        name: plain(leaf)
+        for variable, value in state.items()
+        for name, leaf in flatten(variable, value)
     }
 
 
@@ -120,7 +122,10 @@ class TraceWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
     ) -> None:
         self.close()
 

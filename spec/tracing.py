@@ -225,7 +225,7 @@ def _same_place(written: Node, other: Node, wild: frozenset[Bound]) -> bool:
     if root_variable(written) != root_variable(other):
         return False
     pairs = zip(_path(written), _path(other), strict=False)
-    return all(a == b or isinstance(a, Bound) and a in wild for a, b in pairs)
+    return all(a == b or (isinstance(a, Bound) and a in wild) for a, b in pairs)
 
 
 def place_name(place: Node) -> str:

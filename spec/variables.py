@@ -21,7 +21,8 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, assign, facade
+from stagewright.spec.symbolic import assign
+from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, facade
 from stagewright.spec.values import Value
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def number(
     """An integer variable in `low .. high`, both included; starts at `low` unless said otherwise."""
     where = here()
     start = low if init is None else init
-    if low > high or isinstance(start, int) and not low <= start <= high:
+    if low > high or (isinstance(start, int) and not low <= start <= high):
         raise DefinitionError(
             f"number({low}, {high}) cannot start as {start}",
             where=where,

@@ -1,0 +1,100 @@
+"""Choices that depend on a symbolic value: a column of an enum's table, and one of two values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from enum import Enum
+from typing import Any, TypeVar, overload
+
+from stagewright.spec.errors import DefinitionError
+from stagewright.spec.nodes import BOOL, Column, Node, Op, fits
+from stagewright.spec.sorts import EnumSort, IntSort, OptionalSort, SetSort, Sort
+from stagewright.spec.source import here
+from stagewright.spec.symbolic import Symbolic, apply, lift, mend, node_of
+from stagewright.spec.terms import Bool, Maybe, Number, SetOf, Term, facade
+from stagewright.spec.tracing import check_read
+
+E = TypeVar("E")
+F = TypeVar("F", bound=Enum)
+
+
+def column_at(index: Node, column: Callable[[Any], Any]) -> Symbolic:
+    """A column of an enum, given as a function of its members, at a symbolic member."""
+    if not isinstance(index.sort, EnumSort):
+        raise DefinitionError(
+            f"{index.sort} has no columns: its members are interchangeable",
+            where=here(),
+            help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
+        )
+    check_read(index)
+    values = [column(member) for member in index.sort.members]
+    values = [frozenset(v) if isinstance(v, Set) else v for v in values]
+    sort, wrap = _column_sort(values)
+    return wrap(Column(tuple(values), index, sort, here()))
+
+
+def _column_sort(values: list[Any]) -> tuple[Sort, Callable[[Node], Symbolic]]:
+    present = [v for v in values if v is not None]
+    if present and all(isinstance(v, frozenset) for v in present) and len(present) == len(values):
+        kinds = {type(m) for v in present for m in v}
+        if len(kinds) == 1 and issubclass(kind := next(iter(kinds)), Enum):
+            return SetSort(EnumSort(kind)), SetOf
+    elif all(isinstance(v, bool) for v in values):
+        return BOOL, Bool
+    elif all(isinstance(v, int) and not isinstance(v, bool | Enum) for v in values):
+        return IntSort(min(values), max(values)), Number
+    elif present and all(isinstance(v, Enum) and type(v) is type(present[0]) for v in present):
+        sort = EnumSort(type(present[0]))
+        return (sort, Term) if len(present) == len(values) else (OptionalSort(sort), Maybe)
+    kinds_found = ", ".join(sorted({type(v).__name__ for v in values}))
+    raise DefinitionError(
+        f"a column must be of one kind for all members; this one has: {kinds_found}",
+        where=here(),
+        help="return a bool, an int, a member of one enum (or None), or a set of members of one enum",
+    )
+
+
+@overload
+def choose(condition: Bool, then: Term[E], otherwise: Term[E] | E) -> Term[E]: ...
+@overload
+def choose(condition: Bool, then: E, otherwise: Term[E]) -> Term[E]: ...
+@overload
+def choose(
+    condition: Bool, then: Maybe[E], otherwise: Maybe[E] | Term[E] | E | None
+) -> Maybe[E]: ...
+@overload
+def choose(condition: Bool, then: Bool | bool, otherwise: Bool | bool) -> Bool: ...
+@overload
+def choose(condition: Bool, then: Number | int, otherwise: Number | int) -> Number: ...
+@overload
+def choose(condition: Bool, then: SetOf[E], otherwise: SetOf[E] | Set[E]) -> SetOf[E]: ...
+@overload
+def choose(condition: Bool, then: F, otherwise: F) -> Term[F]: ...
+def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
+    """`then` where the condition holds, else `otherwise`; both are values of one sort."""
+    test = lift(condition, BOOL, "the condition of choose(...)")
+    hint = next((x.node.sort for x in (then, otherwise) if isinstance(x, Symbolic)), BOOL)
+    first, second = node_of(then, hint), node_of(otherwise, hint)
+    if first is None or second is None:
+        bad = then if first is None else otherwise
+        raise DefinitionError(
+            f"choose(...) is given {bad!r} ({type(bad).__name__})",
+            where=here(),
+            help=mend(bad, hint),
+        )
+    sort = _joined(first.sort, second.sort)
+    if sort is None:
+        raise DefinitionError(
+            f"choose(...) of two sorts: {first.sort} and {second.sort}",
+            where=here(),
+            help="both values must be of one sort",
+        )
+    return facade(sort)(apply(Op.IF, sort, test, first, second))
+
+
+def _joined(a: Sort, b: Sort) -> Sort | None:
+    if isinstance(a, IntSort) and isinstance(b, IntSort):
+        return IntSort(min(a.low, b.low), max(a.high, b.high))
+    if fits(a, b):
+        return b
+    return a if fits(b, a) else None
