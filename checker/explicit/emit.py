@@ -104,7 +104,6 @@ class Scope:
         return self._operation(node, [self.value(arg) for arg in node.args])
 
     def _operation(self, node: GroundNode, args: list[str]) -> str:
-        dtype = dtype_of(node.low, node.high)
         match node.op:
             case GroundOp.NOT:
                 return f"~{args[0]}"
@@ -115,9 +114,9 @@ class Scope:
             case GroundOp.EQ | GroundOp.LT | GroundOp.LE:
                 return f"{args[0]} {_INFIX[node.op]} {args[1]}"
             case GroundOp.ADD:
-                return f"np.add({args[0]}, {args[1]}, dtype={dtype})"
+                return f"np.add({args[0]}, {args[1]}, dtype={_wide_enough(node)})"
             case GroundOp.SUB:
-                return f"np.subtract({args[0]}, {args[1]}, dtype={dtype})"
+                return f"np.subtract({args[0]}, {args[1]}, dtype={_wide_enough(node)})"
             case GroundOp.IF:
                 typed = [_typed(arg, a) for arg, a in zip(node.args[1:], args[1:], strict=True)]
                 return f"np.where({args[0]}, {typed[0]}, {typed[1]})"
@@ -140,6 +139,12 @@ class Scope:
         raw = f"({word} >> U64({place.shift}) & U64({place.mask})).astype({dtype})"
         raw = f"{raw} + {dtype}({cell.low})" if cell.low else raw
         return f"({raw}).astype(B)" if node.boolean else raw
+
+
+def _wide_enough(node: GroundNode) -> str:
+    """The narrowest type that holds the result and both operands."""
+    ends = (node, *node.args)
+    return dtype_of(min(n.low for n in ends), max(n.high for n in ends))
 
 
 def _typed(node: GroundNode, value: str) -> str:

@@ -5,6 +5,7 @@ Known numbers of distinct states for 3 and 6 nodes: 302 and 36,990. The ring's s
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from stagewright.spec import (
     Bool,
@@ -46,6 +47,10 @@ class Node(Enum):
     N4 = 4
     N5 = 5
 
+    def is_below(self, size: int) -> bool:
+        """Whether it belongs to a ring of that size."""
+        return self.value < size
+
     def below(self) -> "Node":
         """The next node that the token visits."""
         return Node(max(self.value - 1, 0))
@@ -62,14 +67,13 @@ class Ewd840(Machine):
 
     def in_ring(self, n: Term[Node]) -> Bool:
         """Whether the node takes part."""
-        size = self.ring.size
-        return n.column(lambda m: int(m.value) < size)
+        return n.column(partial(Node.is_below, size=self.ring.size))
 
     @initially
     def only_the_ring(self) -> Bool:
         """Nodes that do not take part are inactive and white."""
         size = self.ring.size
-        outside = [n for n in Node if n.value >= size]
+        outside = [n for n in Node if not n.is_below(size)]
         asleep = every(~self.active[n] & ~self.black[n] for n in outside) if outside else True
         return self.in_ring(self.token) & asleep
 
