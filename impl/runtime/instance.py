@@ -128,7 +128,7 @@ class Instance:
 
     def _ground(self, step: Step) -> GroundStep | None:
         """The ground form of a step; None if it is refused in every state of this scope."""
-        known = {a.name: a for a in self.program.definition.actions}
+        known = self.program.written
         if step.action not in known:
             near = get_close_matches(step.action, known, n=1)
             raise InputError(

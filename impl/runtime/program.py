@@ -99,7 +99,8 @@ class Program:
         self.steps: dict[tuple[str, Arguments], GroundStep] = {
             (s.action.name, s.arguments): s for s in self.model.steps
         }
-        self.actions = {a.name: a for a in self.model.definition.actions}
+        self.written = {a.name: a for a in definition.actions}
+        self.actions = {a.name: a for a in self.model.definition.actions}  # those with a budget
         self.machine = Machine(
             model=None,
             states=list(self._members) or [ALWAYS],
