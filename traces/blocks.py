@@ -52,13 +52,14 @@ class Block:
         return len(self.entity)
 
 
-def block_of(events: Iterable[Event], source: int = 0) -> Block:
-    """The block of events that are in memory already."""
+def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") -> Block:
+    """The block of events that are in memory already; `definition` stands in where they name none."""
     keys: dict[EntityKey, int] = {}
     symbols: dict[str, int] = {}
     rows: list[tuple[int, int, int, int]] = []
     for event in events:
-        stream = Stream(event.trace, event.machine, event.profile, event.definition)
+        named = event.definition or definition
+        stream = Stream(event.trace, event.machine, event.profile, named)
         key = keys.setdefault(EntityKey(stream, event.entity), len(keys))
         symbol = symbols.setdefault(symbol_of(event).text, len(symbols))
         rows.append((key, event.sequence, symbol, event.line))

@@ -1,0 +1,138 @@
+"""Puts what the partitions found into one report, with places in the files and explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.automaton import LIVE, START, Determinised
+from stagewright.traces.explain import Judge, explain
+from stagewright.traces.judge import Cause, Finding, Judged, MachineKey, Place
+from stagewright.traces.reading import Reading
+from stagewright.traces.trace_report import (
+    AccountingError,
+    EntityReport,
+    Totals,
+    TraceReport,
+    UnparsedLine,
+    Where,
+)
+
+EXPLAINED_MAX = 200  # violations; the others are told by place only
+
+
+def compose(
+    reading: Reading,
+    judged: Sequence[Judged],
+    judges: Mapping[MachineKey, Judge],
+    notes: Sequence[str],
+    seconds: float,
+) -> TraceReport:
+    """The report on everything that was read and judged.
+
+    Raises:
+        AccountingError: a line is not accounted for.
+    """
+    totals = _totals(reading, judged)
+    totals.check()
+    verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
+    findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
+    running = {key: Determinised(judge.automaton) for key, judge in judges.items()}
+    entities: list[EntityReport] = []
+    left = EXPLAINED_MAX
+    for finding in findings:
+        told = finding.verdict is TraceVerdict.VIOLATION and left > 0
+        left -= told
+        entities.append(_entity(reading, finding, judges, running, told=told))
+    machines = tuple(
+        f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
+        for j in judges.values()
+    )
+    return TraceReport(
+        files=tuple(dict.fromkeys(p.part.path for p in reading.parts)),
+        machines=tuple(dict.fromkeys(machines)),
+        verdicts=verdicts,
+        totals=totals,
+        entities=tuple(entities),
+        entities_left_out=sum(j.findings_left_out for j in judged),
+        unparsed=_unparsed(reading, judged),
+        notes=tuple(notes),
+        seconds=seconds,
+    )
+
+
+def _totals(reading: Reading, judged: Sequence[Judged]) -> Totals:
+    tallies = [p.tally for p in reading.parts]
+    not_understood = sum(j.events_not_understood for j in judged)
+    totals = Totals(
+        lines=sum(t.lines for t in tallies),
+        blank=sum(t.blank for t in tallies),
+        other=sum(t.other for t in tallies),
+        unparsed=sum(t.unparsed for t in tallies) + not_understood,
+        judged=sum(j.events_judged for j in judged),
+        not_judged=sum(j.events_not_judged for j in judged),
+        duplicates=sum(j.events_duplicate for j in judged),
+    )
+    events = totals.judged + totals.not_judged + totals.duplicates + not_understood
+    if events != sum(t.events for t in tallies):
+        raise AccountingError(
+            f"{sum(t.events for t in tallies)} events were read, {events} came through"
+        )
+    return totals
+
+
+def _unparsed(reading: Reading, judged: Sequence[Judged]) -> tuple[UnparsedLine, ...]:
+    found = [
+        UnparsedLine(_where(reading, Place(one.part.number, line)), reason)
+        for one in reading.parts
+        for line, reason in one.tally.reasons
+    ]
+    found += [
+        UnparsedLine(_where(reading, n.place), f"{n.key}: {n.reason}")
+        for j in judged
+        for n in j.not_understood
+    ]
+    return tuple(sorted(found, key=lambda u: (u.where.file, u.where.line)))
+
+
+def _where(reading: Reading, place: Place) -> Where:
+    part = reading.parts[place.source].part
+    return Where(part.path, reading.offsets[place.source] + place.line)
+
+
+def _entity(
+    reading: Reading,
+    finding: Finding,
+    judges: Mapping[MachineKey, Judge],
+    running: Mapping[MachineKey, Determinised],
+    *,
+    told: bool,
+) -> EntityReport:
+    assert finding.cause is not None
+    machine = finding.key.stream[1:]
+    return EntityReport(
+        key=finding.key,
+        verdict=finding.verdict,
+        cause=finding.cause,
+        sequence=finding.sequence,
+        where=None if finding.place is None else _where(reading, finding.place),
+        last_good=None if finding.last_good is None else _where(reading, finding.last_good),
+        duplicates=finding.duplicates,
+        note=_note(finding, running[machine]),
+        explanation=explain(judges[machine], finding, running[machine]) if told else None,
+    )
+
+
+def _note(finding: Finding, running: Determinised) -> str:
+    match finding.cause:
+        case Cause.MISSING:
+            return f"the event with sequence number {finding.sequence} is missing"
+        case Cause.NO_END:
+            return f"nothing follows the event with sequence number {finding.sequence - 1}"
+        case Cause.NOT_UNDERSTOOD if finding.symbols:
+            state = START if finding.sequence == 0 else LIVE
+            return running.refusal(state, finding.symbols[-1]) or ""
+        case Cause.BUDGET:
+            return f"more than {running.source.max_states:,} states; raise it with --max-states"
+        case _:
+            return ""

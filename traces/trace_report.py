@@ -1,0 +1,111 @@
+"""What `validate` found, as data: verdicts by entity, lines by what became of them, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.blocks import EntityKey
+from stagewright.traces.judge import Cause
+
+
+class AccountingError(Exception):
+    """The counts do not add up: a fault of this program, never of its input."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """A line of a file (of Parquet: a row), counted from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why no run of the definition explains an event, in the words of the definition.
+
+    `failed` are the requirements that refuse the event's action, by name, with where they are written;
+    `expected` and `observed` the values, by leaf, that differ after it (an expected one lists all that are
+    possible); `enabled` what could have happened instead; `state` the entity's possible values before it,
+    by leaf; `states` how many states it may have been in.
+    """
+
+    event: str
+    failed: tuple[tuple[str, str], ...] = ()
+    expected: tuple[tuple[str, str], ...] = ()
+    observed: tuple[tuple[str, str], ...] = ()
+    enabled: tuple[str, ...] = ()
+    state: tuple[tuple[str, str], ...] = ()
+    states: int = 0
+
+
+@dataclass(frozen=True)
+class EntityReport:
+    """An entity whose trace is not ok: the first thing that is wrong with it."""
+
+    key: EntityKey
+    verdict: TraceVerdict
+    cause: Cause
+    sequence: int
+    where: Where | None
+    last_good: Where | None
+    duplicates: int = 0
+    note: str = ""
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True)
+class UnparsedLine:
+    """A line that is no event of its machine, with the reason."""
+
+    where: Where
+    reason: str
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What became of every line; `lines` is the sum of the five kinds of lines.
+
+    An event is judged, or not judged since its trace had a violation or a gap before it, or a duplicate.
+    """
+
+    lines: int = 0
+    blank: int = 0
+    other: int = 0  # lines of logs that say nothing of a machine
+    unparsed: int = 0
+    judged: int = 0
+    not_judged: int = 0
+    duplicates: int = 0
+
+    def check(self) -> None:
+        """Raise an `AccountingError` unless every line is accounted for."""
+        kinds = self.blank + self.other + self.unparsed + self.judged + self.not_judged
+        if kinds + self.duplicates != self.lines:
+            raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """The verdicts on all traces that were read together."""
+
+    files: tuple[str, ...]
+    machines: tuple[str, ...]  # with profile and scope
+    verdicts: dict[TraceVerdict, int]  # how many entities have each
+    totals: Totals
+    entities: tuple[EntityReport, ...]  # not ok, the first ones of each partition
+    entities_left_out: int
+    unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
+    notes: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def exit_code(self) -> int:
+        """0: all ok; 1: a violation; 3: gaps, undecided entities or unparsed lines only."""
+        if self.verdicts.get(TraceVerdict.VIOLATION):
+            return 1
+        bad = sum(n for verdict, n in self.verdicts.items() if verdict is not TraceVerdict.OK)
+        return 3 if bad or self.totals.unparsed else 0

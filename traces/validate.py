@@ -1,0 +1,212 @@
+"""Validates recorded traces on Spark: `validate(paths, definition)`.
+
+Two jobs. The first reads the files, each task its own part, into columns of coded events. The second brings
+the events of each entity together, as large blocks of a few bytes an event, and replays them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stagewright.spec.definition import Definition
+from stagewright.spec.errors import InputError
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import scope_of
+from stagewright.traces.automaton import MAX_STATES, Automaton, of_model
+from stagewright.traces.blocks import Block, Stream, block_of, split
+from stagewright.traces.compose import compose
+from stagewright.traces.explain import Judge
+from stagewright.traces.inputs import find_inputs
+from stagewright.traces.judge import Judged, MachineKey, judge
+from stagewright.traces.readers import scylla_log
+from stagewright.traces.reading import Reading, blocks_only, read_parts, split_files
+from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps, Recording
+from stagewright.traces.trace_report import TraceReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Finds the definition of a machine that events name, under a profile (empty: its newest).
+Resolve = Callable[[str, str], Definition]
+Progress = Callable[[str], None]
+
+LOG = "log"  # in a stream's `definition`: its events were read from another system's log
+
+
+@dataclass(frozen=True)
+class Options:
+    """How traces are to be judged.
+
+    `sizes`: how many of each entity sort, by name. `profile` overrides what the events say. `hidden`: steps
+    that a recorder of JSON lines or Parquet left out. `ignore_fingerprint`: judge events that were recorded
+    under another version of their definition all the same.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    profile: str = ""
+    form: str = "auto"
+    hidden: HiddenSteps = NOTHING_HIDDEN
+    ignore_fingerprint: bool = False
+    max_states: int = MAX_STATES
+
+
+def validate(
+    paths: Sequence[Path],
+    machine: Definition | Resolve,
+    options: Options | None = None,
+    *,
+    spark: SparkSession | None = None,
+    progress: Progress = lambda _: None,
+) -> TraceReport:
+    """The verdicts on all traces in the files and directories.
+
+    `machine` is the definition of every trace, or finds it by the name and profile that the events have.
+
+    Raises:
+        StagewrightError: the input cannot be used; names the file and the mend.
+        AccountingError: a fault of this program: lines were lost.
+    """
+    started = time.monotonic()
+    options = options or Options()
+    inputs = find_inputs(paths, options.form)
+    parts = split_files(inputs.files)
+    size = sum(file.path.stat().st_size for file in inputs.files)
+    progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
+    if spark is None:
+        from stagewright.traces.spark_session import local_session
+
+        spark = local_session("stagewright validate")
+    context = spark.sparkContext
+    partitions = max(context.defaultParallelism, size >> 30)
+    reading = read_parts(context, parts, partitions)
+    try:
+        logs = _interpret_logs(reading)
+        streams = set().union(*(p.streams for p in reading.parts), logs.streams)
+        resolve = _only(machine) if isinstance(machine, Definition) else machine
+        judges, notes = _judges(streams, resolve, options, logs.recording)
+        events = sum(p.tally.events for p in reading.parts)
+        progress(f"judging {events:,} events")
+        judged = _judge(spark, reading, logs.blocks, judges, partitions)
+    finally:
+        reading.blocks.unpersist()
+    passed_over = [
+        f"passed over {path}: its name is not that of a trace" for path in inputs.passed_over
+    ]
+    notes = [*passed_over, *logs.notes, *notes]
+    return compose(reading, judged, judges, notes, time.monotonic() - started)
+
+
+@dataclass
+class _Logs:
+    blocks: list[Block] = field(default_factory=list)
+    streams: set[Stream] = field(default_factory=set)
+    recording: Recording = scylla_log.INFO_RECORDING
+    notes: list[str] = field(default_factory=list)
+
+
+def _interpret_logs(reading: Reading) -> _Logs:
+    """The events that the logs tell together; their lines count as events from here on."""
+    files: dict[str, list[tuple[int, Any]]] = {}
+    for one in reading.parts:
+        if one.part.form == "scylla-log":
+            records = files.setdefault(one.part.path, [])
+            records += [(one.part.number, record) for record in one.records]
+    if not files:
+        return _Logs()
+    found = scylla_log.interpret(list(files.values()))
+    logs = _Logs(recording=found.recording)
+    by_part: dict[int, list[Any]] = {}
+    for part, event in found.events:
+        by_part.setdefault(part, []).append(event)
+    for part, events in by_part.items():
+        block = block_of(events, part, definition=LOG)
+        logs.blocks.append(block)
+        logs.streams |= {key.stream for key in block.keys}
+        tally = reading.parts[part].tally
+        tally.events += len(events)
+        tally.other -= len(events)
+    counts = (
+        (found.raced, "stage changes were cancelled by a race"),
+        (found.not_believed, "lines are of a node that was not the coordinator then"),
+        (found.uncertain, "stage changes were left open by a change of coordinator"),
+    )
+    logs.notes = [f"{count} {what}" for count, what in counts if count]
+    return logs
+
+
+def _only(definition: Definition) -> Resolve:
+    def resolve(machine: str, profile: str) -> Definition:
+        if machine not in ("", definition.name):
+            raise InputError(
+                f"the traces are of the machine `{machine}`, not of `{definition.name}`",
+                help="name that machine instead, or leave it to the traces",
+            )
+        if profile not in ("", definition.profile):
+            raise InputError(
+                f"the traces are of profile `{profile}`, not of `{definition.profile}`",
+                help="say which profile is to judge them",
+            )
+        return definition
+
+    return resolve
+
+
+def _judges(
+    streams: Iterable[Stream], resolve: Resolve, options: Options, of_logs: Recording
+) -> tuple[dict[MachineKey, Judge], list[str]]:
+    """What judges each machine, profile and definition that the events name."""
+    judges: dict[MachineKey, Judge] = {}
+    notes: list[str] = []
+    for key in sorted({stream[1:] for stream in streams}):
+        machine, profile, fingerprint = key
+        definition = resolve(machine, options.profile or profile)
+        if fingerprint not in ("", LOG, definition.fingerprint()):
+            problem = (
+                f"the traces of {machine or definition.name} were recorded under the definition "
+                f"{fingerprint}; this one is {definition.fingerprint()}"
+            )
+            if not options.ignore_fingerprint:
+                raise InputError(
+                    problem,
+                    help="take the version that they were recorded with, or --ignore-fingerprint",
+                )
+            notes.append(problem)
+        recording = of_logs if fingerprint == LOG else Recording(options.hidden)
+        unbounded = {budget.name: None for budget in definition.budgets}
+        scope = scope_of(definition, options.sizes, unbounded)
+        model = ground(definition, scope)
+        automaton = of_model(model, recording, max_states=options.max_states)
+        judges[key] = Judge(definition, scope, model, automaton)
+    return judges, notes
+
+
+def _judge(
+    spark: SparkSession,
+    reading: Reading,
+    of_logs: Sequence[Block],
+    judges: Mapping[MachineKey, Judge],
+    partitions: int,
+) -> list[Judged]:
+    context = spark.sparkContext
+    automata = context.broadcast({key: judge.automaton for key, judge in judges.items()})
+
+    def judge_partition(items: Iterable[tuple[int, Block]]) -> Iterator[Judged]:
+        known: dict[MachineKey, Automaton] = automata.value
+        yield judge([block for _, block in items], known)
+
+    blocks = blocks_only(reading.blocks)
+    if of_logs:
+        pairs = [pair for block in of_logs for pair in split(block, partitions)]
+        blocks = blocks.union(context.parallelize(pairs, 1))
+    gathered = blocks.partitionBy(partitions, _itself)
+    result: list[Judged] = gathered.mapPartitions(judge_partition).collect()
+    automata.unpersist()
+    return result
+
+
+def _itself(number: int) -> int:
+    return number
