@@ -6,7 +6,7 @@ The control machine of `tablet_migration.py`, one for every tablet, inside of wh
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR
+from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
 from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
 from stagewright.machines.tablet_stages import (
     Kind,
@@ -48,7 +48,8 @@ class TabletCluster(TabletNodes):
     (mended by `write_both_read_old_fallback_cleanup` in 2026.2).
     """
 
-    migrations = budget(1, doc="migrations and rebuilds that the load balancer starts")
+    migrations = budget(1, doc="migrations that the load balancer starts")
+    rebuilds = budget(0, doc="replicas that are added to a tablet")
     repairs = budget(0, doc="tablet repairs that are requested")
     topology_changes = budget(0, doc="topology changes that are requested")
 
@@ -63,7 +64,7 @@ class TabletCluster(TabletNodes):
         self.next[t].discard(leaving)
         self.next[t].add(pending)
 
-    @action(by=COORDINATOR, spends=migrations)
+    @action(by=COORDINATOR, spends=rebuilds)
     def start_rebuild(self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]) -> None:
         """The tablet gets one replica more."""
         only_when(self.release.repair)
@@ -114,6 +115,34 @@ class TabletCluster(TabletNodes):
         self.tablets[t].pass_barrier()
         for n in Node:
             self._forget(n, where=self._is_older(n, t))
+
+    @action(by=COORDINATOR)
+    def fail_barrier(self, t: Term[Tablet]) -> None:
+        """A node that is down, and not excluded, does not answer the barrier."""
+        require(some(self.down.has(n) & ~self.excluded.has(n) for n in Node), "a node is down")
+        self.tablets[t].fail_barrier()
+
+    @action(by=NETWORK, spends=TabletMigration.failures)
+    def lose_barrier(self, t: Term[Tablet]) -> None:
+        """The barrier's messages are lost."""
+        self.tablets[t].fail_barrier()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_dead_node(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The coordinator starts the stage's action although a node that it needs is down."""
+        require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
+        self.tablets[t].start_operation()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def fail_without_node(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The action fails because a node that it needs is down."""
+        require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
+        self.tablets[t].fail_operation()
+
+    @action(by=NETWORK, spends=TabletMigration.failures)
+    def lose_answer(self, t: Term[Tablet]) -> None:
+        """The answer of a running action is lost: the coordinator takes it for failed, but it goes on."""
+        self.tablets[t].fail_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
     def ask_to_stream(self, t: Term[Tablet], pending: Term[Node]) -> None:
@@ -277,6 +306,13 @@ class TabletCluster(TabletNodes):
         stage = self.tablets[t].stage
         leaves = (stage == Stage.cleanup) & self._is_leaving(n, t)
         return leaves | ((stage == Stage.cleanup_target) & self._is_pending(n, t))
+
+    def _needs(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """The action of the tablet's stage cannot be done without node `n`."""
+        tablet = self.tablets[t]
+        streams = tablet.stage.any_of(Stage.streaming, Stage.rebuild_repair)
+        source = choose(tablet.kind == Kind.migration, self._is_leaving(n, t), self.replicas[t].has(n))
+        return (streams & (source | self._is_pending(n, t))) | self._to_be_cleaned(n, t)
 
     def _can_serve(self, n: Term[Node], t: Term[Tablet]) -> None:
         require(~self.down.has(n), "node is up")

@@ -64,7 +64,7 @@ class TabletMigration(Machine):
     """
 
     release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
-    failures = budget(2, doc="barriers and actions that fail")
+    failures = budget(1, doc="barriers and actions that fail")
     failovers = budget(1, doc="changes of the topology coordinator")
 
     stage = one_of(Stage, init=Stage.none)
@@ -176,8 +176,7 @@ class TabletMigration(Machine):
         """The action failed and cannot or need not succeed: close the session and undo."""
         only_when(self.release.rollback)
         require(self.operation == Progress.failed, "action failed")
-        pointless = self.unwanted & (self.stage == Stage.streaming)
-        require(~self.excluded.is_empty() | pointless, "a replica is excluded or the migration unwanted")
+        require(self._streaming_is_pointless(), "a replica is excluded or the migration unwanted")
         self.session = False
         self._enter()
 
@@ -190,14 +189,16 @@ class TabletMigration(Machine):
     def fall_back(self) -> None:
         """More of the new replicas than of the old ones are gone: read the old ones again."""
         only_when(self.release.fallback_cleanup)
-        self._new_replicas_are_worse()
+        require(self.barrier == Progress.failed, "barrier failed")
+        require(self._new_replicas_are_worse(), "more new than old replicas are excluded")
         self._enter()
 
     @stage.step(Stage.write_both_read_new, Stage.cleanup_target, by=COORDINATOR, fair=WEAK)
     def give_up_new_replicas(self) -> None:
         """The same before 2026.2: straight to writing to the old replicas alone."""
         only_when(self.release.rollback and not self.release.fallback_cleanup)
-        self._new_replicas_are_worse()
+        require(self.barrier == Progress.failed, "barrier failed")
+        require(self._new_replicas_are_worse(), "more new than old replicas are excluded")
         self._enter()
 
     @stage.step(
@@ -270,8 +271,14 @@ class TabletMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
-        """The coordinator tries the barrier again, a second later."""
+        """The coordinator tries the barrier again, a second later, if it need not give up."""
         require(self.barrier == Progress.failed, "barrier failed")
+        if self.release.rollback:
+            before = self.stage.any_of(Stage.allow_write_both_read_old, Stage.write_both_read_old)
+            hopeless = (before & ~self.excluded.is_empty()) | (
+                (self.stage == Stage.write_both_read_new) & self._new_replicas_are_worse()
+            )
+            require(~hopeless, "no reason to give up")
         self.barrier = Progress.none
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -301,8 +308,11 @@ class TabletMigration(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_operation(self) -> None:
-        """The coordinator tries again: an action may happen more than once."""
+        """The coordinator tries again, if it need not give up: an action may happen more than once."""
         require(self.operation == Progress.failed, "action failed")
+        if self.release.rollback:
+            streams = self.stage.any_of(Stage.rebuild_repair, Stage.streaming)
+            require(~(streams & self._streaming_is_pointless()), "no reason to give up")
         self.operation = Progress.none
 
     # -- around it -------------------------------------------------------------------------------------
@@ -344,11 +354,13 @@ class TabletMigration(Machine):
             barrier = barrier & ((self.stage != Stage.repair) | (self.operation == Progress.failed))
         require(barrier, "stage has a barrier")
 
-    def _new_replicas_are_worse(self) -> None:
-        require(self.barrier == Progress.failed, "barrier failed")
-        require(self.kind != Kind.intranode_migration, "not within one node")
+    def _new_replicas_are_worse(self) -> Bool:
+        """Never so within one node, whose two shards are excluded together."""
         worse = self.excluded.has(Role.pending) & ~self.excluded.has(Role.leaving)
-        require(worse, "more new than old replicas are excluded")
+        return worse & (self.kind != Kind.intranode_migration)
+
+    def _streaming_is_pointless(self) -> Bool:
+        return ~self.excluded.is_empty() | (self.unwanted & (self.stage == Stage.streaming))
 
     def _has(self, role: Role) -> Bool:
         if role is Role.leaving:

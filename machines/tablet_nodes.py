@@ -280,7 +280,9 @@ class TabletNodes(Machine):
         view = self.view[n][t]
         self.request[n].tablet = t
         self.request[n].stage = view.stage
-        self.request[n].targets = self._chosen(view.stage.column(column), view.replicas, view.next)
+        targets = self._chosen(view.stage.column(column), view.replicas, view.next)
+        require(~targets.is_empty(), "node has learned of the tablet's replicas")
+        self.request[n].targets = targets
 
     def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
         """Node `n` coordinates nothing any more (`where` that holds)."""
