@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from pathlib import Path
 
-from stagewright.checker.symbolic.certificates import write_scripts
+from stagewright.checker.symbolic.certificates import make_directory, write_scripts
 from stagewright.checker.symbolic.claims import HANDLES, IN_BOUNDS, NO_DEADLOCK, claims_of
 from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K, Limits, Progress
 from stagewright.checker.symbolic.proof import Proof, Stop
@@ -57,6 +57,8 @@ def prove(
             help="k must be at least 1 and depth at least 0",
         )
     names = _known(definition, properties, deadlock=deadlock)
+    if smtlib is not None:
+        make_directory(smtlib)
     model = ground(definition, scope)
     claims = claims_of(model, names, deadlock=deadlock)
     proof = Proof(definition, model, claims, limits, simple=simple_paths, progress=progress)

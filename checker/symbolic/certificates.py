@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +106,18 @@ def _slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", name)
 
 
+def make_directory(directory: Path) -> None:
+    """Make sure that files can be written there, before the work is done that they are to hold.
+
+    Raises:
+        InputError: they cannot.
+    """
+    with _refusing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+
+
 def write_scripts(found: Iterable[Script], directory: Path) -> list[Path]:
     """Write every script, each complete or not at all.
 
@@ -111,16 +125,22 @@ def write_scripts(found: Iterable[Script], directory: Path) -> list[Path]:
         InputError: the directory cannot be written to.
     """
     written: list[Path] = []
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
+    with _refusing(directory):
         for script in found:
             target = directory / script.name
             partial = target.with_suffix(".partial")
             partial.write_text(script.text, encoding="utf-8")
             written.append(partial.replace(target))
+    return written
+
+
+@contextmanager
+def _refusing(directory: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(
             f"{directory}: cannot write SMT-LIB files here: {error.strerror}",
             help="name a directory that can be created or written to",
         ) from error
-    return written

@@ -10,8 +10,7 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import DomainError, RefusedError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.values import FrozenMap, Value
-from stagewright.spec.values import State as Values
+from stagewright.spec.values import FrozenMap, State as Values, Value
 from stagewright.spec.verdict import Run, Step
 
 

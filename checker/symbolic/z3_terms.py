@@ -224,7 +224,8 @@ class Solver:
 
     def core(self) -> set[str]:
         """The names of the assumptions that the last UNSAT needed (not always the fewest)."""
-        return {term.decl().name() for term in self._solver.unsat_core()}
+        core: Any = self._solver.unsat_core()
+        return {term.decl().name() for term in core}
 
     def value(self, term: Term, shape: Shape | None) -> int:
         """The number that the model gives a term; a boolean (no shape) is 0 or 1."""

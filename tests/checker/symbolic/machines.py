@@ -99,7 +99,7 @@ class Handover(Machine):
     @invariant
     def reads_are_complete(self, n: Term[Node]) -> Bool:
         """Whoever reads reads a copy with every acknowledged write."""
-        reads_new = self.learned[n].column(lambda s: s.reads_new)
+        reads_new: Bool = self.learned[n].column(lambda s: s.reads_new)
         return reads_new.implies(self.new_complete) & (~reads_new).implies(self.old_complete)
 
 
@@ -124,7 +124,7 @@ class TwoRings(Machine):
     @action
     def home(self) -> None:
         require(self.spot == 2, "at the end")
-        self.spot = 0
+        self.spot = self.spot - 2
 
     @action
     def around_elsewhere(self) -> None:
@@ -273,10 +273,14 @@ class Colour(States):
         self.weight = weight
 
 
+class Slot(Entity, scope=1):
+    """What nodes own."""
+
+
 class Mixture(Machine):
     """A little of everything the language has: sets, optionals, columns, negative numbers, symbolic keys."""
 
-    owner = optional(Node)
+    owner = per(Slot, optional(Node))
     members = set_of(Node)
     colour = per(Node, one_of(Colour, init=Colour.red))
     balance = number(-2, 1, init=0)
@@ -288,15 +292,15 @@ class Mixture(Machine):
         self.members.add(n)
 
     @action
-    def own(self, n: Term[Node]) -> None:
-        require(self.members.has(n) & (self.owner != n), "a member that does not own")
-        self.owner = n
+    def own(self, s: Term[Slot], n: Term[Node]) -> None:
+        require(self.members.has(n) & (self.owner[s] != n), "a member that does not own")
+        self.owner[s] = n
         self.chosen = n
 
     @action
-    def disown(self) -> None:
-        require(self.owner.is_some(), "owned")
-        self.owner = None
+    def disown(self, s: Term[Slot]) -> None:
+        require(self.owner[s].is_some(), "owned")
+        self.owner[s] = None
         self.members.discard(self.chosen)
 
     @action
@@ -308,11 +312,12 @@ class Mixture(Machine):
     def weigh(self) -> None:
         weight = self.colour[self.chosen].column(lambda c: c.weight)
         require((self.balance + weight <= 1) & (self.balance + weight >= -2), "in balance")
-        self.balance = choose(self.owner.is_none(), self.balance + weight, self.members.size() - 1)
+        free = every(self.owner[s].is_none() for s in Slot)
+        self.balance = choose(free, self.balance + weight, self.members.size() - 1)
 
     @invariant
-    def owner_is_a_member(self, n: Term[Node]) -> Bool:
-        return (self.owner == n).implies(self.members.has(n))
+    def owner_is_a_member(self, s: Term[Slot], n: Term[Node]) -> Bool:
+        return (self.owner[s] == n).implies(self.members.has(n))
 
     @invariant
     def balance_is_above_its_least(self) -> Bool:

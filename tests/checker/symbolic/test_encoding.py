@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stagewright.checker.symbolic.encoding import Encoding, Frame
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, Shape, Solver, Terms

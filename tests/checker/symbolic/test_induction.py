@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from stagewright.checker.prove import HANDLES, prove
+from stagewright.checker.prove import prove
+from stagewright.checker.symbolic.claims import HANDLES
 from stagewright.checker.symbolic.limits import Limits, Progress
 from stagewright.spec import scope_of
 from stagewright.spec.definition import Definition, PropertyKind

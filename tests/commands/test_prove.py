@@ -1,0 +1,193 @@
+"""`stagewright prove`: what it prints, what it writes, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stagewright.commands import run_command_line
+from stagewright.commands.exit_codes import ExitCode
+
+MACHINE = '''
+from stagewright.spec import Bool, Entity, LeadsTo, Machine, Term, action, budget, flag, invariant
+from stagewright.spec import leads_to, liveness, number, per, require
+
+
+class Door(Entity):
+    """A door."""
+
+
+class Lock(Machine):
+    """Two doors of an airlock."""
+
+    slams = budget(1)
+    open = per(Door, flag())
+    opened = number(0, 2)
+
+    @action
+    def enter(self, d: Term[Door]) -> None:
+        require({guard}, "no door is open")
+        self.open[d] = True
+        self.opened = 1
+
+    @action
+    def leave(self, d: Term[Door]) -> None:
+        require(self.open[d], "it is open")
+        self.open[d] = False
+        self.opened = 0
+
+    @action(spends=slams)
+    def slam(self) -> None:
+        for d in Door:
+            self.open[d] = False
+        self.opened = 0
+
+    @invariant
+    def never_both(self, d: Term[Door], other: Term[Door]) -> Bool:
+        """At most one door is open."""
+        return (self.open[d] & self.open[other]).implies(d == other)
+
+    @invariant
+    def count_is_right(self) -> Bool:
+        return self.opened <= 1
+
+    @liveness
+    def closes(self, d: Term[Door]) -> LeadsTo:
+        return leads_to(self.open[d], ~self.open[d])
+'''
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> str:
+    """An airlock whose promises hold, though only one of them is inductive."""
+    return written(tmp_path, guard="self.opened == 0")
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    """An airlock that opens a second door."""
+    return written(tmp_path, guard="self.opened <= 1")
+
+
+def written(directory: Path, guard: str) -> str:
+    file = directory / "lock.py"
+    file.write_text(MACHINE.replace("{guard}", guard), encoding="utf-8")
+    return str(file)
+
+
+def test_a_violation_is_told_and_exits_with_1(
+    broken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["prove", broken]) == ExitCode.VIOLATED
+    out, err = capsys.readouterr()
+    assert "violated after 2 steps: At most one door is open." in out
+    assert "searched to depth" in out
+    assert "left to `stagewright check`: closes" in out
+    assert f"reproduce: stagewright prove {broken}" in out.replace("\n", " ").replace("  ", " ")
+    assert err.startswith("proving Lock at Door=2, slams=1\n")
+
+
+def test_an_undecided_promise_exits_with_3_and_shows_what_stopped_the_induction(
+    sound: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["prove", sound, "--k", "1"]) == ExitCode.UNDECIDED
+    out, _ = capsys.readouterr()
+    assert "not inductive up to k = 1" in " ".join(out.split())
+    assert "This does not refute" in out
+    assert "proved by 1-induction" in out
+
+
+def test_a_proof_exits_with_0_whatever_is_left_to_check(
+    sound: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["prove", sound, "--property", "count_is_right", "--size", "door=3"]
+    assert run_command_line(arguments) == ExitCode.HOLDS
+    assert "proved by 1-induction" in capsys.readouterr().out
+
+
+def test_simple_paths_and_a_small_scope_decide_the_rest(
+    sound: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["prove", sound, "--simple-paths", "--k", "20", "--size", "door=1"]
+    assert run_command_line([*arguments, "--budget", "slams=0"]) == ExitCode.HOLDS
+    assert "Door=1, slams=0" in capsys.readouterr().out
+
+
+def test_a_kind_that_is_not_handled_is_undecided_only_if_asked_for(
+    sound: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["prove", sound, "--property", "closes", "--property", "count_is_right"]
+    assert run_command_line(arguments) == ExitCode.UNDECIDED
+    assert "use `stagewright check`" in " ".join(capsys.readouterr().out.split())
+
+
+def test_json_is_one_object_with_runs_and_files(
+    broken: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, conditions = tmp_path / "out", tmp_path / "conditions"
+    arguments = ["prove", broken, "--json", "--out", str(target), "--smtlib", str(conditions)]
+    assert run_command_line(arguments) == ExitCode.VIOLATED
+    document = json.loads(capsys.readouterr().out)
+    (report,) = document["reports"]
+    verdict = next(v for v in report["verdicts"] if v["name"] == "never_both")
+    assert verdict["outcome"] == "violated"
+    assert verdict["method"] == "bounded search"
+    assert [step["action"] for step in verdict["run"]["steps"]] == ["enter", "enter"]
+    assert all(Path(file).is_file() for file in report["files"])
+    assert {"never_both.html", "never_both.itf.json"} <= {p.name for p in target.iterdir()}
+    assert (conditions / "never_both.broken-2.smt2").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--property", "never_bot"], "did you mean `never_both`"),
+        (["--size", "door"], "not NAME=N"),
+        (["--size", "door=2", "--size", "door=3"], "given twice"),
+        (["--size", "window=2"], "no entity named `window`"),
+        (["--size", "door=0"], "at least one"),
+        (["--size", "door=" + "9" * 5000], "not NAME=N"),
+        (["--budget", "slams=lots"], "crashes=any"),
+        (["--profile", "newest"], "profile"),
+        (["--k", "0"], "at least 1"),
+        (["--timeout", "0"], "seconds above 0"),
+        (["--timeout", "nan"], "seconds above 0"),
+        (["--depth", "-1"], "at least 0"),
+    ],
+)
+def test_bad_arguments_are_named_and_exit_with_2(
+    arguments: list[str], said: str, sound: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["prove", sound, *arguments]) == ExitCode.BAD_INPUT
+    out, err = capsys.readouterr()
+    assert said in err
+    assert "Traceback" not in err
+    assert not out
+
+
+def test_an_unwritable_directory_is_bad_input(
+    sound: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["prove", sound, "--k", "1", "--depth", "1"]
+    for flag in ("--smtlib", "--out"):
+        assert run_command_line([*arguments, flag, f"{sound}/inside"]) == ExitCode.BAD_INPUT
+        assert "cannot write" in capsys.readouterr().err
+
+
+def test_running_out_of_time_is_undecided(sound: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["prove", sound, "--timeout", "0.000001"]) == ExitCode.UNDECIDED
+    assert "time ran out" in capsys.readouterr().out
+
+
+def test_help_has_an_example(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command_line(["prove", "--help"]) == ExitCode.HOLDS
+    assert "stagewright prove tablet" in capsys.readouterr().out
+
+
+def test_the_shipped_machine_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["prove", "tablet-migration"]) == ExitCode.HOLDS
+    assert "nothing_is_remembered_at_rest" in capsys.readouterr().out
