@@ -20,7 +20,7 @@ from stagewright.spec.actions import (
 )
 from stagewright.spec.binding import count as count, every as every, some as some
 from stagewright.spec.choices import choose as choose
-from stagewright.spec.define import between as between, define as define
+from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
 from stagewright.spec.entities import Entity as Entity, States as States
 from stagewright.spec.errors import (
@@ -39,6 +39,7 @@ from stagewright.spec.machine import (
     part as part,
     profiles as profiles,
 )
+from stagewright.spec.parameters import between as between
 from stagewright.spec.scope import Scope as Scope, scope_of as scope_of
 from stagewright.spec.terms import (
     Bool as Bool,

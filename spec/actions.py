@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from stagewright.spec.definition import Actor, Budget, Fairness
+from stagewright.spec.definition import Actor, Fairness
 from stagewright.spec.errors import DefinitionError
-from stagewright.spec.sorts import MapSort
+from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
+from stagewright.spec.sorts import EnumSort, MapSort
 from stagewright.spec.source import Source, here, of_function
-from stagewright.spec.terms import Bool, MapOf, Term
+from stagewright.spec.symbolic import lift
+from stagewright.spec.terms import Bool
 from stagewright.spec.tracing import NotInProfileError, current
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class MemberKind(Enum):
 
     @property
     def words(self) -> str:
+        """The kind as error texts name it."""
         return self.name.lower().replace("_", " ")
 
 
@@ -52,11 +55,17 @@ class Member:
     where: Source
     local_names: Mapping[str, object] = field(compare=False, repr=False)
     fairness: Fairness = Fairness.NONE
-    budget: Budget | BudgetName | None = None
+    budget: BudgetName | None = None
     actor: Actor | None = None
 
     @property
+    def what(self) -> str:
+        """The member as error texts name it."""
+        return f"{self.kind.words} `{self.name}`"
+
+    @property
     def doc(self) -> str:
+        """What the method's docstring says."""
         return inspect.cleandoc(self.body.__doc__ or "")
 
 
@@ -73,12 +82,16 @@ class BudgetName:
 
 
 def budget(default: int | None = None, *, doc: str = "") -> BudgetName:
-    """How often the actions that spend it may happen in a run: `crashes = budget(1)`; None: unbounded.
+    """How often the actions that spend it may happen in a run, as in `crashes = budget(1)`; None: any number.
 
     A check changes it by name; 0 switches the actions off.
     """
-    if default is not None and default < 0:
-        raise DefinitionError(f"budget({default})", where=here(), help="0 or more; None: no bound")
+    if default is not None and (isinstance(default, bool) or default < 0):
+        raise DefinitionError(
+            f"budget({default}) is not a number of times",
+            where=here(),
+            help="write 0 or more, or None for no bound",
+        )
     return BudgetName(default, doc)
 
 
@@ -92,7 +105,10 @@ class LeadsTo:
 
 def leads_to(premise: Bool, conclusion: Bool) -> LeadsTo:
     """What a @liveness method returns."""
-    return LeadsTo(premise, conclusion)
+    return LeadsTo(
+        Bool(lift(premise, BOOL, "the premise of leads_to(...)")),
+        Bool(lift(conclusion, BOOL, "the conclusion of leads_to(...)")),
+    )
 
 
 @overload
@@ -111,7 +127,7 @@ def action(
     """A method that says what one atomic step requires and assigns; its parameters are free choices.
 
     Called from another action's body, it joins that action: both happen as one step, and it no longer
-    happens by itself.
+    happens by itself. Fairness, budget and actor of that step are those of the action that calls.
     """
     names = _local_names()
 
@@ -131,29 +147,55 @@ def stepping(
     spends: BudgetName | None,
 ) -> Callable[[A], A]:
     """`Var.step`: an action that moves one variable from `source` to `target`."""
-    names = _local_names()
-    sources = tuple(source) if isinstance(source, Collection) else (source,)
+    names, where = _local_names(), here()
+    given: tuple[Any, ...] = (
+        tuple(source)
+        if isinstance(source, Collection) and not isinstance(source, Enum)
+        else (source,)
+    )
+    sort = variable.sort.value if isinstance(variable.sort, MapSort) else variable.sort
+    if not isinstance(sort, EnumSort) or not given or variable.constant:
+        raise DefinitionError(
+            f"`{variable.name}` cannot take steps from {given} to {target!r}",
+            where=where,
+            help="a step moves a variable `one_of(SomeEnum, ...)`, or one `per(...)` key, "
+            "from one or several members to a member",
+        )
+    sources = tuple(lift(s, sort, "the source of the step", where) for s in given)
+    goal = lift(target, sort, "the target of the step", where)
+    listed = " or ".join(s.name for s in given)
 
     def decorate(body: A) -> A:
         @functools.wraps(body)
         def moved(holder: Any, *args: Any, **kwargs: Any) -> None:
-            place, keyed = getattr(holder, variable.name), isinstance(variable.sort, MapSort)
-            key = (*args, *kwargs.values())[0] if keyed else None
-            value: Term[Any] = place[key] if isinstance(place, MapOf) else place
-            listed = " or ".join(s.name for s in sources)
-            require(value.any_of(*sources), f"{variable.name} is {listed}")
+            place = _moving(holder, variable, (*args, *kwargs.values()), body)
+            at = [Apply(Op.EQ, (place, s), BOOL, where) for s in sources]
+            condition = at[0] if len(at) == 1 else Apply(Op.OR, tuple(at), BOOL, where)
+            tracing = current(f"a step of `{variable.name}`")
+            tracing.require(condition, f"{variable.name} is {listed}", where)
             result = body(holder, *args, **kwargs)
             if result is not None:
-                raise _returned(body.__name__, of_function(body))
-            if isinstance(place, MapOf):
-                place[key] = target
-            else:
-                setattr(holder, variable.name, target)
+                raise returned_value(body.__name__, of_function(body))
+            tracing.assign(place, goal, where)
 
-        marked: Any = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
-        return marked  # type: ignore[no-any-return]
+        marked: A = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
+        return marked
 
     return decorate
+
+
+def _moving(holder: Any, variable: Var[Any, Any], args: tuple[Any, ...], body: Any) -> Node:
+    """The place that a step of `variable` moves: of a map, the value at the body's first parameter."""
+    place: Node = holder.place_(variable)
+    if not isinstance(place.sort, MapSort):
+        return place
+    if not args:
+        raise DefinitionError(
+            f"a step of `{variable.name}` needs the {place.sort.key} whose value moves",
+            where=of_function(body),
+            help=f"write it as the first parameter: `x: Term[{place.sort.key}]`",
+        )
+    return Select(place, lift(args[0], place.sort.key, "the key"), place.sort.value, place.where)
 
 
 def invariant(body: P) -> P:
@@ -242,6 +284,7 @@ def _mark(
     actor: Actor | None = None,
 ) -> Any:
     where = of_function(inspect.unwrap(body))
+    _check_options(fairness, budget, actor, where)
     if (earlier := member_of(body)) is not None:
         raise DefinitionError(
             f"`{earlier.name}` is decorated as {earlier.kind.words} and as {kind.words}",
@@ -254,15 +297,36 @@ def _mark(
 
     @functools.wraps(body)
     def called(holder: Any, *args: Any, **kwargs: Any) -> None:
-        holder.join(body.__name__)
-        body(holder, *args, **kwargs)
+        from stagewright.spec.parameters import arguments
+
+        with holder.join_(member):
+            body(holder, **arguments(member, args, kwargs))
 
     member = Member(kind, body.__name__, body, where, names, fairness, budget, actor)
     setattr(called, MARK, member)
     return called
 
 
-def _returned(name: str, where: Source) -> DefinitionError:
+def _check_options(fairness: object, budget: object, actor: object, where: Source) -> None:
+    options = (
+        ("fair", fairness, Fairness, "`Fairness.WEAK` or `Fairness.STRONG`"),
+        (
+            "spends",
+            budget,
+            BudgetName | None,
+            "a budget that the class declares: `crashes = budget(1)`",
+        ),
+        ("by", actor, Actor | None, '`Actor("who acts")`'),
+    )
+    for name, given, wanted, mend in options:
+        if not isinstance(given, wanted):
+            raise DefinitionError(
+                f"`{name}` is {given!r} ({type(given).__name__})", where=where, help=f"write {mend}"
+            )
+
+
+def returned_value(name: str, where: Source) -> DefinitionError:
+    """The error for an action that returns something."""
     return DefinitionError(
         f"action `{name}` returns a value",
         where=where,

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
-from stagewright.spec.actions import BudgetName, LeadsTo, Member, MemberKind, member_of
+from stagewright.spec.actions import (
+    BudgetName,
+    LeadsTo,
+    Member,
+    MemberKind,
+    member_of,
+    returned_value,
+)
 from stagewright.spec.definition import (
     Action,
     Budget,
@@ -19,21 +25,23 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import DefinitionError, StagewrightError
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
 from stagewright.spec.nodes import (
     FALSE,
+    TRUE,
     Bound,
     Node,
     bounds_in,
     conjunction,
     root_variable,
 )
-from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort, MapSort, entities_of
-from stagewright.spec.source import here
+from stagewright.spec.parameters import bounds_of
+from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, entities_of
+from stagewright.spec.source import here, of_class, of_traceback
 from stagewright.spec.symbolic import Symbolic
-from stagewright.spec.terms import Bool, Number, Term, parameter
-from stagewright.spec.tracing import NotInProfileError, tracing_of
+from stagewright.spec.terms import Bool, parameter
+from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
 from stagewright.spec.variables import Var
 
 _PROPERTY_KINDS = {
@@ -68,7 +76,7 @@ def _named(name: str) -> Any:
 
 @lru_cache(maxsize=256)
 def _trace(machine: type[Machine], profile: str) -> Definition:
-    trace = _Trace(machine, profile)
+    trace = _Trace(profile)
     trace.machine_at(machine, Root(), ())
     actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
     entities: dict[type[Entity], None] = {}
@@ -102,7 +110,7 @@ class _Key:
 class _Trace:
     """Collects the variables, actions and properties of a machine and its parts."""
 
-    def __init__(self, machine: type[Machine], profile: str) -> None:
+    def __init__(self, profile: str) -> None:
         self.profile = profile
         self.variables: list[Variable] = []
         self.budgets: list[Budget] = []
@@ -120,6 +128,7 @@ class _Trace:
         if not any(isinstance(m, Var | Part | Many) for m in found.values()):
             raise DefinitionError(
                 f"{machine.__name__} has no variables",
+                where=of_class(machine),
                 help="declare at least one: `stage = one_of(Stage, init=Stage.none)`",
             )
         for name, member in found.items():
@@ -127,7 +136,7 @@ class _Trace:
                 case Var():
                     self._variable(member, root, keys)
                 case BudgetName():
-                    self.budgets.append(Budget(name, member.default, member.doc))
+                    self._budget(Budget(name, member.default, member.doc), machine)
                 case Part():
                     self.driven |= {f"{root.prefix}{name}.{a}" for a in member.without}
                     self.machine_at(
@@ -138,6 +147,19 @@ class _Trace:
         for member in found.values():
             if (marked := member_of(member)) is not None:
                 self._member(marked, this, root, keys)
+
+    def _budget(self, budget: Budget, machine: type[Machine]) -> None:
+        """Budgets of one name are one budget, also those of several parts."""
+        same = next((b for b in self.budgets if b.name == budget.name), None)
+        if same is None:
+            self.budgets.append(budget)
+        elif same.default != budget.default:
+            raise DefinitionError(
+                f"budget `{budget.name}` is {same.default} in one machine of the system "
+                f"and {budget.default} in {machine.__name__}",
+                where=of_class(machine),
+                help="budgets of one name are one budget: give them one default, or two names",
+            )
 
     def _family(self, many: Many[Any, Any], name: str, root: Root, keys: tuple[_Key, ...]) -> None:
         self.driven |= {f"{root.prefix}{name}.{a}" for a in many.without}
@@ -156,42 +178,61 @@ class _Trace:
         self.variables.append(Variable(name, sort, var.initial, var.constant, var.doc, var.where))
 
     def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:
-        what = f"{member.kind.words} `{member.name}`"
+        what = member.what
         params = tuple(k.bound for k in keys)
         try:
             with tracing_of(what, effects=member.kind is MemberKind.ACTION) as tracing:
+                tracing.calling.append(root.prefix + member.name)
                 after = _after(member, this)
-                own = tuple(_parameters(member, tracing.serials, skip=len(after)))
+                own = tuple(bounds_of(member, tracing.serials))
                 result = member.body(this, *after, *(parameter(b) for b in own))
-        except NotInProfileError:
-            return
+        except (StagewrightError, NotInProfileError) as error:
+            if isinstance(error, NotInProfileError):
+                return
+            raise
+        except Exception as error:
+            raise _failed(what, error, member) from error
         name = root.prefix + member.name
         if member.kind is MemberKind.ACTION:
             if result is not None:
-                from stagewright.spec.actions import _returned
-
-                raise _returned(member.name, member.where)
-            assignments = tuple(tracing.assignments)
-            used: set[Bound] = set()
-            for requirement in tracing.requirements:
-                used |= bounds_in(requirement.condition)
-            for assignment in assignments:
-                used |= bounds_in(assignment.place) | bounds_in(assignment.value)
-            _check_used(own, used, what, member)
-            self.driven |= tracing.called
-            self.actions[name] = Action(
-                name,
-                (*params, *own),
-                tuple(tracing.requirements),
-                assignments,
-                member.doc,
-                member.fairness,
-                member.budget.name if isinstance(member.budget, BudgetName | Budget) else None,
-                member.actor,
-                member.where,
-            )
+                raise returned_value(member.name, member.where)
+            self._action(member, name, tracing, params, own)
             return
+        tracing.check_closed(_result_node(result), {*params, *own}, member.where)
         self._condition(member, name, result, (*params, *own), own, what)
+
+    def _action(
+        self,
+        member: Member,
+        name: str,
+        tracing: Tracing,
+        params: tuple[Bound, ...],
+        own: tuple[Bound, ...],
+    ) -> None:
+        used: set[Bound] = set()
+        for requirement in tracing.requirements:
+            tracing.check_closed(
+                requirement.condition, {*params, *own}, requirement.where or member.where
+            )
+            used |= bounds_in(requirement.condition)
+        for assignment in tracing.assignments:
+            allowed = {*params, *own, *assignment.binders}
+            for node in (assignment.place, assignment.value):
+                tracing.check_closed(node, allowed, assignment.where or member.where)
+                used |= bounds_in(node)
+        _check_used(own, used, member)
+        self.driven |= tracing.called
+        self.actions[name] = Action(
+            name,
+            (*params, *own),
+            tuple(tracing.requirements),
+            tuple(tracing.assignments),
+            member.doc,
+            member.fairness,
+            None if member.budget is None else member.budget.name,
+            member.actor,
+            member.where,
+        )
 
     def _condition(
         self,
@@ -213,7 +254,7 @@ class _Trace:
                 raise _wrong_result(what, result, "`return` a condition on the state", member)
             condition = result.node
             used = bounds_in(condition)
-        _check_used(own, used, what, member)
+        _check_used(own, used, member)
         match member.kind:
             case MemberKind.INITIALLY:
                 self.initially.append(_for_all(params, condition))
@@ -246,83 +287,37 @@ def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
     if member.kind is not MemberKind.STEP_PROPERTY:
         return ()
     root: Root = this._root
-    return (type(this)(this.profile_name(), replace(root, new=True)),)
+    return (type(this)(this.profile_name_(), replace(root, new=True)),)
 
 
-def _parameters(member: Member, serials: Iterator[int], *, skip: int) -> Iterator[Bound]:
-    body = inspect.unwrap(member.body)
-    listed = list(inspect.signature(body).parameters.values())[1:]
-    if member.kind is MemberKind.STEP_PROPERTY and not listed:
-        raise DefinitionError(
-            f"step property `{member.name}` has no parameter for the state after the step",
-            where=member.where,
-            help=f"write `def {member.name}(self, after: Self) -> Bool`",
-        )
-    for p in listed[skip:]:
-        example = f"write `{p.name}: Term[…]` with an enum or entity sort"
-        if p.annotation is inspect.Parameter.empty or p.kind not in (
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            inspect.Parameter.POSITIONAL_ONLY,
-        ):
-            raise DefinitionError(
-                f"parameter `{p.name}` of `{member.name}` does not say what it ranges over",
-                where=member.where,
-                help=example,
-            )
-        yield Bound(
-            p.name, _sort_of(p.annotation, p.name, body, member), next(serials), member.where
-        )
-
-
-def _sort_of(
-    annotation: object, name: str, body: Any, member: Member
-) -> EnumSort | EntitySort | IntSort | BoolSort:
-    if isinstance(annotation, str):
-        names = {
-            **vars(inspect.getmodule(body) or object),
-            **body.__globals__,
-            **member.local_names,
-        }
-        try:
-            annotation = eval(annotation, names)  # noqa: S307
-        except Exception as error:
-            raise DefinitionError(
-                f"parameter `{name}` of `{member.name}`: cannot resolve `{annotation}` ({error})",
-                where=member.where,
-                help="import the sort at run time (not only under TYPE_CHECKING) "
-                "and define it before the machine",
-            ) from None
-    if get_origin(annotation) is Annotated:
-        base, *notes = get_args(annotation)
-        for note in notes:
-            if base is Number and isinstance(note, IntSort):
-                return note
-    if annotation is Bool:
-        return BoolSort()
-    arguments = get_args(annotation)
-    if get_origin(annotation) is Term and len(arguments) == 1 and isinstance(arguments[0], type):
-        kind = arguments[0]
-        if issubclass(kind, Entity):
-            return EntitySort(kind)
-        from enum import Enum
-
-        if issubclass(kind, Enum):
-            return EnumSort(kind)
-    raise DefinitionError(
-        f"parameter `{name}` of `{member.name}` cannot range over {annotation}",
-        where=member.where,
-        help="write `Term[…]` with an enum or entity sort, `Bool`, or `Annotated[Number, between(0, 3)]`",
-    )
-
-
-def _check_used(own: tuple[Bound, ...], used: set[Bound], what: str, member: Member) -> None:
+def _check_used(own: tuple[Bound, ...], used: set[Bound], member: Member) -> None:
     for bound in own:
         if bound not in used:
             raise DefinitionError(
-                f"parameter `{bound.name}` of {what} is never used",
-                where=member.where,
+                f"parameter `{bound.name}` of {member.what} is never used",
+                where=bound.where or member.where,
                 help="every value of it would do the same: use it, or remove it",
             )
+
+
+def _result_node(result: object) -> Node:
+    """What a property's body returned, as one node; true if it is no condition at all."""
+    match result:
+        case LeadsTo(premise, conclusion):
+            return conjunction([premise.node, conclusion.node])
+        case Symbolic():
+            return result.node
+        case _:
+            return TRUE
+
+
+def _failed(what: str, error: Exception, member: Member) -> DefinitionError:
+    return DefinitionError(
+        f"{what} fails while it is traced: {type(error).__name__}: {error}",
+        where=of_traceback(error.__traceback__, member.where.file) or member.where,
+        help="a body is Python that runs once, with symbolic values: these compare, combine with "
+        "`&`, `|`, `~`, and numbers add with `+`, `-`",
+    )
 
 
 def _wrong_result(what: str, result: object, mend: str, member: Member) -> DefinitionError:
@@ -348,8 +343,3 @@ def _check_assigned(machine: type[Machine], definition: Definition, names: list[
                 where=variable.where or here(),
                 help="remove it, or declare it `constant(...)` if runs differ in it but never change it",
             )
-
-
-def between(low: int, high: int) -> IntSort:
-    """The values of a number parameter: `amount: Annotated[Number, between(1, 3)]`."""
-    return IntSort(low, high)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
 
-from stagewright.spec.actions import MARK, member_of
+from stagewright.spec.actions import MARK, Member, member_of
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError, ScopeError
-from stagewright.spec.nodes import Field, Node, Read, Select
+from stagewright.spec.nodes import BOOL, Field, Node, Op, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
 from stagewright.spec.source import here
-from stagewright.spec.symbolic import lift
-from stagewright.spec.terms import Term
+from stagewright.spec.symbolic import apply, lift
+from stagewright.spec.terms import Bool, Term
 from stagewright.spec.tracing import current
+from stagewright.spec.truth import truth_asked
 from stagewright.spec.values import FrozenMap, Value
 from stagewright.spec.variables import Var
 
@@ -61,11 +63,11 @@ class Root:
 class Holder(metaclass=MachineType):
     """Base of what has variables: machines and records."""
 
-    def place(self, variable: Var[Any, Any]) -> Node:
+    def place_(self, variable: Var[Any, Any]) -> Node:
         """The node that names one variable of this holder."""
         raise NotImplementedError
 
-    def record_node(self) -> Node | None:
+    def record_node_(self) -> Node | None:
         """The node of a record as a whole; None for machines."""
         return None
 
@@ -75,15 +77,32 @@ class Holder(metaclass=MachineType):
             if name.startswith("_") or isinstance(getattr(type(self), name, None), Var):
                 object.__setattr__(self, name, value)
                 return
-            known = [
-                n for c in type(self).__mro__ for n, v in vars(c).items() if isinstance(v, Var)
-            ]
-            near = difflib.get_close_matches(name, known, n=1)
-            raise DefinitionError(
-                f"{type(self).__name__} has no variable `{name}`",
-                where=here(),
-                help=f"did you mean `{near[0]}`?" if near else f"its variables: {', '.join(known)}",
-            )
+            known = list(variables_of(type(self)))
+            raise _unknown(f"{type(self).__name__} has no variable `{name}`", name, known)
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            known = [n for n in dir(type(self)) if not n.startswith("_") and not n.endswith("_")]
+            raise _unknown(f"{type(self).__name__} has no `{name}`", name, known)
+
+
+def variables_of(holder: type[Holder]) -> dict[str, Var[Any, Any]]:
+    """The variables or fields of a class by name, those of its base classes first."""
+    found: dict[str, Var[Any, Any]] = {}
+    for base in reversed(holder.__mro__):
+        for name, value in vars(base).items():
+            if isinstance(value, Var):
+                found[name] = value
+            else:
+                found.pop(name, None)
+    return found
+
+
+def _unknown(problem: str, name: str, known: list[str]) -> DefinitionError:
+    near = difflib.get_close_matches(name, known, n=1)
+    mend = f"did you mean `{near[0]}`?" if near else f"it has: {', '.join(known)}"
+    return DefinitionError(problem, where=here(), help=mend)
 
 
 class Record(Holder):
@@ -92,28 +111,34 @@ class Record(Holder):
     def __init__(self, node: Node) -> None:
         self._node = node
 
-    def place(self, variable: Var[Any, Any]) -> Node:
+    def place_(self, variable: Var[Any, Any]) -> Node:
         return Field(self._node, variable.name, variable.sort, here())
 
-    def record_node(self) -> Node | None:
+    def record_node_(self) -> Node | None:
         return self._node
 
-    def __bool__(self) -> NoReturn:
-        from stagewright.spec.truth import truth_asked
+    def __eq__(self, other: Self) -> Bool:  # type: ignore[override]
+        right = lift(other, self._node.sort, "the right side of `==`")
+        return Bool(apply(Op.EQ, BOOL, self._node, right))
 
+    def __ne__(self, other: Self) -> Bool:  # type: ignore[override]
+        return ~(self == other)
+
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
         raise truth_asked()
 
 
 def record_sort(kind: type[Record]) -> RecordSort:
     """The sort of a record class."""
-    return RecordSort(kind, tuple((n, v.sort) for n, v in vars(kind).items() if isinstance(v, Var)))
+    return RecordSort(kind, tuple((n, v.sort) for n, v in variables_of(kind).items()))
 
 
 def record_initial(kind: type[Record]) -> Value:
     """A record's initial value: each field as it says itself."""
-    fields = {n: v.initial for n, v in vars(kind).items() if isinstance(v, Var)}
-    started: dict[str, Any] = dict(fields)
-    return FrozenMap(started)
+    fields: dict[str, Any] = {n: v.initial for n, v in variables_of(kind).items()}
+    return FrozenMap(fields)
 
 
 def record_facade(sort: Sort) -> Callable[[Node], Any]:
@@ -143,7 +168,7 @@ class Profiles(Generic[P]):
     def __get__(self, machine: Machine | None, owner: type) -> P | Self:
         if machine is None:
             return self
-        return self.named(machine.profile_name())
+        return self.named(machine.profile_name_())
 
     def named(self, name: str) -> P:
         """The profile of that name; the last (newest) one for an empty name."""
@@ -170,11 +195,11 @@ class Machine(Holder):
         self._profile = profile
         self._root = root or Root()
 
-    def profile_name(self) -> str:
+    def profile_name_(self) -> str:
         """The name of the profile this machine is traced under; empty for the default one."""
         return self._profile
 
-    def place(self, variable: Var[Any, Any]) -> Node:
+    def place_(self, variable: Var[Any, Any]) -> Node:
         root = self._root
         sort: Sort = variable.sort
         for _, key_sort in reversed(root.keys):
@@ -186,11 +211,14 @@ class Machine(Holder):
             node = Select(node, key, node.sort.value, where)
         return node
 
-    def join(self, action: str) -> None:
+    @contextmanager
+    def join_(self, action: Member) -> Iterator[None]:
         """Note that the body being traced drives an action of this machine as part of its own step."""
-        current(f"a call of action `{action}`").called.add(self._root.prefix + action)
+        name = self._root.prefix + action.name
+        with current(f"a call of {action.what}").joining(name):
+            yield
 
-    def nested(
+    def nested_(
         self, machine: type[M], name: str, key: Node | None, sort: EnumSort | EntitySort | None
     ) -> M:
         """A part of this machine, reading the same state."""
@@ -216,7 +244,7 @@ class Part(Generic[M]):
     @overload
     def __get__(self, system: Machine, owner: type) -> M: ...
     def __get__(self, system: Machine | None, owner: type) -> M | Self:
-        return self if system is None else system.nested(self.machine, self.name, None, None)
+        return self if system is None else system.nested_(self.machine, self.name, None, None)
 
 
 class Family(Generic[K, M]):
@@ -228,7 +256,7 @@ class Family(Generic[K, M]):
 
     def __getitem__(self, key: K | Term[K]) -> M:
         many = self._many
-        return self._system.nested(
+        return self._system.nested_(
             many.machine, many.name, lift(key, many.sort, "the key"), many.sort
         )
 

@@ -175,6 +175,14 @@ def bounds_in(node: Node) -> set[Bound]:
     return {b for child in children(node) for b in bounds_in(child)}
 
 
+def free_bounds(node: Node) -> set[Bound]:
+    """The bound variables and parameters that an expression does not quantify itself."""
+    if isinstance(node, Bound):
+        return {node}
+    free = {b for child in children(node) for b in free_bounds(child)}
+    return free - {node.bound} if isinstance(node, Quantified) else free
+
+
 def is_place(node: Node) -> bool:
     """Whether an expression names a part of the state, so that it can be assigned."""
     match node:

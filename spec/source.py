@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import linecache
+import re
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 _LIBRARY = str(Path(__file__).resolve().parent)
+_MACHINERY = frozenset({contextlib.__file__, functools.__file__})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,32 @@ def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None,
 
 @lru_cache(maxsize=4096)
 def _in_library(file: str) -> bool:
-    return str(Path(file).resolve().parent) == _LIBRARY
+    return file in _MACHINERY or str(Path(file).resolve().parent) == _LIBRARY
 
 
 def of_frame(frame: FrameType) -> Source:
     """The place that a frame is executing."""
-    code = frame.f_code
-    line, end_line, column, end_column = _positions(code)[frame.f_lasti // 2]
+    return _of_code(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def _of_code(code: CodeType, instruction: int, known_line: int) -> Source:
+    line, end_line, column, end_column = _positions(code)[instruction // 2]
     if line is None:
-        return Source(code.co_filename, frame.f_lineno, function=code.co_name)
+        return Source(code.co_filename, known_line, function=code.co_name)
     end = end_column if end_line == line else 0
     return in_line(code.co_filename, line, column or 0, end or 0, code.co_name)
+
+
+def of_traceback(traceback: TracebackType | None, file: str) -> Source | None:
+    """The innermost place in `file` that an exception passed through; else the innermost user's place."""
+    places: list[Source] = []
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if not _in_library(frame.f_code.co_filename):
+            places.append(_of_code(frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    own = [place for place in places if place.file == file]
+    return (own or places or [None])[-1]
 
 
 def in_line(file: str, line: int, start: int, end: int, function: str) -> Source:
@@ -94,8 +113,35 @@ def here() -> Source:
 
 
 def of_function(function: object) -> Source:
-    """The place where a function was defined."""
+    """The place where a function's name is defined, below its decorators."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
         return Source("<unknown>", 0)
-    return Source(code.co_filename, code.co_firstlineno, function=code.co_name)
+    file, name = code.co_filename, code.co_name
+    start = re.compile(rf"\s*(?:async\s+)?def\s+({re.escape(name)})\b")
+    return _first(file, code.co_firstlineno, start, name) or Source(
+        file, code.co_firstlineno, function=name
+    )
+
+
+def of_parameter(function: object, parameter: str) -> Source:
+    """The place where a function lists a parameter."""
+    start = of_function(function)
+    listed = re.compile(rf".*?[(,\s*]({re.escape(parameter)})\s*(?:[:,=)]|$)")
+    return _first(start.file, start.line, listed, start.function) or start
+
+
+def of_class(kind: type) -> Source:
+    """The place where a class's name is defined."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or "<unknown>"
+    start = re.compile(rf"\s*class\s+({re.escape(kind.__name__)})\b")
+    first: int = vars(kind).get("__firstlineno__", 1)  # known from Python 3.13 on
+    return _first(file, first, start, "") or Source(file, first)
+
+
+def _first(file: str, line: int, wanted: re.Pattern[str], function: str) -> Source | None:
+    """The first line from `line` on that matches, with the matched group as its columns."""
+    for number, text in enumerate(linecache.getlines(file)[line - 1 :], start=line):
+        if (match := wanted.match(text)) is not None:
+            return Source(file, number, match.start(1), match.end(1), function)
+    return None

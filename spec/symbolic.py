@@ -113,7 +113,7 @@ def node_of(value: object, sort: Sort) -> Node | None:
         case Symbolic():
             return value.node
         case Holder():
-            return value.record_node()
+            return value.record_node_()
         case bool():
             return Literal(value, BOOL)
         case Enum():  # before int: an IntEnum's members are members

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from enum import Enum
-from typing import Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from stagewright.spec.binding import bind
 from stagewright.spec.entities import Entity
@@ -141,6 +141,18 @@ class Term(Symbolic, Generic[E]):
         if not members:
             raise DefinitionError("any_of() of no members is never true", where=here())
         return Bool(apply(Op.OR, BOOL, *((self == m).node for m in members)))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            sort = self.node.sort
+            if isinstance(sort, EnumSort) and any(hasattr(m, name) for m in sort.members):
+                raise DefinitionError(
+                    f"`.{name}` belongs to a concrete {sort}, but this one is symbolic",
+                    where=here(),
+                    help=f"write `.column(lambda x: x.{name})`",
+                )
+            raise AttributeError(f"a symbolic {sort} has no `{name}`")
 
     @overload
     def column(self, column: Callable[[E], bool]) -> Bool: ...
@@ -277,6 +289,13 @@ class MapOf(Symbolic, Generic[K, S, V]):
     def __setitem__(self, key: K | Term[K], value: S | V) -> None:
         where = here()
         assign(self._cell(key, where), value, where)
+
+    def __eq__(self, other: MapOf[K, S, V]) -> Bool:  # type: ignore[override]
+        right = lift(other, self.node.sort, "the right side of `==`")
+        return Bool(apply(Op.EQ, BOOL, self.node, right))
+
+    def __ne__(self, other: MapOf[K, S, V]) -> Bool:  # type: ignore[override]
+        return ~(self == other)
 
     def __iter__(self) -> NoReturn:
         sort = self.node.sort

@@ -25,6 +25,7 @@ from stagewright.spec.nodes import (
     Read,
     Select,
     children,
+    free_bounds,
     is_place,
     root_variable,
 )
@@ -54,6 +55,9 @@ class Tracing:
     assignments: list[Assignment] = field(default_factory=list)
     loops: list[Binding] = field(default_factory=list)
     called: set[str] = field(default_factory=set)  # parts' actions that this body drives
+    calling: list[str] = field(
+        default_factory=list
+    )  # the actions whose bodies run, outermost first
     broken_loop: Source | None = None
     serials: Iterator[int] = field(default_factory=itertools.count)
 
@@ -76,8 +80,9 @@ class Tracing:
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)
         self.check_read(value)
+        looping = frozenset(b.bound for b in self.loops)
         for earlier in self.assignments:
-            if _same_place(earlier.place, place, _loop_bounds(earlier)):
+            if _same_place(earlier.place, place, _loop_bounds(earlier) | looping):
                 raise DefinitionError(
                     f"`{place_name(place)}` is assigned twice in {self.what}",
                     where=where,
@@ -110,6 +115,32 @@ class Tracing:
                     where=node.where or here(),
                     help="reads see the state before the action: read it first, then assign",
                 )
+
+    @contextmanager
+    def joining(self, action: str) -> Iterator[None]:
+        """Another action's body runs as a part of this one."""
+        if action in self.calling:
+            raise DefinitionError(
+                f"action `{action}` calls itself",
+                where=here(),
+                help="an action is one atomic step: let the step happen again instead",
+            )
+        self.called.add(action)
+        self.calling.append(action)
+        try:
+            yield
+        finally:
+            self.calling.pop()
+
+    def check_closed(self, node: Node, allowed: set[Bound], where: Source) -> None:
+        """Refuse a loop's variable outside of its loop."""
+        for bound in free_bounds(node) - allowed:
+            raise DefinitionError(
+                f"`{bound.name}` of a loop over {bound.sort} is used outside of that loop",
+                where=where,
+                help="it stands for every member while the loop runs; "
+                "to choose one member, make it a parameter of the action",
+            )
 
     def _only_in_actions(self, construct: str, where: Source) -> None:
         if not self.effects:
@@ -147,6 +178,8 @@ def tracing_of(what: str, *, effects: bool) -> Iterator[Tracing]:
     finally:
         _quantifying.reset(quantifying)
         _current.reset(token)
+    if tracing.loops and tracing.broken_loop is None:
+        tracing.broken_loop = tracing.loops[0].bound.where
     if tracing.broken_loop is not None:
         raise DefinitionError(
             f"a loop over a sort in {what} ended early",
@@ -225,7 +258,7 @@ def _same_place(written: Node, other: Node, wild: frozenset[Bound]) -> bool:
     if root_variable(written) != root_variable(other):
         return False
     pairs = zip(_path(written), _path(other), strict=False)
-    return all(a == b or (isinstance(a, Bound) and a in wild) for a, b in pairs)
+    return all(a == b or a in wild or b in wild for a, b in pairs)
 
 
 def place_name(place: Node) -> str:

@@ -62,7 +62,7 @@ class Var(Generic[S, V]):
     def __get__(self, holder: Holder | None, owner: type) -> S | Self:
         if holder is None:
             return self
-        wrapped: S = facade(self.sort)(holder.place(self))
+        wrapped: S = facade(self.sort)(holder.place_(self))
         return wrapped
 
     def __set__(self, holder: Holder, value: S | V) -> None:
@@ -73,7 +73,7 @@ class Var(Generic[S, V]):
                 where=where,
                 help="drop constant(...) from its declaration",
             )
-        assign(holder.place(self), value, where)
+        assign(holder.place_(self), value, where)
 
     def step(
         self: Var[Term[E], E] | Var[MapOf[Any, Term[E], E], Any],

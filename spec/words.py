@@ -302,7 +302,7 @@ def _or(node: Apply, values: Values) -> _Phrase:
         return _one_of(_inside(subject, values, _Binds.ADD), chosen, negated=False), _Binds.COMPARE
     if pair := implication(node):
         premise = _inside(pair[0], values, _Binds.OR)
-        return f"{premise} implies {_inside(pair[1], values, _Binds.IMPLIES)}", _Binds.IMPLIES
+        return f"{premise} implies {_inside(pair[1], values, _Binds.OR)}", _Binds.IMPLIES
     return _junction(" or ", "false", node.args, values, _Binds.OR)
 
 
