@@ -1,0 +1,39 @@
+"""An instance whose steps are committed before they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.store.control_store import ControlStore
+from stagewright.spec.values import State
+from stagewright.spec.verdict import Step
+
+Attach = Callable[[Step, State], Mapping[str, object]]
+
+
+def durable(
+    store: ControlStore, program: Program, entity: str, *, attach: Attach | None = None
+) -> Instance:
+    """The instance of an entity as it was last committed, or new and committed now.
+
+    Each of its steps is written to the store before it counts; if that fails, it does not happen. Steps
+    that change volatile variables only are not written. `attach` says what else a step commits. A
+    coordinator that is deposed while it holds the instance can take no step any more.
+
+    Raises:
+        StoreError: what is stored is not a state of the definition; later: the term is over.
+    """
+    state = store.load(entity)
+    running = Instance(program, state)
+    if state is None:
+        store.commit(entity, None, running.state)
+    term = store.term
+
+    def commit(step: Step, after: State) -> None:
+        store.check_term(term)
+        if not store.same_when_committed(running.state, after):
+            store.commit(entity, step.action, after, {} if attach is None else attach(step, after))
+
+    running.hook = commit
+    return running
