@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Column, Node, Op, fits
-from stagewright.spec.sorts import EnumSort, IntSort, OptionalSort, SetSort, Sort
+from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, SetSort, Sort
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import Symbolic, apply, lift, mend, node_of
 from stagewright.spec.terms import Bool, Maybe, Number, SetOf, Term, facade
@@ -73,14 +73,16 @@ def choose(condition: Bool, then: F, otherwise: F) -> Term[F]: ...
 def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
     """`then` where the condition holds, else `otherwise`; both are values of one sort."""
     test = lift(condition, BOOL, "the condition of choose(...)")
-    hint = next((x.node.sort for x in (then, otherwise) if isinstance(x, Symbolic)), BOOL)
+    hint = _hint(then, otherwise)
     first, second = node_of(then, hint), node_of(otherwise, hint)
     if first is None or second is None:
         bad = then if first is None else otherwise
         raise DefinitionError(
             f"choose(...) is given {bad!r} ({type(bad).__name__})",
             where=here(),
-            help=mend(bad, hint),
+            help=mend(bad, hint)
+            if bad is not None
+            else "none is chosen against a value: `choose(condition, x, None)`",
         )
     sort = _joined(first.sort, second.sort)
     if sort is None:
@@ -89,7 +91,18 @@ def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
             where=here(),
             help="both values must be of one sort",
         )
+    for node in (first, second):
+        check_read(node)
     return facade(sort)(apply(Op.IF, sort, test, first, second))
+
+
+def _hint(then: object, otherwise: object) -> Sort:
+    """The sort that tells what a plain None or set is."""
+    nodes = [node_of(x, BOOL) for x in (then, otherwise)]
+    sort = next((n.sort for n in nodes if n is not None), BOOL)
+    if (then is None or otherwise is None) and isinstance(sort, EnumSort | EntitySort):
+        return OptionalSort(sort)
+    return sort
 
 
 def _joined(a: Sort, b: Sort) -> Sort | None:

@@ -209,6 +209,12 @@ class _Trace:
         params: tuple[Bound, ...],
         own: tuple[Bound, ...],
     ) -> None:
+        if not tracing.requirements and not tracing.assignments:
+            raise DefinitionError(
+                f"{member.what} requires nothing and assigns nothing",
+                where=member.where,
+                help="write `require(condition, name)` and assign variables: `self.x = …`",
+            )
         used: set[Bound] = set()
         for requirement in tracing.requirements:
             tracing.check_closed(

@@ -33,8 +33,23 @@ class Entity(metaclass=EntityType):
     __slots__ = ("index",)
 
     def __init_subclass__(cls, *, scope: int = 2) -> None:
-        if scope < 1:
-            raise ValueError(f"{cls.__name__}: the default scope must be at least 1, not {scope}")
+        from stagewright.spec.errors import DefinitionError
+        from stagewright.spec.source import here
+
+        if not isinstance(scope, int) or isinstance(scope, bool) or scope < 1:
+            raise DefinitionError(
+                f"the default scope of {cls.__name__} is {scope!r}",
+                where=here(),
+                help=f"write a number from 1 on: `class {cls.__name__}(Entity, scope=2)`",
+            )
+        said = [n for n in vars(cls) if not (n.startswith("__") and n.endswith("__"))]
+        if said:
+            raise DefinitionError(
+                f"the entity sort {cls.__name__} has a body: `{said[0]}`",
+                where=here(),
+                help=f"what differs between its members is a variable of the machine: "
+                f"`{said[0]} = per({cls.__name__}, …)`",
+            )
         cls.default_scope = scope
 
     def __init__(self, index: int) -> None:

@@ -20,7 +20,7 @@ from stagewright.spec.terms import Bool, Term
 from stagewright.spec.tracing import current
 from stagewright.spec.truth import truth_asked
 from stagewright.spec.values import FrozenMap, Value
-from stagewright.spec.variables import Var
+from stagewright.spec.variables import Var, sort_of
 
 K = TypeVar("K", bound=Enum | Entity)
 M = TypeVar("M", bound="Machine")
@@ -185,6 +185,14 @@ class Profiles(Generic[P]):
 
 def profiles(*choices: P) -> Profiles[P]:
     """The versions of reality that a machine describes, oldest first; the last one is the default."""
+    names = [choice.name for choice in choices]
+    doubled = sorted({n for n in names if names.count(n) > 1})
+    if not names or doubled or "" in names:
+        raise DefinitionError(
+            f"two profiles are named `{doubled[0]}`" if doubled else "a profile needs a name",
+            where=here(),
+            help='write `profiles(MyProfile("first release", …), MyProfile("second release", …))`',
+        )
     return Profiles(choices)
 
 
@@ -267,7 +275,7 @@ class Many(Generic[K, M]):
     def __init__(self, machine: type[M], over: type[K], without: frozenset[str]) -> None:
         self.machine = machine
         self.without = without
-        self.sort = EntitySort(over) if issubclass(over, Entity) else EnumSort(over)
+        self.sort = sort_of(over, "many")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -300,6 +308,12 @@ def many(
 
 
 def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
+    if not (isinstance(machine, type) and issubclass(machine, Machine)):
+        raise DefinitionError(
+            f"{machine!r} is no machine",
+            where=here(),
+            help="write a subclass of Machine, not an instance",
+        )
     found: set[str] = set()
     for action in actions:
         member = member_of(action)

@@ -138,9 +138,7 @@ class Term(Symbolic, Generic[E]):
 
     def any_of(self, *members: E | Term[E]) -> Bool:
         """True if it is one of `members`."""
-        if not members:
-            raise DefinitionError("any_of() of no members is never true", where=here())
-        return Bool(apply(Op.OR, BOOL, *((self == m).node for m in members)))
+        return _any_of(self, members)
 
     if not TYPE_CHECKING:
 
@@ -194,7 +192,7 @@ class Maybe(Symbolic, Generic[E]):
 
     def any_of(self, *members: E | Term[E] | None) -> Bool:
         """True if it is one of `members`."""
-        return Bool(apply(Op.OR, BOOL, *((self == m).node for m in members)))
+        return _any_of(self, members)
 
     def __iter__(self) -> Iterator[Term[E]]:
         sort = self.node.sort
@@ -310,6 +308,16 @@ class MapOf(Symbolic, Generic[K, S, V]):
         sort = self.node.sort
         assert isinstance(sort, MapSort)
         return Select(self.node, lift(key, sort.key, "the key"), sort.value, where)
+
+
+def _any_of(value: Term[Any] | Maybe[Any], members: tuple[Any, ...]) -> Bool:
+    if not members:
+        raise DefinitionError(
+            "any_of() of no members is never true",
+            where=here(),
+            help="list the members: `x.any_of(A, B)`",
+        )
+    return Bool(apply(Op.OR, BOOL, *((value == m).node for m in members)))
 
 
 def _range(node: Node) -> tuple[int, int]:

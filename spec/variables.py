@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
 from stagewright.spec.definition import Actor, AnyValue, Fairness
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
-from stagewright.spec.nodes import BOOL, Node
+from stagewright.spec.nodes import BOOL
 from stagewright.spec.sorts import (
+    BoolSort,
     EntitySort,
     EnumSort,
     IntSort,
@@ -94,9 +95,9 @@ class Var(Generic[S, V]):
         return stepping(self, source, target, fair=fair, by=by, spends=spends)
 
 
-def flag(init: bool | AnyValue = False, *, doc: str = "") -> Var[Bool, bool]:
+def flag(init: bool | AnyValue = False, *, doc: str = "") -> Flag:
     """A variable that is true or false."""
-    return Var(BOOL, init, here(), doc=doc)
+    return _declared("flag", BOOL, init, doc)
 
 
 @overload
@@ -105,59 +106,82 @@ def one_of(kind: type[E], *, init: E, doc: str = ...) -> Var[Term[E], E]: ...
 def one_of(kind: type[X], *, init: AnyValue = ..., doc: str = ...) -> Var[Term[X], X]: ...
 def one_of(kind: Any, *, init: Any = ANY, doc: str = "") -> Var[Any, Any]:
     """A variable that is a member of an enum or entity sort; by default it may start as any."""
-    return Var(_sort_of(kind), init, here(), doc=doc)
+    return _declared("one_of", sort_of(kind, "one_of"), init, doc)
 
 
-def number(
-    low: int, high: int, *, init: int | AnyValue | None = None, doc: str = ""
-) -> Var[Number, int]:
+def number(low: int, high: int, *, init: int | AnyValue | None = None, doc: str = "") -> Integer:
     """An integer variable in `low .. high`, both included; starts at `low` unless said otherwise."""
-    where = here()
-    start = low if init is None else init
-    if low > high or (isinstance(start, int) and not low <= start <= high):
+    if not (_is_int(low) and _is_int(high) and low <= high):
         raise DefinitionError(
-            f"number({low}, {high}) cannot start as {start}",
-            where=where,
-            help="the bounds are (low, high), both included, and `init` lies within them",
+            f"number({low!r}, {high!r}) has no values",
+            where=here(),
+            help="the bounds are whole numbers (low, high), both included",
         )
-    return Var(IntSort(low, high), start, where, doc=doc)
+    return _declared("number", IntSort(low, high), low if init is None else init, doc)
 
 
 def optional(
     kind: type[X], *, init: X | AnyValue | None = None, doc: str = ""
-) -> Var[Maybe[X], X | None]:
+) -> Var[Maybe[X], X | Term[X] | None]:
     """A variable that is a member of an enum or entity sort, or none (as which it starts)."""
-    return Var(OptionalSort(_sort_of(kind)), init, here(), doc=doc)
+    return _declared("optional", OptionalSort(sort_of(kind, "optional")), init, doc)
 
 
 def set_of(
     kind: type[X], *, init: Set[X] | AnyValue = frozenset(), doc: str = ""
 ) -> Var[SetOf[X], Set[X]]:
     """A variable that is a set of members of an enum or entity sort; starts empty."""
-    start = init if isinstance(init, AnyValue) else frozenset(init)
-    return Var(SetSort(_sort_of(kind)), start, here(), doc=doc)
+    start = frozenset(init) if isinstance(init, Set) else init
+    return _declared("set_of", SetSort(sort_of(kind, "set_of")), start, doc)
 
 
 def per(key: type[K], value: Var[S, V]) -> Var[MapOf[K, S, V], V]:
-    """One variable for every member of `key`: `learned = per(Node, one_of(Stage, init=Stage.none))`."""
-    return Var(MapSort(_sort_of(key), value.sort), value.initial, here(), value.constant, value.doc)
+    """One variable for every member of an enum or entity sort, `learned = per(Node, one_of(Stage))`."""
+    sort = sort_of(key, "per")
+    if not isinstance(value, Var):
+        raise DefinitionError(
+            f"per({sort}, …) is given {value!r}, which is no variable",
+            where=here(),
+            help=f"write `per({sort}, flag())`, `per({sort}, one_of(…))`, …",
+        )
+    return Var(MapSort(sort, value.sort), value.initial, here(), value.constant, value.doc)
 
 
 def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
     """A variable with the fields of a `Record` class; each starts as its field says."""
-    from stagewright.spec.machine import record_initial, record_sort
+    from stagewright.spec.machine import Record, record_initial, record_sort
 
+    if not (isinstance(kind, type) and issubclass(kind, Record)) or not record_sort(kind).fields:
+        raise DefinitionError(
+            f"record({_name(kind)}): it has no fields",
+            where=here(),
+            help="derive the class from Record and declare its fields as variables: `present = flag()`",
+        )
     return Var(record_sort(kind), record_initial(kind), here(), doc=doc)
 
 
 def constant(variable: Var[S, V]) -> Var[S, V]:
     """A variable that keeps its initial value for ever: what a run cannot change, but runs differ in."""
+    if not isinstance(variable, Var):
+        raise DefinitionError(
+            f"constant({variable!r}) is no variable",
+            where=here(),
+            help="write `constant(one_of(…))`, `constant(per(…, …))`, …",
+        )
     return replace(variable, constant=True)
 
 
-def _sort_of(kind: type[Enum] | type[Entity]) -> EnumSort | EntitySort:
-    if issubclass(kind, Entity):
+def sort_of(kind: object, what: str) -> EnumSort | EntitySort:
+    """The sort that an enum or entity class stands for, or an error that names `what` it was given to."""
+    if isinstance(kind, type) and issubclass(kind, Entity) and kind is not Entity:
         return EntitySort(kind)
+    if not (isinstance(kind, type) and issubclass(kind, Enum)) or not kind.__members__:
+        raise DefinitionError(
+            f"{what}(...) is given {_name(kind)}, which is neither an enum with members nor an entity sort",
+            where=here(),
+            help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
+            "for numbers `number(low, high)`",
+        )
     if len(kind.__members__) != len(list(kind)):
         aliases = [n for n, m in kind.__members__.items() if n != m.name]
         raise DefinitionError(
@@ -169,6 +193,67 @@ def _sort_of(kind: type[Enum] | type[Entity]) -> EnumSort | EntitySort:
     return EnumSort(kind)
 
 
-def wrap_value(node: Node) -> Any:
-    """The facade that fits a node."""
-    return facade(node.sort)(node)
+def _declared(
+    what: str,
+    sort: BoolSort | IntSort | EnumSort | EntitySort | OptionalSort | SetSort,
+    init: Any,
+    doc: str,
+) -> Var[Any, Any]:
+    """A variable whose initial value is checked here, where its line is known."""
+    where = here()
+    if not isinstance(init, AnyValue) and not _may_start(sort, init):
+        raise DefinitionError(
+            f"{what}(...) of {sort} cannot start as {_name(init)}",
+            where=where,
+            help=_start_mend(sort),
+        )
+    return Var(sort, init, where, doc=doc)
+
+
+def _may_start(sort: Sort, init: object) -> bool:
+    match sort:
+        case BoolSort():
+            return isinstance(init, bool)
+        case IntSort(low, high):
+            return isinstance(init, int) and _is_int(init) and low <= init <= high
+        case EnumSort(kind):
+            return isinstance(init, kind)
+        case OptionalSort(element):
+            return init is None or _may_start(element, init)
+        case SetSort(element):
+            return isinstance(init, frozenset) and all(_may_start(element, m) for m in init)
+        case _:  # members of an entity sort are interchangeable: none can be named
+            return False
+
+
+def _start_mend(sort: Sort) -> str:
+    match sort:
+        case BoolSort():
+            return "write `init=True`, `init=False` or `init=ANY`"
+        case IntSort():
+            return f"write a number in {sort}, or `init=ANY`"
+        case EnumSort(kind):
+            return f"write `init={kind.__name__}.{next(iter(kind)).name}` or another member, or `init=ANY`"
+        case OptionalSort(EnumSort() as element):
+            return f"write `init=None`, or {_start_mend(element).removeprefix('write ')}"
+        case SetSort(EnumSort(kind)):
+            return f"write a set of members: `init={{{kind.__name__}.{next(iter(kind)).name}}}`, or `init=ANY`"
+        case _:
+            return (
+                "no member of an entity sort can be named: write `init=ANY` "
+                "and say in an @initially method how it may start"
+            )
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool | Enum)
+
+
+def _name(value: object) -> str:
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    return value.__name__ if isinstance(value, type) else repr(value)
+
+
+Flag: TypeAlias = Var[Bool, bool]
+Integer: TypeAlias = Var[Number, int]
