@@ -23,7 +23,9 @@ def scope_of_run(definition: Definition, run: Run) -> Scope:
             seen[type(entity)] = max(seen.get(type(entity), 0), entity.index + 1)
     keyed = {kind for v in definition.variables for kind in _keys(v.sort)}
     sizes = {
-        kind: seen[kind] if kind in keyed else max(seen.get(kind, 0), kind.default_scope)
+        kind: seen[kind]
+        if kind in keyed and kind in seen
+        else max(seen.get(kind, 0), kind.default_scope)
         for kind in definition.entities
     }
     budgets = {b.name: _budget(definition, run, b.name) for b in definition.budgets}

@@ -1,214 +1,32 @@
-"""Small broken machines, one a kind of promise, and the runs that the reference interpreter finds."""
+"""The broken models, and the runs by which the reference interpreter finds them broken."""
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum, auto
-from typing import Self
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from stagewright.spec import (
-    ANY,
-    Actor,
-    Bool,
-    Entity,
-    Machine,
-    Record,
-    States,
-    Term,
-    action,
-    budget,
-    constant,
-    define,
-    every,
-    flag,
-    initially,
-    invariant,
-    leads_to,
-    liveness,
-    number,
-    one_of,
-    optional,
-    per,
-    reachable,
-    record,
-    require,
-    scope_of,
-    set_of,
-    some,
-    step_property,
-)
-from stagewright.spec.actions import LeadsTo
-from stagewright.spec.definition import Definition, Property
+from stagewright.spec.define import define
+from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.loading import find
+from stagewright.spec.scope import scope_of
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 
+MODEL = Path(__file__).resolve().parents[2] / "models" / "broken.py"
 
-class Replica(Enum):
-    """Where a tablet's data lies."""
-
-    old = auto()
-    new = auto()
+Found = Callable[[Interpreter, Run], bool]
 
 
-class Stage(States):
-    """The stages of a migration: where writes go, where reads go."""
-
-    rest = {Replica.old}, {Replica.old}
-    write_both = {Replica.old, Replica.new}, {Replica.old}
-    read_new = {Replica.old, Replica.new}, {Replica.new}
-    cleanup = {Replica.new}, {Replica.new}
-
-    def __init__(self, writes: set[Replica], reads: set[Replica]) -> None:
-        self.writes = writes
-        self.reads = reads
-
-
-class Node(Entity, scope=2):
-    """A coordinator of writes."""
-
-
-COORDINATOR = Actor("topology coordinator")
-
-
-class Migration(Machine):
-    """A migration that forgot its barrier: a coordinator may lag behind by several stages."""
-
-    stage = one_of(Stage, init=Stage.rest)
-    learned = per(Node, one_of(Stage, init=Stage.rest))
-    complete = set_of(Replica, init=set(Replica))
-
-    @action
-    def learn(self, n: Term[Node]) -> None:
-        """Coordinator `n` applies the committed stage. It may do so late."""
-        require(self.learned[n] != self.stage, "the stage is news")
-        self.learned[n] = self.stage
-
-    @action
-    def write(self, n: Term[Node]) -> None:
-        """Coordinator `n` acknowledges a write; a replica that it does not write to falls behind."""
-        self.complete = self.complete & self.learned[n].column(lambda s: s.writes)
-
-    @stage.step(Stage.rest, Stage.write_both, by=COORDINATOR)
-    def write_both(self) -> None:
-        """Writes go to both replicas from now on."""
-
-    @stage.step(Stage.write_both, Stage.read_new, by=COORDINATOR)
-    def read_new(self) -> None:
-        """The new replica has all the data and is read from now on."""
-        self.complete = self.complete | {Replica.new}
-
-    @stage.step(Stage.read_new, Stage.cleanup, by=COORDINATOR)
-    def clean_up(self) -> None:
-        """Nothing is left to do."""
-
-    @invariant
-    def reads_are_complete(self) -> Bool:
-        """A replica that some coordinator reads holds every acknowledged write."""
-        return every(
-            self.learned[n].column(lambda s: s.reads).has(r).implies(self.complete.has(r))
-            for n in Node
-            for r in Replica
-        )
-
-    @invariant
-    def no_lag(self, n: Term[Node]) -> Bool:
-        """No coordinator lags."""
-        return self.learned[n] == self.stage
-
-    @step_property
-    def stages_go_up(self, after: Self) -> Bool:
-        """A migration that reads from the new replica is not at rest after the next step."""
-        return (self.stage == Stage.write_both).implies(after.stage == Stage.write_both)
-
-    @reachable
-    def back_to_rest(self) -> Bool:
-        """A migration can be reverted."""
-        return self.stage == Stage.rest
-
-    @liveness
-    def every_migration_ends(self) -> LeadsTo:
-        """A migration that began comes to its end."""
-        return leads_to(self.stage == Stage.write_both, self.stage == Stage.cleanup)
-
-
-class Task(Entity, scope=2):
-    """Something to be done."""
-
-
-class Row(Record):
-    """What is stored of a task."""
-
-    version = number(0, 3)
-    written = flag()
-
-
-class Workers(Machine):
-    """Workers claim tasks; every kind of sort is in use, and several promises do not hold."""
-
-    owner = per(Task, optional(Node))
-    done = set_of(Task)
-    rows = per(Task, record(Row))
-    patience = number(0, 2, init=1)
-    leader = one_of(Node, init=ANY)
-    limit = constant(number(0, 2, init=ANY))
-    crashes = budget(1, doc="crashes of a worker")
-
-    @initially
-    def limit_is_one(self) -> Bool:
-        return self.limit == 1
-
-    @action
-    def claim(self, n: Term[Node], t: Term[Task]) -> None:
-        """Worker `n` claims task `t`."""
-        require(self.owner[t] == None, "nobody owns the task")  # noqa: E711
-        require(~self.done.has(t), "not done yet")
-        self.owner[t] = n
-
-    @action
-    def finish(self, n: Term[Node], t: Term[Task]) -> None:
-        """Worker `n` finishes task `t`."""
-        require(self.owner[t] == n, "the task is its own")
-        self.owner[t] = None
-        self.done.add(t)
-        self.rows[t].version = self.rows[t].version + 1
-        self.rows[t].written = True
-
-    @action(spends=crashes)
-    def crash(self, n: Term[Node], heir: Term[Node]) -> None:
-        """Worker `n` crashes, and `heir` leads."""
-        require(self.leader == n, "it leads")
-        require(some(self.owner[t] == n for t in Task), "it owns a task")
-        self.leader = heir
-        for t in Task:
-            self.owner[t] = None
-
-    @action
-    def hurry(self) -> None:
-        """Patience grows."""
-        require(self.done.size() > self.limit, "more is done than the limit")
-        self.patience = self.patience + 2
-
-    @invariant
-    def leader_works(self, t: Term[Task]) -> Bool:
-        """Only the leader owns tasks."""
-        return (self.owner[t] == None) | (self.owner[t] == self.leader)  # noqa: E711
-
-    @invariant
-    def little_is_done(self) -> Bool:
-        """At most one task is done, and none of them is written."""
-        return (self.done.size() <= 1) & ~some(self.rows[t].written for t in Task)
-
-
-def search(
-    definition: Definition, found: Callable[[Interpreter, Run], bool], **sizes: int
-) -> Run:
+def search(definition: Definition, found: Found) -> Run:
     """The shortest run for which `found` holds, by breadth-first search with the interpreter."""
-    interpreter = Interpreter(definition, scope_of(definition, sizes))
+    interpreter = Interpreter(definition, scope_of(definition))
     queue = deque(Run((state,), ()) for state in interpreter.initial_states())
     seen: set[State] = {run.states[0] for run in queue}
     while queue:
@@ -225,68 +43,110 @@ def search(
     raise AssertionError("no such run")
 
 
-def breaks(prop: Property, **arguments: object) -> Callable[[Interpreter, Run], bool]:
-    """Whether a run's last state (or step) makes the property's condition false."""
-
-    def found(interpreter: Interpreter, run: Run) -> bool:
-        if prop.kind.name == "STEP":
-            if not run.steps:
-                return False
-            return not interpreter.holds(prop, run.states[-2], run.states[-1])[0]
-        return not interpreter.holds(prop, run.states[-1])[0]
-
-    return found
-
-
-def violation(definition: Definition, name: str, **sizes: int) -> PropertyVerdict:
-    """The verdict that a check would give on a property whose violation is a state or a step."""
+def violation(definition: Definition, name: str) -> PropertyVerdict:
+    """The verdict that a check gives on a broken invariant or step property."""
     prop = definition.property(name)
-    run = search(definition, breaks(prop), **sizes)
-    interpreter = Interpreter(definition, scope_of(definition, sizes))
-    new = None if prop.kind.name != "STEP" else run.states[-1]
-    old = run.states[-1] if new is None else run.states[-2]
-    environment = interpreter.holds(prop, old, new)[1]
-    arguments = FrozenMap({p.name: environment[p] for p in prop.params})
-    return PropertyVerdict(name, Outcome.VIOLATED, "search", run=run, arguments=arguments)
+    broken: dict[str, Any] = {}
 
+    def breaks(interpreter: Interpreter, run: Run) -> bool:
+        if prop.kind is not PropertyKind.STEP:
+            holds, values = interpreter.holds(prop, run.states[-1])
+        elif run.steps:
+            holds, values = interpreter.holds(prop, run.states[-2], run.states[-1])
+        else:
+            return False
+        broken.update({bound.name: value for bound, value in values.items()})
+        return not holds
 
-def named(run: Run) -> list[str]:
-    """The labels of a run's steps."""
-    return [step.label for step in run.steps]
+    run = search(definition, breaks)
+    return PropertyVerdict(
+        name, Outcome.VIOLATED, "exhaustive search", run=run, arguments=FrozenMap(broken)
+    )
 
 
 @pytest.fixture(scope="session")
-def migration() -> Definition:
-    return define(Migration)
+def broken() -> Any:
+    """The module with the machines and their entities, loaded once."""
+    return sys.modules[find(f"{MODEL}:Migration", {}).__module__]
 
 
 @pytest.fixture(scope="session")
-def workers() -> Definition:
-    return define(Workers)
+def migration(broken: Any) -> Definition:
+    return define(broken.Migration)
+
+
+@pytest.fixture(scope="session")
+def workers(broken: Any) -> Definition:
+    return define(broken.Workers)
+
+
+@pytest.fixture(scope="session")
+def find_violation() -> Callable[[Definition, str], PropertyVerdict]:
+    return violation
 
 
 @pytest.fixture(scope="session")
 def incomplete(migration: Definition) -> PropertyVerdict:
-    """A violated invariant, four to six steps deep."""
+    """A broken invariant: two steps of the coordinator, then a late node writes."""
     return violation(migration, "reads_are_complete")
 
 
 @pytest.fixture(scope="session")
-def lasso(migration: Definition) -> PropertyVerdict:
-    """The stage stays `write_both` for ever, while a coordinator writes."""
+def no_way_back(migration: Definition) -> PropertyVerdict:
+    """A goal that is out of reach after one step."""
+    rest = migration.variable("stage").initial
+    run = search(migration, lambda _, run: run.states[-1]["stage"] is not rest)
+    return PropertyVerdict("back_to_rest", Outcome.VIOLATED, "exhaustive search", run=run)
+
+
+@pytest.fixture(scope="session")
+def lasso(broken: Any, migration: Definition) -> PropertyVerdict:
+    """The stage stays `write_both` for ever, while a node writes."""
     interpreter = Interpreter(migration, scope_of(migration))
     start = next(interpreter.initial_states())
-    begin = Step("write_both")
-    after = interpreter.take(begin, start)
-    write = Step("write", FrozenMap({"n": Node(0)}))
-    fallen = interpreter.take(write, after)
-    run = Run((start, after, fallen), (begin, write), 2, write)
+    begin, write = Step("write_both"), Step("write", FrozenMap({"n": broken.Node(0)}))
+    begun = interpreter.take(begin, start)
+    fallen = interpreter.take(write, begun)
+    run = Run((start, begun, fallen), (begin, write), 2, write)
     return PropertyVerdict("every_migration_ends", Outcome.VIOLATED, "search", run=run)
 
 
 @pytest.fixture(scope="session")
-def stuck(workers: Definition) -> PropertyVerdict:
-    """A deadlock: all tasks are done, and patience has run out of its bounds."""
-    only_work = replace(workers, actions=tuple(a for a in workers.actions if a.name != "hurry"))
-    run = search(only_work, lambda i, r: not list(i.successors(r.states[-1])))
-    return PropertyVerdict("no deadlock", Outcome.VIOLATED, "search", run=run)
+def done(broken: Any, workers: Definition) -> PropertyVerdict:
+    """A run that ends where `hurry` would leave the bounds of `patience`."""
+    tasks = frozenset(broken.Task(i) for i in range(2))
+    run = search(workers, lambda _, run: run.states[-1]["done"] == tasks)
+    return PropertyVerdict("assigned values stay in bounds", Outcome.VIOLATED, "search", run=run)
+
+
+@pytest.fixture(scope="session")
+def stuck(workers: Definition) -> tuple[Definition, PropertyVerdict]:
+    """A deadlock: nobody hurries, so nothing happens when all is done."""
+    calm = tuple(a for a in workers.actions if a.name != "hurry")
+    definition = replace(workers, actions=calm)
+    run = search(definition, lambda i, run: not list(i.successors(run.states[-1])))
+    return definition, PropertyVerdict("no deadlock", Outcome.VIOLATED, "search", run=run)
+
+
+@pytest.fixture(scope="session")
+def all_cases(
+    migration: Definition,
+    workers: Definition,
+    incomplete: PropertyVerdict,
+    no_way_back: PropertyVerdict,
+    lasso: PropertyVerdict,
+    done: PropertyVerdict,
+    stuck: tuple[Definition, PropertyVerdict],
+) -> list[tuple[Definition, PropertyVerdict]]:
+    """A counterexample of every kind."""
+    return [
+        (migration, incomplete),
+        (migration, violation(migration, "no_lag")),
+        (migration, violation(migration, "stages_go_up")),
+        (migration, no_way_back),
+        (migration, lasso),
+        (workers, violation(workers, "leader_works")),
+        (workers, violation(workers, "little_is_done")),
+        (workers, done),
+        stuck,
+    ]

@@ -1,0 +1,181 @@
+"""Why a promise is broken: the false conjunct, its witness, and the values that decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, strategies as st
+
+from stagewright.checker.counterexample.because import Because, Reason
+from stagewright.checker.counterexample.story import tell
+from stagewright.spec.definition import Definition
+from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import PropertyVerdict
+from stagewright.spec.words import words
+
+Finder = Callable[[Definition, str], PropertyVerdict]
+
+
+def told(definition: Definition, verdict: PropertyVerdict) -> list[str]:
+    """The reasons, indented by two spaces a level."""
+    breach = tell(definition, verdict).breach
+    return [f"{'  ' * depth}{text}" for r in breach.reasons for depth, text in r.lines()]
+
+
+def test_a_quantifier_is_explained_by_its_witness(
+    migration: Definition, incomplete: PropertyVerdict
+) -> None:
+    assert told(migration, incomplete) == [
+        "n = node0:",
+        "  new is in learned[node0].reads ({new})",
+        "    learned[node0] is read_new",
+        "  but new is not in complete ({old})",
+    ]
+
+
+def test_an_instance_is_told_with_the_values_of_both_sides(
+    migration: Definition, find_violation: Finder
+) -> None:
+    verdict = find_violation(migration, "no_lag")
+    assert told(migration, verdict) == ["learned[node0] is rest, but stage is write_both"]
+    assert tell(migration, verdict).breach.instance == (("n", "node0"),)
+
+
+def test_a_step_property_tells_the_old_and_the_new_value(
+    migration: Definition, find_violation: Finder
+) -> None:
+    verdict = find_violation(migration, "stages_go_up")
+    assert told(migration, verdict) == [
+        "stage is write_both",
+        "but new stage is read_new, not write_both",
+    ]
+    assert tell(migration, verdict).breach.headline == "Step 2 breaks it:"
+
+
+def test_of_a_conjunction_only_the_false_part_is_told(
+    workers: Definition, find_violation: Finder
+) -> None:
+    verdict = find_violation(workers, "little_is_done")
+    assert told(workers, verdict) == ["t = task0:", "  rows[task0].written is yes"]
+
+
+def test_of_a_disjunction_every_part_is_told(workers: Definition, find_violation: Finder) -> None:
+    verdict = find_violation(workers, "leader_works")
+    assert told(workers, verdict) == [
+        "owner[task0] is node1, not none",
+        "owner[task0] is node1, but leader is node0",
+    ]
+
+
+def test_a_goal_out_of_reach_is_explained_in_the_last_state(
+    migration: Definition, no_way_back: PropertyVerdict
+) -> None:
+    breach = tell(migration, no_way_back).breach
+    assert breach.headline == "From state 1 on, no run ever comes to: stage is rest. In that state:"
+    assert told(migration, no_way_back) == ["stage is write_both, not rest"]
+
+
+def test_a_lasso_says_where_the_promise_begins_and_that_it_never_ends(
+    migration: Definition, lasso: PropertyVerdict
+) -> None:
+    assert told(migration, lasso) == [
+        "the promise begins in state 1:",
+        "  stage is write_both",
+        "stage is cleanup - never from there on:",
+        "  stage is write_both, not cleanup",
+        "no action is declared fair: none of them has to happen",
+    ]
+    headline = tell(migration, lasso).breach.headline
+    assert headline == ("What is promised never comes: step 3 may happen again and again for ever.")
+
+
+def test_a_deadlock_names_for_each_action_the_requirement_that_refuses_it(
+    stuck: tuple[Definition, PropertyVerdict],
+) -> None:
+    definition, verdict = stuck
+    lines = told(definition, verdict)
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "claim is refused:",
+        "finish is refused:",
+        "crash is refused:",
+    ]
+    at = lines.index("  by `not done yet` for claim(node0, task0), claim(node1, task0)")
+    assert lines[at + 1] == "    task0 is in done ({task0, task1})"
+    assert "  by `the task is its own` for finish(node0, task0), finish(node1, task0)" not in lines
+    assert "  (and for 2 more choices by `the task is its own`)" in lines
+
+
+def test_an_action_that_a_budget_of_zero_switches_off_is_named(
+    stuck: tuple[Definition, PropertyVerdict],
+) -> None:
+    definition, verdict = stuck
+    assert verdict.run is not None
+    states = tuple(
+        type(s)({k: v for k, v in s.items() if not k.startswith("budget.")})
+        for s in verdict.run.states
+    )
+    without = type(verdict.run)(states, verdict.run.steps)
+    verdict = type(verdict)(verdict.name, verdict.outcome, verdict.method, run=without)
+    assert told(definition, verdict)[-1] == "crash is switched off: the budget crashes is 0"
+
+
+def test_a_value_out_of_bounds_is_told_with_the_step_that_would_assign_it(
+    workers: Definition, done: PropertyVerdict
+) -> None:
+    assert told(workers, done) == ["hurry: patience would become 3, outside 0..2"]
+
+
+def test_a_count_says_which_members_it_counts(workers: Definition, done: PropertyVerdict) -> None:
+    assert done.run is not None
+    because = Because(Interpreter(workers, scope_of(workers)), done.run.states[-1])
+    guard = workers.action("hurry").requirements[0].condition
+    assert because.reasons(guard, {}) == (
+        Reason("limit (1) < size of done (2)", (Reason("counted: task0, task1"),)),
+    )
+
+
+def conditions(leaves: list[Node], bound: Bound) -> st.SearchStrategy[Node]:
+    """Conditions over the given ones, under every connective and quantifier."""
+
+    def larger(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+        several = st.lists(inner, min_size=1, max_size=3).map(tuple)
+        quantity = st.sampled_from((Quantity.EVERY, Quantity.SOME))
+        return st.one_of(
+            inner.map(lambda a: Apply(Op.NOT, (a,), BOOL)),
+            several.map(lambda args: Apply(Op.AND, args, BOOL)),
+            several.map(lambda args: Apply(Op.OR, args, BOOL)),
+            st.tuples(inner, inner, inner).map(lambda args: Apply(Op.IF, args, BOOL)),
+            st.builds(Quantified, quantity, st.just(bound), inner, st.just(BOOL)),
+        )
+
+    return st.recursive(st.sampled_from(leaves), larger, max_leaves=8)
+
+
+@pytest.fixture(scope="module")
+def any_condition(workers: Definition) -> st.SearchStrategy[Node]:
+    """Conditions over what `finish` and `hurry` require and some promises; made once, for it is slow."""
+    finish, hurry = workers.action("finish"), workers.action("hurry")
+    leaves = [r.condition for r in (*finish.requirements, *hurry.requirements)]
+    leaves += [workers.property("little_is_done").condition, *workers.initially]
+    return conditions(leaves, finish.params[1])
+
+
+@given(data=st.data())
+def test_every_condition_can_be_explained_and_said(
+    data: st.DataObject,
+    workers: Definition,
+    done: PropertyVerdict,
+    any_condition: st.SearchStrategy[Node],
+) -> None:
+    assert done.run is not None
+    interpreter = Interpreter(workers, scope_of(workers))
+    params = workers.action("finish").params
+    node = data.draw(any_condition)
+    names = data.draw(st.sampled_from(list(interpreter.instances(params))))
+    reasons = Because(interpreter, done.run.states[-1]).reasons(node, names)
+    assert reasons
+    assert all(text for reason in reasons for _, text in reason.lines())
+    assert words(node, names)
