@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
-from stagewright.spec.scope import scope_of
+from stagewright.spec.scope import Scope, scope_of
 from stagewright.traces.automaton import MAX_STATES, Automaton, of_model
 from stagewright.traces.blocks import Block, Stream, block_of, split
 from stagewright.traces.compose import compose
@@ -37,16 +37,22 @@ Progress = Callable[[str], None]
 LOG = "log"  # in a stream's `definition`: its events were read from another system's log
 
 
+def unbounded_scope(definition: Definition) -> Scope:
+    """The default scope of a definition, with budgets without bound: they limit checks, not production."""
+    return scope_of(definition, {}, {budget.name: None for budget in definition.budgets})
+
+
 @dataclass(frozen=True)
 class Options:
     """How traces are to be judged.
 
-    `sizes`: how many of each entity sort, by name. `profile` overrides what the events say. `hidden`: steps
+    `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
+    `profile` overrides what the events say. `hidden`: steps
     that a recorder of JSON lines or Parquet left out. `ignore_fingerprint`: judge events that were recorded
     under another version of their definition all the same.
     """
 
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    scope: Callable[[Definition], Scope] = unbounded_scope
     profile: str = ""
     form: str = "auto"
     hidden: HiddenSteps = NOTHING_HIDDEN
@@ -176,8 +182,7 @@ def _judges(
                 )
             notes.append(problem)
         recording = of_logs if fingerprint == LOG else Recording(options.hidden)
-        unbounded = {budget.name: None for budget in definition.budgets}
-        scope = scope_of(definition, options.sizes, unbounded)
+        scope = options.scope(definition)
         model = ground(definition, scope)
         automaton = of_model(model, recording, max_states=options.max_states)
         judges[key] = Judge(definition, scope, model, automaton)

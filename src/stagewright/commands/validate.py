@@ -1,0 +1,170 @@
+"""Validates recorded traces on Spark: whether each entity did only what its definition allows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.machine_flags import machine_from, positive, scope_from
+from stagewright.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.scope import Scope
+    from stagewright.traces.recording import HiddenSteps
+    from stagewright.traces.trace_report import TraceReport
+    from stagewright.traces.validate import Options, Resolve
+
+_EXAMPLE = """\
+examples:
+  stagewright validate runs/trace.jsonl
+  stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
+  stagewright validate traces/ --machine my/machine.py:Counter --json --out report
+
+Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
+are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
+1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright validate``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file or a directory")
+    parser.add_argument(
+        "--machine",
+        metavar="NAME",
+        help="a shipped name or path/to/file.py:Class (default: what the events say)",
+    )
+    parser.add_argument(
+        "--profile", default="", help="the version that judges (default: what the events say)"
+    )
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("auto", "jsonl", "parquet", "scylla-log"),
+        default="auto",
+        help="the form of the files (default: by name and content)",
+    )
+    parser.add_argument(
+        "--hidden-steps",
+        default="",
+        metavar="ACTIONS",
+        help="actions that left no event, separated by commas, or `all`",
+    )
+    parser.add_argument(
+        "--ignore-fingerprint",
+        action="store_true",
+        help="judge traces of another version of the definition all the same",
+    )
+    parser.add_argument(
+        "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
+    )
+    parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="write report.json and report.txt there"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Validate, print the report, and return what it comes to."""
+    from stagewright.traces.inputs import find_inputs
+    from stagewright.traces.report import as_json, print_report, write_report
+    from stagewright.traces.validate import Options
+
+    # What can be refused without Spark is refused before it starts.
+    find_inputs(args.paths, args.format)
+    resolve = _resolver(args.machine)
+    options = Options(
+        scope=_scope(args.size),
+        profile=args.profile,
+        form=args.format,
+        hidden=_hidden(args.hidden_steps),
+        ignore_fingerprint=args.ignore_fingerprint,
+        **({"max_states": args.max_states} if args.max_states else {}),
+    )
+    report = _on_spark(args.paths, resolve, options, args.cores)
+    if args.json:
+        print(json.dumps(as_json(report), indent=2))
+    else:
+        from rich.console import Console
+
+        print_report(report, Console())
+    if args.out is not None:
+        document, text = write_report(report, args.out)
+        print(f"written: {document}, {text}", file=sys.stderr)
+    return report.exit_code
+
+
+def _on_spark(
+    paths: list[Path], resolve: Resolve, options: Options, cores: int | None
+) -> TraceReport:
+    """The report; a Spark that was started for it is stopped again."""
+    from pyspark.sql import SparkSession
+
+    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.validate import validate
+
+    running = SparkSession.getActiveSession() is not None
+    spark = local_session("stagewright validate", cores)
+    try:
+        return validate(paths, resolve, options, spark=spark, progress=_tell)
+    finally:
+        if not running:
+            spark.stop()
+
+
+def _tell(progress: str) -> None:
+    print(progress, file=sys.stderr, flush=True)
+
+
+def _scope(sizes: list[str]) -> Callable[[Definition], Scope]:
+    def scope(definition: Definition) -> Scope:
+        return scope_from(definition, sizes, [f"{b.name}=any" for b in definition.budgets])
+
+    return scope
+
+
+def _hidden(text: str) -> HiddenSteps:
+    from stagewright.traces.recording import ALL_HIDDEN, HiddenSteps
+
+    if text == "all":
+        return ALL_HIDDEN
+    return HiddenSteps(frozenset(name.strip() for name in text.split(",") if name.strip()))
+
+
+def _resolver(machine: str | None) -> Callable[[str, str], Definition]:
+    """Finds the definition that events name: the one machine given, or a shipped one."""
+    if machine is not None:
+        given = machine_from(machine, "")
+
+        def of_given(name: str, profile: str) -> Definition:
+            if name not in ("", given.name):
+                raise InputError(
+                    f"the traces are of the machine `{name}`, not of `{given.name}`",
+                    help="name that machine with --machine, or leave it to the traces",
+                )
+            return machine_from(machine, profile)
+
+        return of_given
+    return _shipped
+
+
+def _shipped(name: str, profile: str) -> Definition:
+    from stagewright.machines import SHIPPED
+
+    classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
+    if name not in classes:
+        what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
+        raise InputError(
+            f"the traces are {what}", help="name its definition: --machine path/to/file.py:Class"
+        )
+    return machine_from(classes[name], profile)

@@ -1,0 +1,202 @@
+"""Shows a `TraceReport`: to people as text, to programs as JSON, and as files in a directory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.spec.errors import InputError
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.trace_report import EntityReport, Explanation, TraceReport, Where
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SHOWN_MAX = 20  # entities or lines of one kind; the JSON has more
+_COLOURS = {
+    TraceVerdict.OK: "green",
+    TraceVerdict.VIOLATION: "red",
+    TraceVerdict.GAP: "yellow",
+    TraceVerdict.UNPARSED: "yellow",
+    TraceVerdict.UNDECIDED: "yellow",
+}
+
+
+def print_report(report: TraceReport, console: Console) -> None:
+    """Print what a person wants to know first."""
+    for machine in report.machines:
+        console.print(f"machine   {machine}", markup=False, highlight=False)
+    _print_counts(report, console)
+    for note in report.notes:
+        console.print(f"note: {note}", markup=False, highlight=False)
+    for entity in report.entities[:_SHOWN_MAX]:
+        console.print()
+        _print_entity(entity, console)
+    hidden = len(report.entities) - _SHOWN_MAX + report.entities_left_out
+    if hidden > 0:
+        console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
+    if report.unparsed:
+        console.print("\nunparsed lines")
+    for line in report.unparsed[:_SHOWN_MAX]:
+        console.print(
+            f"  {line.where}: {line.reason}", markup=False, highlight=False, soft_wrap=True
+        )
+    if (more := report.totals.unparsed - _SHOWN_MAX) > 0:
+        console.print(f"  … and {more:,} more")
+
+
+def as_json(report: TraceReport) -> dict[str, object]:
+    """The report as plain data."""
+    totals = report.totals
+    return {
+        "exit_code": report.exit_code,
+        "files": list(report.files),
+        "machines": list(report.machines),
+        "entities": {verdict.value: report.verdicts.get(verdict, 0) for verdict in TraceVerdict},
+        "lines": {
+            "read": totals.lines,
+            "blank": totals.blank,
+            "other": totals.other,
+            "unparsed": totals.unparsed,
+            "judged": totals.judged,
+            "not_judged": totals.not_judged,
+            "duplicate": totals.duplicates,
+        },
+        "notes": list(report.notes),
+        "findings": [_entity(e) for e in report.entities],
+        "findings_left_out": report.entities_left_out,
+        "unparsed": [
+            {"file": u.where.file, "line": u.where.line, "reason": u.reason}
+            for u in report.unparsed
+        ],
+    }
+
+
+def write_report(report: TraceReport, directory: Path) -> tuple[Path, Path]:
+    """Write `report.json` and `report.txt` into the directory; each is there whole or not at all.
+
+    Raises:
+        InputError: the directory cannot be written to.
+    """
+    from rich.console import Console
+
+    document = directory / "report.json"
+    text = directory / "report.txt"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _write(document, json.dumps(as_json(report), indent=2) + "\n")
+        with (partial := text.with_suffix(".partial")).open("w", encoding="utf-8") as file:
+            print_report(report, Console(file=file, width=100))
+        partial.replace(text)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {directory}: {error.strerror}", help="check it"
+        ) from error
+    return document, text
+
+
+def _write(path: Path, content: str) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_text(content, encoding="utf-8")
+    partial.replace(path)
+
+
+def _print_counts(report: TraceReport, console: Console) -> None:
+    totals = report.totals
+    verdicts = [
+        f"[{_COLOURS[v]}]{n:,} {v.value}[/]"
+        for v, n in report.verdicts.items()
+        if n or v.value == "ok"
+    ]
+    console.print(f"entities  {', '.join(verdicts)}", highlight=False)
+    parts = [
+        (totals.judged, "events judged"),
+        (totals.not_judged, "not judged, after a violation or a gap"),
+        (totals.duplicates, "duplicate"),
+        (totals.unparsed, "unparsed"),
+        (totals.other, "of other matters"),
+        (totals.blank, "blank"),
+    ]
+    told = ", ".join(f"{n:,} {what}" for n, what in parts if n)
+    console.print(
+        f"lines     {totals.lines:,} = {told or 'none'}",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _print_entity(entity: EntityReport, console: Console) -> None:
+    colour = _COLOURS[entity.verdict]
+    console.print(f"[{colour}]{entity.verdict.value.upper()}[/] ", end="", highlight=False)
+    for line in _lines(entity):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _lines(entity: EntityReport) -> list[str]:
+    lines = [f"{entity.key} at event {entity.sequence}: {entity.cause.value}"]
+    if entity.note:
+        lines.append(f"  {entity.note}")
+    if entity.where:
+        lines.append(f"  at         {entity.where}")
+    if entity.last_good:
+        lines.append(f"  last good  {entity.last_good}")
+    if entity.duplicates:
+        lines.append(f"  duplicates {entity.duplicates}")
+    if entity.explanation:
+        lines += _explanation_lines(entity.explanation)
+    return lines
+
+
+def _explanation_lines(explanation: Explanation) -> list[str]:
+    lines = [f"  event      {explanation.event}"]
+    if explanation.state:
+        values = ", ".join(f"{name} = {value}" for name, value in explanation.state)
+        many = f" ({explanation.states:,} states are possible)" if explanation.states > 1 else ""
+        lines.append(f"  before     {values}{many}")
+    lines += [
+        f"  failed     {name}" + (f"  ({where})" if where else "")
+        for name, where in explanation.failed
+    ]
+    for (name, expected), (_, observed) in zip(
+        explanation.expected, explanation.observed, strict=True
+    ):
+        lines.append(f"  differs    {name}: expected {expected}, observed {observed}")
+    if explanation.enabled:
+        shown = ", ".join(explanation.enabled[:_SHOWN_MAX])
+        lines.append(f"  enabled    {shown}")
+    return lines
+
+
+def _entity(entity: EntityReport) -> dict[str, object]:
+    stream = entity.key.stream
+    fields: dict[str, object] = {
+        "trace": stream.trace,
+        "machine": stream.machine,
+        "profile": stream.profile,
+        "entity": entity.key.entity,
+        "verdict": entity.verdict.value,
+        "cause": entity.cause.value,
+        "sequence": entity.sequence,
+        "where": _where(entity.where),
+        "last_good": _where(entity.last_good),
+        "duplicates": entity.duplicates,
+        "note": entity.note,
+    }
+    if entity.explanation is not None:
+        explanation = entity.explanation
+        fields["explanation"] = {
+            "event": explanation.event,
+            "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
+            "expected": dict(explanation.expected),
+            "observed": dict(explanation.observed),
+            "enabled": list(explanation.enabled),
+            "state": dict(explanation.state),
+            "states": explanation.states,
+        }
+    return fields
+
+
+def _where(place: Where | None) -> dict[str, object] | None:
+    return None if place is None else {"file": place.file, "line": place.line}
