@@ -55,15 +55,13 @@ class Proof:
         self._step = InductionStep(unrolling, claims, self._clock)
         self._open = list(claims)
         self._verdicts: dict[str, PropertyVerdict] = {}
-        self._tried: dict[
-            str, int
-        ] = {}  # the largest k at which the claim is known not to be inductive
-        self._gave_up: set[str] = set()  # claims of which some induction query had no answer
         self._certificates: dict[str, Certificate] = {}
-        self._simply: set[str] = (
-            set()
-        )  # claims that are inductive if only simple paths are looked at
-        self._hints: dict[str, Breach] = {}  # runs that show why a claim is not inductive
+        # Of claims by name: the largest k at which it is known not to be inductive; a run that shows it;
+        # whether it is inductive over simple paths; whether some induction query had no answer.
+        self._tried: dict[str, int] = {}
+        self._hints: dict[str, Breach] = {}
+        self._simply: set[str] = set()
+        self._gave_up: set[str] = set()
         self.cleared = -1  # no open claim is broken at this depth or before
         self.stopped: Stop | None = None
 
