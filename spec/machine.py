@@ -15,7 +15,7 @@ from stagewright.spec.errors import DefinitionError, ScopeError
 from stagewright.spec.nodes import BOOL, Field, Node, Op, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
 from stagewright.spec.source import here
-from stagewright.spec.symbolic import apply, lift
+from stagewright.spec.symbolic import Symbolic, apply, lift
 from stagewright.spec.terms import Bool, Term
 from stagewright.spec.tracing import current
 from stagewright.spec.truth import truth_asked
@@ -125,6 +125,8 @@ class Record(Holder):
         return ~(self == other)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]
+    if not TYPE_CHECKING:
+        __hash__ = Symbolic.__hash__
 
     def __bool__(self) -> NoReturn:
         raise truth_asked()

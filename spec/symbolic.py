@@ -51,6 +51,10 @@ class Symbolic:
 
     if not TYPE_CHECKING:
 
+        def __init_subclass__(cls) -> None:
+            super().__init_subclass__()
+            cls.__hash__ = Symbolic.__hash__  # Python drops it where `__eq__` is defined
+
         def __hash__(self) -> NoReturn:
             raise DefinitionError(
                 "a symbolic value cannot be a dictionary's key or a member of a Python set",
