@@ -108,6 +108,7 @@ def _components(graph: Graph, alive: Bools) -> tuple[Ints, int]:
     )
     ends = renumbered[graph.targets[inner]]
     matrix = csr_matrix((np.ones(ends.size), ends, offsets), shape=(states.size, states.size))
+    matrix.sum_duplicates()  # SciPy loops for ever over parallel edges
     count, found = connected_components(matrix, connection="strong")
     labels[states] = found
     return labels, int(count)

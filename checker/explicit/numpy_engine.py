@@ -175,7 +175,11 @@ def _write_step(everywhere: Scope, step: GroundStep) -> None:
 def _guard(scope: Scope, step: GroundStep) -> str:
     """The guard, from the requirements' values when it is nothing but their conjunction."""
     parts = [r.condition for r in step.requirements if r.condition.op is not GroundOp.CONST]
-    if step.guard.op is GroundOp.CONST or len(parts) < 2 or _conjuncts(step.guard) != {i for p in parts for i in _conjuncts(p)}:
+    if (
+        step.guard.op is GroundOp.CONST
+        or len(parts) < 2
+        or _conjuncts(step.guard) != {i for p in parts for i in _conjuncts(p)}
+    ):
         return scope.value(step.guard)
     return scope.set(" & ".join(dict.fromkeys(scope.value(p) for p in parts)))
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from stagewright.checker.explicit import states as states_module
+from stagewright.checker.explicit.packing import Words
 from stagewright.checker.explicit.states import StateTable
 
 batches = st.lists(
@@ -12,7 +13,7 @@ batches = st.lists(
 )
 
 
-def words(rows: list[tuple[int, ...]], count: int) -> np.ndarray:
+def words(rows: list[tuple[int, int]], count: int) -> Words:
     return np.array([[row[w] for row in rows] for w in range(count)], dtype=np.uint64)
 
 
@@ -29,8 +30,8 @@ def test_equal_states_have_one_id_and_different_ones_never(
             assert known.setdefault(row[:count], number) == number
         assert sorted(set(known.values())) == list(range(table.count))
         assert before <= table.count
-    for row, number in known.items():
-        assert tuple(table.states[:, number].tolist()) == row
+    for state, number in known.items():
+        assert tuple(table.states[:, number].tolist()) == state
 
 
 def test_states_whose_hashes_collide_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,125 @@
+"""Fair lassos: found exactly when there is one, compared with a search through all sets of states."""
+
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from stagewright.checker.explicit.graph import Graph
+from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso
+
+STEPS = 4
+FAIR = FairSteps(weak=(0, 1), strong=(2,))  # ground step 3 is not fair
+
+Edge = tuple[int, int, int]
+
+
+def some_graph(chance: random.Random) -> tuple[int, list[Edge]]:
+    """Each ground step is enabled in some states and leads from each of them to one other."""
+    states = chance.randint(1, 5)
+    density = chance.choice((0.2, 0.4, 0.6))
+    pairs = [(s, step) for s in range(states) for step in range(STEPS)]
+    chosen = [pair for pair in pairs if chance.random() < density]
+    return states, [(s, chance.randrange(states), step) for s, step in chosen]
+
+
+def graph_of(states: int, edges: list[Edge]) -> Graph:
+    columns = [np.array([e[i] for e in edges], dtype=np.int32) for i in range(3)]
+    return Graph(states, *columns)
+
+
+def is_fair(edges: list[Edge], visited: set[int], taken: set[int]) -> bool:
+    """Whether going for ever round these states, with these steps, is fair."""
+    enabled = {s: {step for source, _, step in edges if source == s} for s in visited}
+    weakly = all(f in taken or any(f not in enabled[s] for s in visited) for f in FAIR.weak)
+    strongly = all(f in taken or all(f not in enabled[s] for s in visited) for f in FAIR.strong)
+    return weakly and strongly
+
+
+def reach(edges: list[Edge], starts: set[int], within: set[int]) -> set[int]:
+    reached = set(starts)
+    while new := {t for s, t, _ in edges if s in reached and t in within} - reached:
+        reached |= new
+    return reached
+
+
+def fair_run_exists(
+    states: int, edges: list[Edge], premise: set[int], conclusion: set[int]
+) -> bool:
+    """By brute force: some reachable set of waiting states can be gone round fairly, or ends it all."""
+    waiting = set(range(states)) - conclusion
+    reached = reach(edges, premise & waiting, waiting)
+    if any(all(s != source for source, _, _ in edges) for s in reached):
+        return True
+    for size in range(1, len(reached) + 1):
+        for chosen in map(set, combinations(sorted(reached), size)):
+            inner = [e for e in edges if e[0] in chosen and e[1] in chosen]
+            strong = all(
+                reach(inner, {t for s, t, _ in inner if s == a}, chosen) == chosen for a in chosen
+            )
+            if strong and is_fair(edges, chosen, {step for _, _, step in inner}):
+                return True
+    return False
+
+
+def check_lasso(
+    lasso: Lasso, graph: Graph, edges: list[Edge], premise: set[int], conclusion: set[int]
+) -> None:
+    """It is a run, it waits from the premise on, and it is fair or at an end."""
+    assert lasso.start in premise
+    at, visited = lasso.start, [lasso.start]
+    for edge in (*lasso.path, *lasso.cycle):
+        assert graph.sources[edge] == at
+        at = int(graph.targets[edge])
+        visited.append(at)
+    assert not conclusion & set(visited)
+    if not lasso.cycle:
+        assert all(source != at for source, _, _ in edges)
+        return
+    home = visited[len(lasso.path)]
+    assert at == home
+    taken = {int(graph.steps[e]) for e in lasso.cycle}
+    assert is_fair(edges, set(visited[len(lasso.path) :]), taken)
+
+
+@settings(max_examples=250)
+@given(st.integers(0, 2**32))
+def test_a_fair_lasso_is_found_exactly_when_there_is_one(seed: int) -> None:
+    chance = random.Random(seed)
+    states, edges = some_graph(chance)
+    premise = {s for s in range(states) if chance.random() < 0.5}
+    conclusion = {s for s in range(states) if chance.random() < 0.2}
+    graph = graph_of(states, edges)
+    stuck = np.array([all(s != e[0] for e in edges) for s in range(states)])
+    masks = [np.array([s in chosen for s in range(states)]) for chosen in (premise, conclusion)]
+    lasso = fair_lasso(graph, FAIR, masks[0], masks[1], stuck)
+    assert (lasso is not None) == fair_run_exists(states, edges, premise, conclusion)
+    if lasso is not None:
+        check_lasso(lasso, graph, edges, premise, conclusion)
+
+
+# Two states, 0 and 1, between which the unfair step 3 goes to and fro; in both, or in 0 alone, a fair
+# step leads out to state 2, where the promise is kept.
+TO_AND_FRO = [(0, 1, 3), (1, 0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("fair_step", "enabled_in", "escapes"),
+    [
+        pytest.param(0, (0, 1), True, id="weak, always enabled: must be taken"),
+        pytest.param(0, (0,), False, id="weak, enabled now and then: may be put off for ever"),
+        pytest.param(2, (0,), True, id="strong, enabled now and then: must be taken"),
+        pytest.param(3, (0, 1), False, id="not fair at all: may be put off for ever"),
+    ],
+)
+def test_weak_and_strong_fairness_differ_where_a_step_is_enabled_now_and_then(
+    fair_step: int, enabled_in: tuple[int, ...], *, escapes: bool
+) -> None:
+    fair = FairSteps(weak=(0,), strong=(2,))
+    way_out = [(s, 2, fair_step) for s in enabled_in]
+    graph = graph_of(3, sorted([*TO_AND_FRO, *way_out]))
+    premise, conclusion = np.array([True, False, False]), np.array([False, False, True])
+    lasso = fair_lasso(graph, fair, premise, conclusion, np.array([False, False, True]))
+    assert (lasso is None) is escapes

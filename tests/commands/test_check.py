@@ -1,0 +1,100 @@
+"""`stagewright check`: what it prints, what it writes, and how it exits."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stagewright.commands import run_command_line
+
+MODELS = Path(__file__).resolve().parents[1] / "models"
+TURNSTILE = str(MODELS / "turnstile.py")
+COMMIT = str(MODELS / "two_phase_commit.py")
+EWD840 = str(MODELS / "ewd840.py")
+
+
+def test_a_machine_that_keeps_its_promises_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["check", COMMIT]) == 0
+    out, err = capsys.readouterr()
+    assert "holds in all 288 states" in out
+    assert "288 distinct states, 1,145 steps, depth 10" in out
+    assert f"reproduce: stagewright check {COMMIT} --size manager=3" in out
+    assert "checking TwoPhaseCommit at Manager=3" in err
+
+
+def test_a_broken_promise_is_told_in_its_own_words_and_exits_with_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command_line(["check", TURNSTILE]) == 1
+    out = capsys.readouterr().out
+    assert "violated after 3 steps: The count stays below two." in out
+    assert "never happened:\n  vanish" in out
+    assert "\x1b" not in out
+
+
+def test_a_spent_budget_exits_with_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["check", COMMIT, "--max-depth", "3"]) == 3
+    assert "no violation up to depth 3 (not exhausted)" in capsys.readouterr().out
+
+
+def test_json_is_one_object_with_the_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["check", TURNSTILE, "--json", "--property", "ends"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["outcome"] == "violated"
+    (report,) = document["reports"]
+    ends = report["verdicts"][0]
+    assert (ends["name"], ends["outcome"], ends["kind"]) == ("ends", "violated", "leads to")
+    assert ends["run"]["loop"] == 1
+    assert ends["run"]["states"][0]["phase"] == "IDLE"
+    assert report["sizes"] == {"Gate": 2}
+    assert report["budgets"] == {"kicks": 1}
+    assert report["coverage"]["never_fired"] == ["vanish"]
+
+
+def test_counterexamples_are_written_to_the_directory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "out"
+    assert run_command_line(["check", TURNSTILE, "--out", str(target), "--property", "small"]) == 1
+    names = {path.name for path in target.iterdir()}
+    assert {"small.txt", "small.md", "small.itf.json", "small.html"} <= names
+    assert f"written: {target / 'small.txt'}" in capsys.readouterr().out.replace("\n", "")
+
+
+def test_all_profiles_are_checked_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["check", EWD840, "--all-profiles", "--json"]) == 0
+    reports = json.loads(capsys.readouterr().out)["reports"]
+    assert [(r["profile"], r["states"]) for r in reports] == [("three", 302), ("six", 36_990)]
+
+
+def test_sizes_and_budgets_choose_the_scope(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--size", "gate=1", "--budget", "kicks=any", "--json"]
+    assert run_command_line(["check", TURNSTILE, *words]) == 1
+    (report,) = json.loads(capsys.readouterr().out)["reports"]
+    assert (report["sizes"], report["budgets"]) == ({"Gate": 1}, {"kicks": None})
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nothing"], "there is no machine `nothing`"),
+        ([TURNSTILE, "--size", "gate"], "--size gate: not of the form NAME=NUMBER"),
+        ([TURNSTILE, "--size", "gate=0"], "a scope needs at least one"),
+        ([TURNSTILE, "--size", "gates=2"], "did you mean `Gate`"),
+        ([TURNSTILE, "--size", "gate=1", "--size", "gate=2"], "--size names gate twice"),
+        ([TURNSTILE, "--budget", "kicks=-1"], "not of the form NAME=NUMBER"),
+        ([TURNSTILE, "--property", "smal"], "did you mean `small`"),
+        ([TURNSTILE, "--max-states", "0"], "must be at least 1"),
+        ([TURNSTILE, "--max-depth", "x"], "must be a whole number"),
+        ([TURNSTILE, "--timeout", "nan"], "must be a number of seconds"),
+        ([EWD840, "--profile", "thre"], "did you mean `three`"),
+        ([EWD840, "--profile", "six", "--all-profiles"], "not allowed with"),
+    ],
+)
+def test_bad_input_is_named_with_its_mend_and_exits_with_2(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["check", *words]) == 2
+    out, err = capsys.readouterr()
+    assert told in err
+    assert out == ""
