@@ -134,9 +134,10 @@ class TabletCluster(TabletNodes):
         self.tablets[t].start_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
-    def fail_without_node(self, t: Term[Tablet], n: Term[Node]) -> None:
-        """The action fails because a node that it needs is down."""
-        require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
+    def fail_unanswered(self, t: Term[Tablet]) -> None:
+        """The action fails because a node that it needs is down, or has been and knows nothing of it."""
+        dead = some(self._needs(n, t) & self.down.has(n) for n in Node)
+        require(dead | ~self._will_be_answered(t), "nobody can answer")
         self.tablets[t].fail_operation()
 
     @action(by=NETWORK, spends=TabletMigration.failures)
@@ -313,6 +314,13 @@ class TabletCluster(TabletNodes):
         streams = tablet.stage.any_of(Stage.streaming, Stage.rebuild_repair)
         source = choose(tablet.kind == Kind.migration, self._is_leaving(n, t), self.replicas[t].has(n))
         return (streams & (source | self._is_pending(n, t))) | self._to_be_cleaned(n, t)
+
+    def _will_be_answered(self, t: Term[Tablet]) -> Bool:
+        stage = self.tablets[t].stage
+        streams = (stage == Stage.streaming) & self.streaming_at[t].is_some()
+        cleans = stage.any_of(Stage.cleanup, Stage.cleanup_target)
+        cleans = cleans & (self.cleanup_at[t].is_some() | self.cleaned[t])
+        return streams | cleans | stage.any_of(Stage.repair, Stage.rebuild_repair)
 
     def _can_serve(self, n: Term[Node], t: Term[Tablet]) -> None:
         require(~self.down.has(n), "node is up")
