@@ -25,7 +25,7 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError, StagewrightError
+from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
 from stagewright.spec.nodes import (
     FALSE,
@@ -60,7 +60,12 @@ def define(machine: type[Machine], profile: str = "") -> Definition:
         ScopeError: there is no such profile.
     """
     names = profile_names(machine)
-    if profile and profile not in names:
+    if profile and not names:
+        raise ScopeError(
+            f"{machine.__name__} has no profiles, so none is named `{profile}`",
+            help="leave the profile out",
+        )
+    if profile not in {"", *names}:
         Profiles(tuple(_named(n) for n in names)).named(profile)
     chosen = profile or (names[-1] if names else "")
     definition = _trace(machine, chosen)

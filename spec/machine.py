@@ -277,7 +277,7 @@ class Many(Generic[K, M]):
     def __init__(self, machine: type[M], over: type[K], without: frozenset[str]) -> None:
         self.machine = machine
         self.without = without
-        self.sort = sort_of(over, "many")
+        self.sort = sort_of(over, "many(...)")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -312,7 +312,7 @@ def many(
 def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
     if not (isinstance(machine, type) and issubclass(machine, Machine)):
         raise DefinitionError(
-            f"{machine!r} is no machine",
+            f"{getattr(machine, '__name__', repr(machine))} is no machine",
             where=here(),
             help="write a subclass of Machine, not an instance",
         )

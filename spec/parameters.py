@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin
 
 from stagewright.spec.actions import Member, MemberKind
-from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.entities import Entity, States
+from stagewright.spec.errors import DefinitionError, StagewrightError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
-from stagewright.spec.source import here, of_parameter
+from stagewright.spec.source import Source, here, of_parameter
 from stagewright.spec.symbolic import lift
 from stagewright.spec.terms import Bool, Number, Term, facade
+from stagewright.spec.variables import sort_of
 
 ParameterSort = EnumSort | EntitySort | IntSort | BoolSort
 
@@ -116,6 +117,12 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
         written = annotation
         try:
             annotation = _resolved(annotation, member)
+        except StagewrightError as error:
+            raise DefinitionError(
+                f"parameter `{name}` of {member.what}: {error.problem}",
+                where=where,
+                help=error.help,
+            ) from None
         except Exception as error:  # noqa: BLE001 evaluating the user's annotation can raise anything
             raise DefinitionError(
                 f"parameter `{name}` of {member.what}: cannot resolve `{written}` ({error})",
@@ -123,7 +130,7 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
                 help="import the sort at run time (not only under TYPE_CHECKING) "
                 "and define it before the machine",
             ) from None
-    sort = _meant(annotation)
+    sort = _meant(annotation, where)
     if sort is None:
         shown = parameter.annotation
         if not isinstance(shown, str):
@@ -141,7 +148,7 @@ def _resolved(annotation: str, member: Member) -> object:
     return eval(annotation, names)  # noqa: S307 what Python itself would have evaluated
 
 
-def _meant(annotation: object) -> ParameterSort | None:
+def _meant(annotation: object, where: Source) -> ParameterSort | None:
     arguments = get_args(annotation)
     if get_origin(annotation) is Annotated and arguments[0] is Number:
         return next((note for note in arguments[1:] if isinstance(note, IntSort)), None)
@@ -150,9 +157,11 @@ def _meant(annotation: object) -> ParameterSort | None:
     if get_origin(annotation) is not Term or len(arguments) != 1:
         return None
     match arguments[0]:
-        case type() as kind if issubclass(kind, Entity) and kind is not Entity:
-            return EntitySort(kind)
-        case type() as kind if issubclass(kind, Enum) and kind.__members__:
-            return EnumSort(kind)
+        case type() as kind if issubclass(kind, Entity | Enum) and kind not in {
+            Entity,
+            Enum,
+            States,
+        }:
+            return sort_of(kind, "a parameter", where)
         case _:
             return None

@@ -198,7 +198,11 @@ class Maybe(Symbolic, Generic[E]):
         sort = self.node.sort
         assert isinstance(sort, OptionalSort)
         if not isinstance(sort.element, EntitySort | EnumSort):
-            raise DefinitionError(f"cannot loop over {sort}", where=here())
+            raise DefinitionError(
+                f"cannot loop over {sort}",
+                where=here(),
+                help="compare it with `==`, or ask `.is_none()`",
+            )
         for bound in bind(sort.element, lambda b: apply(Op.EQ, BOOL, self.node, b)):
             yield Term(bound)
 

@@ -106,7 +106,7 @@ def one_of(kind: type[E], *, init: E, doc: str = ...) -> Var[Term[E], E]: ...
 def one_of(kind: type[X], *, init: AnyValue = ..., doc: str = ...) -> Var[Term[X], X]: ...
 def one_of(kind: Any, *, init: Any = ANY, doc: str = "") -> Var[Any, Any]:
     """A variable that is a member of an enum or entity sort; by default it may start as any."""
-    return _declared("one_of", sort_of(kind, "one_of"), init, doc)
+    return _declared("one_of", sort_of(kind, "one_of(...)"), init, doc)
 
 
 def number(low: int, high: int, *, init: int | AnyValue | None = None, doc: str = "") -> Integer:
@@ -124,7 +124,7 @@ def optional(
     kind: type[X], *, init: X | AnyValue | None = None, doc: str = ""
 ) -> Var[Maybe[X], X | Term[X] | None]:
     """A variable that is a member of an enum or entity sort, or none (as which it starts)."""
-    return _declared("optional", OptionalSort(sort_of(kind, "optional")), init, doc)
+    return _declared("optional", OptionalSort(sort_of(kind, "optional(...)")), init, doc)
 
 
 def set_of(
@@ -132,12 +132,12 @@ def set_of(
 ) -> Var[SetOf[X], Set[X]]:
     """A variable that is a set of members of an enum or entity sort; starts empty."""
     start = frozenset(init) if isinstance(init, Set) else init
-    return _declared("set_of", SetSort(sort_of(kind, "set_of")), start, doc)
+    return _declared("set_of", SetSort(sort_of(kind, "set_of(...)")), start, doc)
 
 
 def per(key: type[K], value: Var[S, V]) -> Var[MapOf[K, S, V], V]:
     """One variable for every member of an enum or entity sort, `learned = per(Node, one_of(Stage))`."""
-    sort = sort_of(key, "per")
+    sort = sort_of(key, "per(...)")
     if not isinstance(value, Var):
         raise DefinitionError(
             f"per({sort}, …) is given {value!r}, which is no variable",
@@ -171,14 +171,15 @@ def constant(variable: Var[S, V]) -> Var[S, V]:
     return replace(variable, constant=True)
 
 
-def sort_of(kind: object, what: str) -> EnumSort | EntitySort:
+def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | EntitySort:
     """The sort that an enum or entity class stands for, or an error that names `what` it was given to."""
+    where = where or here()
     if isinstance(kind, type) and issubclass(kind, Entity) and kind is not Entity:
         return EntitySort(kind)
     if not (isinstance(kind, type) and issubclass(kind, Enum)) or not kind.__members__:
         raise DefinitionError(
-            f"{what}(...) is given {_name(kind)}, which is neither an enum with members nor an entity sort",
-            where=here(),
+            f"{what} is given {_name(kind)}, which is neither an enum with members nor an entity sort",
+            where=where,
             help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
             "for numbers `number(low, high)`",
         )
@@ -187,7 +188,7 @@ def sort_of(kind: object, what: str) -> EnumSort | EntitySort:
         raise DefinitionError(
             f"{kind.__name__}.{aliases[0]} is only another name of "
             f"{kind.__name__}.{kind.__members__[aliases[0]].name}: their values are equal",
-            where=here(),
+            where=where,
             help=f"derive {kind.__name__} from States instead of Enum: equal columns stay two members",
         )
     return EnumSort(kind)
