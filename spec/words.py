@@ -26,6 +26,7 @@ from stagewright.spec.nodes import (
     Read,
     Select,
 )
+from stagewright.spec.scope import BUDGET_PREFIX
 from stagewright.spec.sorts import BoolSort, EnumSort, SetSort
 from stagewright.spec.values import FrozenMap, Value, show
 
@@ -103,6 +104,12 @@ def signature(action: Action) -> str:
 def spoken(name: str) -> str:
     """A name in words: `start_migration` is `start migration`."""
     return name.replace("_", " ").strip() or name
+
+
+def variable_name(name: str) -> str:
+    """A variable as it is shown: the counter of the budget `crashes` is `crashes left`."""
+    is_budget = name.startswith(BUDGET_PREFIX)
+    return f"{name.removeprefix(BUDGET_PREFIX)} left" if is_budget else name
 
 
 def members_where(column: Column) -> tuple[Value, ...] | None:
@@ -185,7 +192,8 @@ def _phrase(node: Node, values: Values) -> _Phrase:
         case Bound(name):
             return (show(values[node]) if node in values else name), _Binds.ATOM
         case Read(variable, _, new):
-            return (f"new {variable}" if new else variable), _Binds.ATOM
+            told = variable_name(variable)
+            return (f"new {told}" if new else told), _Binds.ATOM
         case Select(base, key):
             return f"{_inside(base, values, _Binds.ATOM)}[{words(key, values)}]", _Binds.ATOM
         case Field(base, name):

@@ -93,8 +93,13 @@ class Because:
         if truth:
             return self.reasons(next(a for a in args if self.value(a, names)), names)
         if pair := implication(node):
-            premise, conclusion = pair
-            held, broken = self.reasons(premise, names), self.reasons(conclusion, names)
+            held: tuple[Reason, ...] = ()
+            conclusion: Node = node
+            while pair:  # a implies (b implies c): a and b hold, but c does not
+                held += self.reasons(pair[0], names)
+                conclusion = pair[1]
+                pair = implication(conclusion)
+            broken = self.reasons(conclusion, names)
             return held + tuple(Reason(f"but {r.text}", r.below) for r in broken[:1]) + broken[1:]
         return tuple(r for a in args for r in self.reasons(a, names))
 

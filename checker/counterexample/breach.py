@@ -29,6 +29,7 @@ NO_DEADLOCK = "no deadlock"
 _LISTED = (
     2  # of the choices that one requirement refuses, so many are told; of the others the number
 )
+_NEAR = 8  # refused actions that are explained; of the others only the requirement is named
 IN_BOUNDS = "assigned values stay in bounds"
 
 
@@ -154,44 +155,48 @@ def _premise_state(interpreter: Interpreter, broken: Property, names: Values, ru
 
 
 def _deadlock(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
-    refused = tuple(
-        _refusal(interpreter, action, state) for action in interpreter.definition.actions
-    )
-    return refused or (Reason("the machine has no actions at all"),)
-
-
-def _refusal(interpreter: Interpreter, action: Action, state: State) -> Reason:
-    """For one action: the first requirement that refuses it, by choice of its parameters."""
+    """Why each action is refused: those with the fewest false requirements first, the others briefly."""
     because = Because(interpreter, state)
+    refused = [_refusal(because, action) for action in interpreter.definition.actions]
+    refused.sort(key=lambda pair: pair[0])
+    if not refused:
+        return (Reason("the machine has no actions at all"),)
+    near = tuple(reason for _, reason in refused[:_NEAR])
+    far = tuple(Reason(reason.text) for _, reason in refused[_NEAR:])
+    return (*near, Reason("and further from happening:", far)) if far else near
+
+
+def _refusal(because: Because, action: Action) -> tuple[int, Reason]:
+    """How many requirements are false at least, and for each choice the first of them."""
     refusals: list[tuple[Requirement, Values]] = []
-    for names in interpreter.instances(action.params):
-        false = (r for r in action.requirements if not because.value(r.condition, names))
-        if (first := next(false, None)) is None:
-            return Reason(f"{_called(action, names)} could happen")
-        refusals.append((first, names))
+    fewest = len(action.requirements)
+    for names in because.interpreter.instances(action.params):
+        false = [r for r in action.requirements if not because.value(r.condition, names)]
+        if not false:
+            return 0, Reason(f"{_called(action, names)} could happen")
+        fewest = min(fewest, len(false))
+        refusals.append((false[0], names))
     order = [r.name for r in action.requirements]
     refusals.sort(key=lambda pair: order.index(pair[0].name))
-    below = tuple(
-        reason
-        for name, group in groupby(refusals, key=lambda pair: pair[0].name)
-        for reason in _refused_by(because, name, list(group), action)
-    )
-    return Reason(f"{action.name} is refused:", below)
+    groups = [(name, list(group)) for name, group in groupby(refusals, key=lambda p: p[0].name)]
+    listed = ", ".join(f"`{name}`" for name, _ in groups)
+    below = tuple(r for _, group in groups for r in _refused_by(because, group, action))
+    return fewest, Reason(f"{action.name} is refused by {listed}:", below)
 
 
 def _refused_by(
-    because: Because, name: str, group: list[tuple[Requirement, Values]], action: Action
+    because: Because, group: list[tuple[Requirement, Values]], action: Action
 ) -> tuple[Reason, ...]:
     """What one requirement says against the choices it refuses, those with equal reasons together."""
     alike: dict[tuple[Reason, ...], list[str]] = {}
     for guard, names in group:
         reasons = because.reasons(guard.condition, names)
         alike.setdefault(reasons, []).append(_called(action, names))
-    told = [
-        Reason(f"by `{name}`" + (f" for {_listed(calls)}" if action.params else ""), reasons)
-        for reasons, calls in list(alike.items())[:_LISTED]
-    ]
+    told: list[Reason] = []
+    for reasons, calls in list(alike.items())[:_LISTED]:
+        told += [Reason(f"{_listed(calls)}:", reasons)] if action.params else reasons
     more = sum(len(calls) for calls in list(alike.values())[_LISTED:])
+    name = group[0][0].name
     return (*told, Reason(f"(and for {more} more choices by `{name}`)")) if more else tuple(told)
 
 
@@ -244,7 +249,7 @@ def _place(where: Source | None) -> str:
     """`machines/tablet.py:88`: relative to the working directory where the file lies below it."""
     if where is None:
         return ""
-    path = Path(where.file)
-    if path.is_absolute() and path.is_relative_to(Path.cwd()):
+    path = Path(where.file).resolve()  # not the package's links, but where the file really lies
+    if path.is_relative_to(Path.cwd()):
         path = path.relative_to(Path.cwd())
     return f"{path}:{where.line}"

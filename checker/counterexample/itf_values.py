@@ -78,7 +78,10 @@ def from_json(told: object, sort: Sort, where: str) -> Value:
             body = expect_object(told, where)
             if set(body) != {name for name, _ in fields}:
                 _refuse(told, sort, where)
-            return FrozenMap({n: from_json(body[n], s, f"{where}.{n}") for n, s in fields})
+            read: dict[Value | str, Value] = {
+                name: from_json(body[name], inner, f"{where}.{name}") for name, inner in fields
+            }
+            return FrozenMap(read)
         case _:
             assert_never(sort)
 

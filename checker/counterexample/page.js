@@ -29,6 +29,16 @@ function row(place, value, before) {
   return made;
 }
 
+// Scrolls the timeline sideways alone: the page stays where the reader is.
+function keepInView(step) {
+  const frame = step.closest(".scroll");
+  const label = frame.querySelector(".label").offsetWidth;
+  const left = step.offsetLeft - frame.firstElementChild.offsetLeft;
+  if (left - label < frame.scrollLeft) frame.scrollLeft = left - label;
+  const right = left + step.offsetWidth;
+  if (right > frame.scrollLeft + frame.clientWidth) frame.scrollLeft = right - frame.clientWidth + 4;
+}
+
 function choose(index, scroll) {
   chosen = Math.min(Math.max(index, 0), last);
   for (const part of document.querySelectorAll("[data-state]")) {
@@ -39,6 +49,7 @@ function choose(index, scroll) {
       part.removeAttribute("aria-current");
     }
   }
+  keepInView(document.querySelector(`.timeline [data-state="${chosen}"]`));
   for (const lane of document.querySelectorAll("[data-column]")) {
     lane.classList.toggle("on", Number(lane.dataset.column) === chosen);
   }

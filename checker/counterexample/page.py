@@ -86,7 +86,8 @@ def _breach(story: Story) -> str:
     told = f" for {escape(instance)}" if instance else ""
     parts = [f"<h2>{escape(breach.name)}{told}<small>{escape(breach.place)}</small></h2>"]
     if breach.promise:
-        parts.append(f"<blockquote>{escape(breach.promise)}</blockquote>")
+        paragraphs = (" ".join(p.split()) for p in breach.promise.split("\n\n"))
+        parts.append(f"<blockquote>{escape(chr(10).join(paragraphs))}</blockquote>")
     if breach.headline:
         parts.append(f"<p>{escape(breach.headline)}</p>")
     parts.append(_reasons(breach.reasons))

@@ -11,10 +11,10 @@ from stagewright.spec.definition import Action, Definition
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.scope import BUDGET_PREFIX, Scope
+from stagewright.spec.scope import Scope
 from stagewright.spec.values import State, Value, flatten, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
-from stagewright.spec.words import spoken
+from stagewright.spec.words import spoken, variable_name
 
 _KEY = re.compile(r"\[[^\]]*\]")
 
@@ -182,7 +182,8 @@ def _title(step: Step, actor: str) -> str:
         for name, v in step.arguments.items()
         if show(v) != actor
     ]
-    return f"{spoken(step.action)} ({', '.join(told)})" if told else spoken(step.action)
+    action = spoken(step.action.rpartition(".")[2])  # the arguments say of which part it is
+    return f"{action} ({', '.join(told)})" if told else action
 
 
 def _sentence(action: Action | None, step: Step) -> str:
@@ -217,14 +218,8 @@ def leaves(state: State) -> dict[str, Value]:
     return {
         place: leaf
         for name, value in state.items()
-        for place, leaf in flatten(_variable_name(name), value)
+        for place, leaf in flatten(variable_name(name), value)
     }
-
-
-def _variable_name(name: str) -> str:
-    """A variable as it is shown: `budget.crashes` is `crashes left`."""
-    is_budget = name.startswith(BUDGET_PREFIX)
-    return f"{name.removeprefix(BUDGET_PREFIX)} left" if is_budget else name
 
 
 def summary(state: State) -> tuple[tuple[str, str], ...]:

@@ -177,7 +177,7 @@ def test_a_profile_compared_with_itself_says_the_same(
     ("words", "problem"),
     [
         (("show", "nothing-like-it"), "there is no machine `nothing-like-it`"),
-        (("show", MIGRATION, "--compare", "dawn"), "there is no profile `dawn`"),
+        (("show", MIGRATION, "--compare", "dawn"), "`dawn`"),
         (("show", WORKERS, "--format", "mermaid"), "has no enum variable to draw"),
         (("export", WORKERS, "--to", "itf"), "--to itf writes a run, and none is given"),
         (("export", MIGRATION, "--to", "mermaid", "--variable", "x"), "no enum variable `x`"),
