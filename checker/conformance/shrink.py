@@ -1,0 +1,80 @@
+"""Make a failing walk as short as it can be told: Hypothesis does this itself, tours need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from stagewright.checker.conformance.divergence import Divergence, Move, Walk
+from stagewright.checker.conformance.judge import Judge, without_budgets
+from stagewright.spec.values import State
+
+WayTo = Callable[[State], Walk]
+FailureOf = Callable[[Walk], Divergence | None]
+
+_SMALL = 4  # pieces of so many moves are left out at every place
+_MOST_RUNS = 200  # of the implementation, for one failure
+
+
+def shortest(
+    judge: Judge, failure_of: FailureOf, failure: Divergence, way_to: WayTo | None = None
+) -> Divergence:
+    """A failure by a walk that is no longer: by the shortest way to the same state, if it fails there.
+
+    If it does not, the implementation remembers how it got there, and pieces of the walk are left out
+    as long as it still fails.
+    """
+    if not failure.moves:
+        return failure
+    if way_to is not None:
+        way = way_to(failure.states[len(failure.moves) - 1])
+        found = failure_of(Walk(way.start, (*way.moves, failure.moves[-1])))
+        if found is not None:
+            return found
+    runs = 0
+    while runs < _MOST_RUNS:
+        for candidate in _shorter(failure):
+            if not _possible(judge, failure.states[0], candidate):
+                continue
+            runs += 1
+            found = failure_of(Walk(failure.states[0], candidate))
+            if found is not None:
+                failure = found
+                break
+            if runs >= _MOST_RUNS:
+                return failure
+        else:
+            return failure
+    return failure
+
+
+def _shorter(failure: Divergence) -> Iterator[tuple[Move, ...]]:
+    """The walk without what it refused, without each loop, and without each piece, longest first."""
+    moves, states = failure.moves, [without_budgets(state) for state in failure.states]
+    last = len(moves) - 1
+    straight = tuple(m for i, m in enumerate(moves) if i == last or not m.refused)
+    if len(straight) < len(moves):
+        yield straight
+    loops = [
+        (i, j) for i in range(last) for j in range(last, i, -1) if states[i] == states[j]
+    ]
+    for i, j in sorted(loops, key=lambda loop: loop[0] - loop[1]):
+        yield moves[:i] + moves[j:]
+    size = last // 2
+    while size:
+        for i in range(0, last - size + 1, 1 if size <= _SMALL else size):
+            yield moves[:i] + moves[i + size :]
+        size //= 2
+
+
+def _possible(judge: Judge, state: State, moves: tuple[Move, ...]) -> bool:
+    """Whether every move can still be made, or must still be refused."""
+    for move in moves:
+        allowed = judge.allowed(state)
+        if move.refused:
+            if move.step not in allowed.refused:
+                return False
+        elif move.step in allowed.enabled:
+            state = judge.after(move.step, state)
+        else:
+            return False
+    return True
