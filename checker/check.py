@@ -43,7 +43,7 @@ def check(
         model = ground(with_premises(narrowed), scope)
         watch = watch_for(model, deadlock=not properties or NO_DEADLOCK in properties)
         found = explore(numpy_engine(model), watch, stop, progress)
-        verdicts = verdicts_of(narrowed, found, stop)
+        verdicts = verdicts_of(narrowed, found, stop, progress)
     if properties and IN_BOUNDS not in properties and found.overflow is None:
         verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
     return Report(

@@ -28,13 +28,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a running search is."""
+    """Where a running check is; `deciding` names a promise that is looked at after the search."""
 
     states: int
     transitions: int
     frontier: int  # states not expanded yet
     depth: int
     seconds: float
+    deciding: str = ""
 
 
 @dataclass

@@ -14,7 +14,7 @@ from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import Path, paths_to, run_along
 from stagewright.checker.explicit.search import Edge, Exploration
 from stagewright.checker.goals import nearest_hopeless
-from stagewright.checker.limits import Stop
+from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_lasso, fair_steps
 from stagewright.checker.vacuity import premise_name
 from stagewright.spec.definition import Definition, Property, PropertyKind
@@ -26,6 +26,8 @@ from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
 METHOD = "exhaustive search"
 NO_DEADLOCK = "no deadlock"
 IN_BOUNDS = "assigned values stay in bounds"
+
+_AFTERWARDS = (PropertyKind.REACHABLE, PropertyKind.LEADS_TO)
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,15 @@ _Finding = _Breach | PropertyVerdict
 
 
 def verdicts_of(
-    definition: Definition, found: Exploration, stop: Stop
+    definition: Definition, found: Exploration, stop: Stop, progress: OnProgress | None = None
 ) -> tuple[PropertyVerdict, ...]:
     """One verdict a promise, in the definition's order, then those that every machine makes."""
     asked = _Questions(found, stop)
     findings: list[tuple[str, _Finding, float]] = []
     for prop in definition.properties:
         started = time.monotonic()
+        if progress is not None and prop.kind in _AFTERWARDS:
+            progress(found.progress(stop.seconds, deciding=prop.name))
         finding = asked.about(prop)
         findings.append((prop.name, finding, time.monotonic() - started))
     if found.watch.deadlock:

@@ -91,6 +91,11 @@ class Exploration:
         edges = sum(part.nbytes for parts in self._edges for part in parts)
         return self.table.bytes + 3 * edges
 
+    def progress(self, seconds: float, deciding: str = "") -> Progress:
+        """Where the check is."""
+        waiting, depth = self.states - self.expanded, len(self.levels) - 1
+        return Progress(self.states, self.transitions, waiting, depth, seconds, deciding)
+
     def found(self) -> bool:
         """Whether anything is violated already."""
         states = self.first_false[: self.watch.state_promises]
@@ -234,11 +239,5 @@ class _Search:
         self.found._edges.append((sources, targets[order].astype(np.int32), expansion.steps[order]))
 
     def _tell(self) -> None:
-        if self._progress is None:
-            return
-        found = self.found
-        waiting = found.states - found.expanded
-        depth = len(found.levels) - 1
-        self._progress(
-            Progress(found.states, found.transitions, waiting, depth, self._stop.seconds)
-        )
+        if self._progress is not None:
+            self._progress(self.found.progress(self._stop.seconds))

@@ -37,7 +37,7 @@ class _Lines:
 
     def tell(self, progress: Progress) -> None:
         """Print where the search is, if it is time to."""
-        if progress.seconds - self.last < self.pause:
+        if progress.seconds - self.last < self.pause and not progress.deciding:
             return
         self.last, self.shown = progress.seconds, True
         text = line_of(progress)
@@ -54,6 +54,8 @@ class _Lines:
 
 def line_of(progress: Progress) -> str:
     """`1,234 states, 5,678 a second, 90 waiting, depth 12, 3 s`."""
+    if progress.deciding:
+        return f"{progress.states:,} states, {progress.seconds:.0f} s; deciding {progress.deciding}"
     rate = progress.states / progress.seconds if progress.seconds > 0 else 0.0
     return (
         f"{progress.states:,} states, {rate:,.0f} a second, {progress.frontier:,} waiting, "
