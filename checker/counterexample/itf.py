@@ -107,7 +107,8 @@ def verdict_from_itf(
         where = f"`propertyArguments.{param.name}`"
         arguments[param.name] = from_json(given.get(param.name), param.sort, where)
     outcome = Outcome.UNDECIDED if meta.get("status") == "unknown" else Outcome.VIOLATED
-    verdict = PropertyVerdict(name, outcome, "file", run=run, arguments=FrozenMap(arguments))
+    method = str(meta.get("method", "another tool"))
+    verdict = PropertyVerdict(name, outcome, method, run=run, arguments=FrozenMap(arguments))
     return verdict, _read_scope(definition, meta)
 
 
@@ -169,6 +170,7 @@ def _meta(
         "source": definition.name,
         "status": "violation" if verdict.outcome is Outcome.VIOLATED else "unknown",
         "varTypes": {name: type_name(sort) for name, sort in sorts.items()},
+        "method": verdict.method,
         "property": verdict.name,
         "propertyArguments": _property_arguments(definition, verdict),
     }

@@ -32,11 +32,11 @@ function row(place, value, before) {
 // Scrolls the timeline sideways alone: the page stays where the reader is.
 function keepInView(step) {
   const frame = step.closest(".scroll");
-  const label = frame.querySelector(".label").offsetWidth;
-  const left = step.offsetLeft - frame.firstElementChild.offsetLeft;
-  if (left - label < frame.scrollLeft) frame.scrollLeft = left - label;
-  const right = left + step.offsetWidth;
-  if (right > frame.scrollLeft + frame.clientWidth) frame.scrollLeft = right - frame.clientWidth + 4;
+  const inside = frame.getBoundingClientRect();
+  const label = frame.querySelector(".label").getBoundingClientRect();
+  const box = step.getBoundingClientRect();
+  if (box.right > inside.right) frame.scrollLeft += box.right - inside.right + 4;
+  else if (box.left < label.right) frame.scrollLeft -= label.right - box.left + 4;
 }
 
 function choose(index, scroll) {
@@ -102,3 +102,4 @@ function copy(button) {
 }
 
 choose(last, false);
+addEventListener("resize", () => choose(chosen, false));

@@ -160,6 +160,34 @@ def test_a_browser_shows_every_step_and_the_last_state(
     assert '<span class="was">{new, old}</span>{old}' in changed[0]
 
 
+@pytest.mark.parametrize(
+    ("keys", "state"),
+    [
+        (["ArrowLeft"], "State after step 3"),
+        (["ArrowLeft", "ArrowLeft", "ArrowRight"], "State after step 3"),
+        (["Home"], "State 0"),
+        (["Home", "ArrowLeft", "ArrowRight"], "State after step 1"),
+        (["ArrowRight"], "State after step 4"),
+    ],
+)
+def test_keys_go_from_step_to_step(
+    keys: list[str],
+    state: str,
+    tmp_path: Path,
+    migration: Definition,
+    incomplete: PropertyVerdict,
+) -> None:
+    page = tmp_path / "page.html"
+    # A script of the test's own presses the keys: the page's policy must let it.
+    text = re.sub(r"<meta http-equiv[^>]*>", "", render_page(migration, incomplete))
+    press = "".join(
+        f"document.body.dispatchEvent(new KeyboardEvent('keydown', {{key: '{k}', bubbles: true}}));"
+        for k in keys
+    )
+    page.write_text(text.replace("</body>", f"<script>{press}</script></body>"))
+    assert f'<h2 id="state-title">{state}</h2>' in browse(page)
+
+
 def test_a_browser_runs_no_script_of_a_hostile_name(
     tmp_path: Path, hostile: tuple[Definition, PropertyVerdict]
 ) -> None:
