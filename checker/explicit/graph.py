@@ -139,7 +139,7 @@ def _grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
 
     positions = np.arange(keys.size, dtype=np.int64)
     row = csr_matrix((positions, keys, np.array([0, keys.size])), shape=(1, count))
-    return _offsets(keys, count), row.tocsc().data
+    return _offsets(keys, count), np.asarray(row.tocsc().data, dtype=np.int64)
 
 
 def _offsets(ends: SmallInts, states: int) -> Ints:
