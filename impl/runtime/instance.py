@@ -18,6 +18,9 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 
+# An action by name, as a step with its arguments, or as the method that defines it.
+ActionRef = str | Step | Callable[..., None]
+
 # Called with a step and the state after it, before the step counts; an exception prevents the step.
 Hook = Callable[[Step, State], None]
 
@@ -66,7 +69,7 @@ class Instance:
         assert member == self.program.member(self.cells), "two accounts of the control state differ"
         return member if isinstance(member, Enum) else None
 
-    def fire(self, action: str | Step, /, **arguments: Value) -> State:
+    def fire(self, action: ActionRef, /, **arguments: Value) -> State:
         """Take a step, and return the state after it.
 
         Raises:
@@ -80,7 +83,7 @@ class Instance:
             raise self._refused(step)
         return self.state
 
-    def can(self, action: str | Step, /, **arguments: Value) -> bool:
+    def can(self, action: ActionRef, /, **arguments: Value) -> bool:
         """Whether a step is enabled."""
         ground_step = self._ground(_as_step(action, arguments))
         return ground_step is not None and enabled(ground_step, self.cells)
@@ -90,7 +93,7 @@ class Instance:
         guards = self.program.guards(self.cells)
         return [_step_of(self.program.model.steps[i]) for i, holds in enumerate(guards) if holds]
 
-    def refusals(self, action: str | Step, /, **arguments: Value) -> tuple[str, ...]:
+    def refusals(self, action: ActionRef, /, **arguments: Value) -> tuple[str, ...]:
         """The names of the requirements that are false for a step now; empty if it is enabled."""
         step = _as_step(action, arguments)
         ground_step = self._ground(step)
@@ -154,11 +157,12 @@ class Instance:
         return found
 
 
-def _as_step(action: str | Step, arguments: dict[str, Value]) -> Step:
-    if isinstance(action, str):
-        return Step(action, FrozenMap(arguments))
-    assert not arguments, "a step has its arguments already"
-    return action
+def _as_step(action: ActionRef, arguments: dict[str, Value]) -> Step:
+    if isinstance(action, Step):
+        assert not arguments, "a step has its arguments already"
+        return action
+    name = action if isinstance(action, str) else action.__name__
+    return Step(name, FrozenMap(arguments))
 
 
 def _step_of(step: GroundStep) -> Step:

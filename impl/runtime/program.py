@@ -109,7 +109,8 @@ class Program:
             send_event=True,
             model_attribute=CONTROL_ATTRIBUTE,
         )
-        for edge in self._edges():
+        self.edges = tuple(self._edges())
+        for edge in self.edges:
             self.machine.add_transition(
                 trigger=edge.action,
                 source=edge.source,

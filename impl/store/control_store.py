@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +87,7 @@ class ControlStore:
                 help=f"known: {', '.join(v.name for v in definition.variables)}",
             )
         self.volatile = frozenset(volatile)
+        self.listeners: list[Callable[[Entry], None]] = []  # called after each commit
         self._spelled_out = within_budgets(definition, scope)
         start = next(Interpreter(definition, scope).initial_states())
         self._fresh = observation(FrozenMap({n: v for n, v in start.items() if n in self.volatile}))
@@ -225,7 +226,10 @@ class ControlStore:
             self._db.execute("ROLLBACK")
             raise
         assert position is not None
-        return Entry(position, entity, sequence, action, observed, attached)
+        entry = Entry(position, entity, sequence, action, observed, attached)
+        for listener in self.listeners:
+            listener(entry)
+        return entry
 
     def close(self) -> None:
         """Close the file; everything that was committed is in it."""

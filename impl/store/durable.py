@@ -9,7 +9,8 @@ from stagewright.impl.store.control_store import ControlStore
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 
-Attach = Callable[[Step, State], Mapping[str, object]]
+# What else to commit with a step (None: with the initial state) that leads to a state.
+Attach = Callable[[Step | None, State], Mapping[str, object]]
 
 
 def durable(
@@ -18,7 +19,7 @@ def durable(
     """The instance of an entity as it was last committed, or new and committed now.
 
     Each of its steps is written to the store before it counts; if that fails, it does not happen. Steps
-    that change volatile variables only are not written. `attach` says what else a step commits. A
+    that change volatile variables only are not written. A
     coordinator that is deposed while it holds the instance can take no step any more.
 
     Raises:
@@ -27,7 +28,8 @@ def durable(
     state = store.load(entity)
     running = Instance(program, state)
     if state is None:
-        store.commit(entity, None, running.state)
+        first = {} if attach is None else attach(None, running.state)
+        store.commit(entity, None, running.state, first)
     term = store.term
 
     def commit(step: Step, after: State) -> None:

@@ -1,0 +1,1 @@
+"""A seeded, deterministic world for the cluster: time, network, crashes, clients, and an oracle."""
