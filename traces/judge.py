@@ -142,16 +142,17 @@ def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: i
     judged = np.where(stopped >= 0, stopped + (replayed.last != UNKNOWN), ordered.run)
     result.events_judged = int(judged.sum())
     result.events_duplicate = int(ordered.duplicates.sum())
-    distinct = int(ordered.length.sum())
-    result.events_not_judged = distinct - result.events_judged - unknown
+    result.events_not_judged = len(ordered.distinct) - result.events_judged - unknown
 
 
 def _not_understood(
     block: Block, ordered: Ordered, machine: Ints, running: Sequence[Determinised]
 ) -> list[NotUnderstood]:
     """The events that are none of their machine's, whether or not they come to be judged."""
-    entity, size = block.entity[ordered.row], len(block.symbols)
-    pair = (machine[entity].astype(np.int64) * size + ordered.symbol) * 2 + (ordered.sequence == 0)
+    events = np.sort(ordered.distinct)
+    entity, size = block.entity[events], len(block.symbols)
+    first = block.sequence[events] == 0
+    pair = (machine[entity].astype(np.int64) * size + block.symbol[events]) * 2 + first
     distinct, which = np.unique(pair, return_inverse=True)
     reasons = [
         _reason(running[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
@@ -163,7 +164,7 @@ def _not_understood(
         reason = reasons[which[row]]
         assert reason is not None
         key = block.keys[entity[row]]
-        found.append(NotUnderstood(_place(block, int(ordered.row[row])), key, reason))
+        found.append(NotUnderstood(_place(block, int(events[row])), key, reason))
     return found
 
 

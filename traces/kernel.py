@@ -29,6 +29,7 @@ class Ordered:
 
     `run` is how many of an entity's events follow each other without a break from sequence 0. `gap` and
     `conflict` say what the break is, where there is one; `row` is the place of each event in the input.
+    Of different events with one sequence number only the first has a row here: `distinct` has all.
     """
 
     row: Ints
@@ -39,7 +40,8 @@ class Ordered:
     run: Ints
     gap: Ints
     conflict: Ints
-    duplicates: Ints  # rows that repeat an event, by entity
+    duplicates: Ints  # how many rows repeat an event, by entity
+    distinct: Ints  # the places of all rows that do not
 
 
 def order(entity: Ints, sequence: Ints, symbol: Ints, entities: int) -> Ordered:
@@ -56,7 +58,9 @@ def order(entity: Ints, sequence: Ints, symbol: Ints, entities: int) -> Ordered:
     differs = s != s[place][group]
     conflicting = np.zeros(len(place), bool)
     conflicting[group[differs]] = True
-    duplicates = _duplicates(e, group, s, first, conflicting, entities)
+    repeats = _repeats(group, s, first, conflicting)
+    duplicates = np.bincount(e[repeats], minlength=entities)
+    distinct = by[~repeats]
     e, q, s = e[place], q[place], s[place]
     length = np.bincount(e, minlength=entities)
     start = np.cumsum(length) - length
@@ -68,21 +72,21 @@ def order(entity: Ints, sequence: Ints, symbol: Ints, entities: int) -> Ordered:
     stop = np.minimum(start + run, max(len(e) - 1, 0))
     breaks = run < length
     conflict = breaks & conflicting[stop] & (q[stop] == run) if len(e) else breaks
-    return Ordered(by[place], s, q, start, length, run, breaks & ~conflict, conflict, duplicates)
+    return Ordered(
+        by[place], s, q, start, length, run, breaks & ~conflict, conflict, duplicates, distinct
+    )
 
 
-def _duplicates(
-    entity: Ints, group: Ints, symbol: Ints, first: Ints, conflicting: Ints, entities: int
-) -> Ints:
-    """How many rows of each entity repeat an event, whatever the order of the rows."""
-    plain = ~first & ~conflicting[group]
-    counts = np.bincount(entity[plain], minlength=entities)
+def _repeats(group: Ints, symbol: Ints, first: Ints, conflicting: Ints) -> Ints:
+    """Which rows repeat an event; how many they are does not depend on the order of the rows."""
+    repeats = ~first
     mixed = np.flatnonzero(conflicting[group])
     if len(mixed):
-        distinct = np.unique(np.stack([group[mixed], symbol[mixed]]), axis=1, return_index=True)[1]
-        counts += np.bincount(entity[mixed], minlength=entities)
-        counts -= np.bincount(entity[mixed[distinct]], minlength=entities)
-    return counts
+        pairs = np.stack([group[mixed], symbol[mixed]])
+        _, kept = np.unique(pairs, axis=1, return_index=True)
+        repeats[mixed] = True
+        repeats[mixed[kept]] = False
+    return repeats
 
 
 @dataclass(frozen=True)

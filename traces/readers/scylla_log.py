@@ -155,6 +155,7 @@ class _Reading:
         self.result = result
         self._profile = profile
         self._leader = ""
+        self._replaced: set[str] = set()  # nodes that were the coordinator before
         self._intended: list[tuple[int, LogRecord]] = []  # not yet attempted
         self._attempted: list[
             tuple[int, LogRecord]
@@ -171,10 +172,11 @@ class _Reading:
             self._settle()
             self._resizes[record.table] = self._resizes.get(record.table, 0) + 1
             return
-        self._leader = self._leader or record.node
-        if record.node != self._leader:
+        if record.node in self._replaced:
             self.result.not_believed += 1
             return
+        if record.node != self._leader:  # only a coordinator writes such lines
+            self._new_leader(record)
         match record.said:
             case Said.WILL_SET:
                 self._settle()
@@ -208,7 +210,9 @@ class _Reading:
             self._restarts[tablet] = self._restarts.get(tablet, 0) + 1
             self.result.uncertain += 1
         self._attempted, self._intended = [], []
+        self._replaced.add(self._leader)
         self._leader = record.node
+        self._replaced.discard(self._leader)
 
     def _event(self, part: int, record: LogRecord) -> None:
         entity = f"{record.table}:{record.tablet}"

@@ -1,0 +1,76 @@
+"""`stagewright validate`: what it prints, writes and returns."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stagewright.commands import run_command_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+SAMPLES = Path(__file__).resolve().parent.parent / "traces" / "samples"
+JUMP = str(SAMPLES / "impossible-jump.log")
+
+
+def test_a_good_log_is_ok(spark: "SparkSession", capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["validate", str(SAMPLES / "coordinator-debug.log")]) == 0
+    assert "4 ok" in capsys.readouterr().out
+
+
+def test_a_violation_is_printed_as_json_and_written(
+    spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "report"
+    assert run_command_line(["validate", JUMP, "--json", "--out", str(out)]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((out / "report.json").read_text())
+    assert printed["entities"]["violation"] == 1
+    assert printed["findings"][0]["where"]["line"] == 11
+    assert sum(printed["lines"].values()) == 2 * printed["lines"]["read"]
+    assert "VIOLATION" in (out / "report.txt").read_text()
+
+
+def test_bad_input_is_exit_code_2_and_writes_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "report"
+    missing = str(tmp_path / "missing.jsonl")
+    assert run_command_line(["validate", missing, "--out", str(out)]) == 2
+    assert "there is no file or directory" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_users_own_machine_validates_its_traces(
+    spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    machine = tmp_path / "light.py"
+    machine.write_text(
+        "from stagewright.spec import Machine, action, flag, require\n\n\n"
+        "class Light(Machine):\n    on = flag()\n\n"
+        "    @action\n    def switch_on(self) -> None:\n"
+        "        require(~self.on, 'light is off')\n        self.on = True\n\n"
+        "    @action\n    def switch_off(self) -> None:\n"
+        "        require(self.on, 'light is on')\n        self.on = False\n"
+    )
+    start = '{"v":1,"machine":"Light","entity":"l","seq":0,"observed":{"on":false}}\n'
+    on = '{"v":1,"machine":"Light","entity":"l","seq":1,"action":"switch_on"}\n'
+    again = '{"v":1,"machine":"Light","entity":"l","seq":2,"action":"switch_on"}\n'
+    end = '{"v":1,"machine":"Light","entity":"l","seq":2,"end":true}\n'
+    trace = tmp_path / "t.jsonl"
+    arguments = ["validate", str(trace), "--machine", f"{machine}:Light"]
+    for content, code, text in (
+        (start + on + end, 0, "1 ok"),
+        (start + on + again, 1, "light is off"),
+        (start + on, 3, "end marker is missing"),
+        (start + on + end + "?\n", 3, "not JSON"),
+    ):
+        trace.write_text(content)
+        assert run_command_line(arguments) == code
+        assert text in capsys.readouterr().out
+    assert run_command_line(["validate", str(trace)]) == 2
+    assert "not shipped" in capsys.readouterr().err
