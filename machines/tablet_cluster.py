@@ -36,20 +36,22 @@ WEAK = Fairness.WEAK
 class TabletCluster(TabletNodes):
     """Tablets that migrate between nodes while clients write and read.
 
-    Under `seed` three promises of the document fail; its text leaves open how they are kept.
-    `only_replicas_hold_data`: a tablet comes to rest while the node that it left still stores its rows,
-    because the cleanup stage has no action. `cleaned_up_replicas_stay_empty` does not apply, as nothing is
-    cleaned. `migrations_end`: with no way back, a pending replica that is lost for good leaves its tablet
-    in transition for ever. (The run is shown; see the counterexample.)
+    Under `scylla-2026.2` every promise holds.
 
-    Under `scylla-2025.4` two bugs of that time are found: the cleanup of a pending replica does not wait
-    for coordinators that still write to it (scylladb #26512), and giving up in `write_both_read_new` goes
-    straight to writing to the old replicas alone while a coordinator may still read from the new ones
-    (mended by `write_both_read_old_fallback_cleanup` in 2026.2).
+    Under `seed` the text leaves three things open, and the check shows a run for each.
+    `only_replicas_hold_data` fails: nothing says how, or that, the cleanup stage removes the rows, so a
+    tablet comes to rest while the node that it left still stores them. `migrations_end` fails, and with it
+    `tablets.every_transition_ends`: there is no way back, so streaming is tried again for ever once the
+    node that leaves is lost for good. `tablets.can_come_to_rest` fails for the same reason.
+
+    Under `scylla-2025.4` a bug of that time is found: the cleanup of a pending replica does not wait for
+    coordinators that still write to it, so a late write is stored after it
+    (`cleaned_up_replicas_stay_empty`) or finds no storage (`writes_find_storage`; scylladb #26512).
     """
 
     migrations = budget(1, doc="migrations that the load balancer starts")
     rebuilds = budget(0, doc="replicas that are added to a tablet")
+    coordinator_changes = budget(0, doc="changes of the topology coordinator")
     repairs = budget(0, doc="tablet repairs that are requested")
     topology_changes = budget(0, doc="topology changes that are requested")
 
@@ -83,7 +85,9 @@ class TabletCluster(TabletNodes):
     def leave_track(self) -> None:
         """No tablet is in transition: the topology state machine leaves the tablet migration track."""
         require(self.track == Track.tablet_migration, "in the tablet migration track")
-        require(every(self.tablets[t].stage == Stage.none for t in Tablet), "no tablet is in transition")
+        require(
+            every(self.tablets[t].stage == Stage.none for t in Tablet), "no tablet is in transition"
+        )
         self.track = Track.idle
 
     @action(by=OPERATOR, spends=topology_changes)
@@ -111,7 +115,10 @@ class TabletCluster(TabletNodes):
     def pass_barrier(self, t: Term[Tablet]) -> None:
         """Every node has learned the stage and drained older requests; then the fence refuses the rest."""
         drained = every(self._acknowledges_barrier(n, t) for n in Node)
-        require(drained, "every node that is not excluded has learned the stage and drained older requests")
+        require(
+            drained,
+            "every node that is not excluded has learned the stage and drained older requests",
+        )
         self.tablets[t].pass_barrier()
         for n in Node:
             self._forget(n, where=self._is_older(n, t))
@@ -159,7 +166,9 @@ class TabletCluster(TabletNodes):
     def send_chunk(self, t: Term[Tablet], source: Term[Node], target: Term[Node]) -> None:
         """A replica reads its rows and sends them to the one that streams."""
         require(self.streaming_at[t] == target, "the target streams")
-        require(self.replicas[t].has(source) & ~self.down.has(source), "the source is a live replica")
+        require(
+            self.replicas[t].has(source) & ~self.down.has(source), "the source is a live replica"
+        )
         stays = self.next[t].has(source)
         has_leaving = self.tablets[t].kind == Kind.migration
         require(~(stays & has_leaving), "a migration streams from the leaving replica")
@@ -173,11 +182,18 @@ class TabletCluster(TabletNodes):
         """The target stores a chunk of a session that is open as far as it has learned."""
         chunk = self.chunk[t]
         require(chunk.target == target, "a chunk is on its way to the node")
-        require(~self.down.has(target) & self.storage[t].has(target), "the node is up and has storage")
+        require(
+            ~self.down.has(target) & self.storage[t].has(target), "the node is up and has storage"
+        )
         if self.release.sessions:
             known = ~chunk.closed | ~self._current(target, t)
-            require(self.view[target][t].session & known, "its session is open, as far as the node knows")
-        self.data[t][target] = choose(self.data[t][target] < chunk.value, chunk.value, self.data[t][target])
+            require(
+                self.view[target][t].session & known,
+                "its session is open, as far as the node knows",
+            )
+        self.data[t][target] = choose(
+            self.data[t][target] < chunk.value, chunk.value, self.data[t][target]
+        )
         self.copied[t] = self.streaming_at[t] == target
         self._take_off_the_wire(t)
 
@@ -227,20 +243,26 @@ class TabletCluster(TabletNodes):
     def finish_cleanup(self, t: Term[Tablet]) -> None:
         """The replica answers that its rows are gone."""
         require(self.cleaned[t], "rows are gone")
-        require(self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target), "stage is a cleanup")
+        require(
+            self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target), "stage is a cleanup"
+        )
         self.tablets[t].finish_operation()
         self.cleaned[t] = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def run_repair(self, t: Term[Tablet]) -> None:
         """The replicas to read from are asked to repair; all are in step, as writes go to all of them."""
-        require(self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair")
+        require(
+            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
+        )
         self.tablets[t].start_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_repair_run(self, t: Term[Tablet]) -> None:
         """The replicas answer that they are repaired."""
-        require(self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair")
+        require(
+            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
+        )
         self.tablets[t].finish_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -273,6 +295,12 @@ class TabletCluster(TabletNodes):
         self.tablets[t].finish_revert()
         self.next[t] = self.replicas[t]
         self._close_session(t)
+
+    @action(by=COORDINATOR, spends=coordinator_changes)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        for t in Tablet:
+            self.tablets[t].fail_over()
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -312,7 +340,9 @@ class TabletCluster(TabletNodes):
         """The action of the tablet's stage cannot be done without node `n`."""
         tablet = self.tablets[t]
         streams = tablet.stage.any_of(Stage.streaming, Stage.rebuild_repair)
-        source = choose(tablet.kind == Kind.migration, self._is_leaving(n, t), self.replicas[t].has(n))
+        source = choose(
+            tablet.kind == Kind.migration, self._is_leaving(n, t), self.replicas[t].has(n)
+        )
         return (streams & (source | self._is_pending(n, t))) | self._to_be_cleaned(n, t)
 
     def _will_be_answered(self, t: Term[Tablet]) -> Bool:
@@ -369,7 +399,9 @@ class TabletCluster(TabletNodes):
         are executed on behalf of a successful request, will reach CL in both".
         """
         request = self.request[n]
-        successful = (request.tablet == t) & request.write & ~request.abandoned & ~self.excluded.has(n)
+        successful = (
+            (request.tablet == t) & request.write & ~request.abandoned & ~self.excluded.has(n)
+        )
         both = (self.replicas[t] | self.next[t]) <= request.targets
         return (self.tablets[t].stage == Stage.streaming).implies(successful.implies(both))
 
@@ -420,7 +452,9 @@ class TabletCluster(TabletNodes):
     def writes_find_storage(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> Bool:
         """No live write is sent to a replica without storage (scylladb #26512)."""
         request = self.request[n]
-        sent = (request.tablet == t) & request.write & request.targets.has(r) & ~request.reached.has(r)
+        sent = (
+            (request.tablet == t) & request.write & request.targets.has(r) & ~request.reached.has(r)
+        )
         return (sent & ~self.excluded.has(r)).implies(self.storage[t].has(r))
 
     @invariant

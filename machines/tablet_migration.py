@@ -22,8 +22,12 @@ from stagewright.spec import (
     Actor,
     Bool,
     Fairness,
+    FlagVar,
     LeadsTo,
     Machine,
+    OneVar,
+    OptionalVar,
+    SetVar,
     Term,
     action,
     budget,
@@ -67,13 +71,13 @@ class TabletMigration(Machine):
     failures = budget(1, doc="barriers and actions that fail")
     failovers = budget(1, doc="changes of the topology coordinator")
 
-    stage = one_of(Stage, init=Stage.none)
-    kind = optional(Kind)  # of the transition that is going on
-    session = flag()  # an open session in group0: streaming is accepted
-    excluded = set_of(Role)  # replicas that are down for good and ignored
-    unwanted = flag()  # the leaving host is to leave, or the pending one's disk is nearly full
-    barrier = one_of(Progress, init=Progress.none)
-    operation = one_of(Progress, init=Progress.none)
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    kind: OptionalVar[Kind] = optional(Kind)  # of the transition that is going on
+    session: FlagVar = flag()  # an open session in group0: streaming is accepted
+    excluded: SetVar[Role] = set_of(Role)  # replicas that are down for good and ignored
+    unwanted: FlagVar = flag()  # the leaving host is to leave, or the pending one's disk is nearly full
+    barrier: OneVar[Progress] = one_of(Progress, init=Progress.none)
+    operation: OneVar[Progress] = one_of(Progress, init=Progress.none)
 
     # -- the way forward -----------------------------------------------------------------------------
 
@@ -86,7 +90,9 @@ class TabletMigration(Machine):
         self.kind = kind
         self._enter()
 
-    @stage.step(Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK)
+    @stage.step(
+        Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK
+    )
     def write_both(self) -> None:
         """Every replica has seen the transition info and is ready for writes: write to both sets."""
         self._barrier_done()
@@ -171,7 +177,9 @@ class TabletMigration(Machine):
         require(~self.excluded.is_empty(), "a replica is excluded")
         self._enter()
 
-    @stage.step((Stage.rebuild_repair, Stage.streaming), Stage.cleanup_target, by=COORDINATOR, fair=WEAK)
+    @stage.step(
+        (Stage.rebuild_repair, Stage.streaming), Stage.cleanup_target, by=COORDINATOR, fair=WEAK
+    )
     def give_up_streaming(self) -> None:
         """The action failed and cannot or need not succeed: close the session and undo."""
         only_when(self.release.rollback)
@@ -242,7 +250,10 @@ class TabletMigration(Machine):
         """The repair is done; or it failed, and a barrier has made sure that nothing of it still runs."""
         only_when(self.release.repair)
         failed_safely = (self.operation == Progress.failed) & (self.barrier == Progress.done)
-        require((self.operation == Progress.done) | failed_safely, "repair is done, or failed and drained")
+        require(
+            (self.operation == Progress.done) | failed_safely,
+            "repair is done, or failed and drained",
+        )
         self.session = False
         self._enter()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum, auto
 
-from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
+from stagewright.machines.tablet_migration import OPERATOR, TabletMigration
 from stagewright.machines.tablet_stages import (
     SCYLLA_2025_4,
     SCYLLA_2026_2,
@@ -24,7 +24,9 @@ from stagewright.spec import (
     Bool,
     Entity,
     Fairness,
+    FlagVar,
     Machine,
+    OneVar,
     Record,
     SetOf,
     Term,
@@ -113,8 +115,8 @@ class TabletNodes(Machine):
     replicas = per(Tablet, set_of(Node, init=ANY))
     next = per(Tablet, set_of(Node, init=ANY))  # the same at rest
     excluded = set_of(Node)  # down for good, says the operator; barriers ignore them
-    track = one_of(Track, init=Track.idle)
-    request_pending = flag()  # a topology change was requested
+    track: OneVar[Track] = one_of(Track, init=Track.idle)
+    request_pending: FlagVar = flag()  # a topology change was requested
     # the nodes
     view = per(Node, per(Tablet, record(View)))
     down = set_of(Node)
@@ -124,7 +126,7 @@ class TabletNodes(Machine):
     request = per(Node, record(Request))
     written = per(Tablet, number(0, LAST_VALUE))
     acknowledged = per(Tablet, number(0, LAST_VALUE))
-    stale_read = flag()
+    stale_read: FlagVar = flag()
     # actions of a stage, at the replicas and on the wire
     streaming_at = per(Tablet, optional(Node))
     copied = per(Tablet, flag())
@@ -147,7 +149,9 @@ class TabletNodes(Machine):
         require(some(~self._current(n, t) for t in Tablet), "node is behind")
         for t in Tablet:
             view, stage = self.view[n][t], self.tablets[t].stage
-            stores = self._chosen(stage.column(lambda s: s.storage), self.replicas[t], self.next[t]).has(n)
+            stores = self._chosen(
+                stage.column(lambda s: s.storage), self.replicas[t], self.next[t]
+            ).has(n)
             if not self.release.end_migration:
                 stores = stores | self.storage[t].has(n)
             view.stage = stage
@@ -222,12 +226,6 @@ class TabletNodes(Machine):
 
     # -- faults ------------------------------------------------------------------------------------------
 
-    @action(by=COORDINATOR, spends=TabletMigration.failovers)
-    def fail_over(self) -> None:
-        """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        for t in Tablet:
-            self.tablets[t].fail_over()
-
     @action(spends=crashes)
     def crash(self, n: Term[Node]) -> None:
         """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
@@ -267,9 +265,15 @@ class TabletNodes(Machine):
         """Node `n` has learned all that is committed of a tablet."""
         view = self.view[n][t]
         same_sets = (view.replicas == self.replicas[t]) & (view.next == self.next[t])
-        return (view.stage == self.tablets[t].stage) & same_sets & (view.session == self.tablets[t].session)
+        return (
+            (view.stage == self.tablets[t].stage)
+            & same_sets
+            & (view.session == self.tablets[t].session)
+        )
 
-    def _chosen(self, which: Term[Replicas], replicas: SetOf[Node], new: SetOf[Node]) -> SetOf[Node]:
+    def _chosen(
+        self, which: Term[Replicas], replicas: SetOf[Node], new: SetOf[Node]
+    ) -> SetOf[Node]:
         """The replica set that a column of the stage's table names."""
         both = choose(which == Replicas.both, replicas | new, new)
         return choose(which == Replicas.previous, replicas, both)

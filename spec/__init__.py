@@ -51,6 +51,11 @@ from stagewright.spec.terms import (
 )
 from stagewright.spec.variables import (
     ANY as ANY,
+    FlagVar as FlagVar,
+    NumberVar as NumberVar,
+    OneVar as OneVar,
+    OptionalVar as OptionalVar,
+    SetVar as SetVar,
     Var as Var,
     constant as constant,
     flag as flag,

@@ -258,3 +258,19 @@ def _name(value: object) -> str:
 
 Flag: TypeAlias = Var[Bool, bool]
 Integer: TypeAlias = Var[Number, int]
+
+
+FlagVar = Var[Bool, bool]
+"""The type of `flag(...)`. Pyright wants these on variables that methods assign: `ok: FlagVar = flag()`."""
+
+NumberVar = Var[Number, int]
+"""The type of `number(...)`."""
+
+OneVar = Var[Term[X], X]
+"""The type of `one_of(...)`: `stage: OneVar[Stage] = one_of(Stage, init=Stage.none)`."""
+
+OptionalVar = Var[Maybe[X], X | Term[X] | None]
+"""The type of `optional(...)`."""
+
+SetVar = Var[SetOf[X], Set[X]]
+"""The type of `set_of(...)`."""

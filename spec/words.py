@@ -1,7 +1,7 @@
-"""Expressions in words, as a person would say them: `stage[t] is streaming`, `every n in Node: ...`.
+"""Expressions in words, as a person says them: `stage[t] is streaming`, `every n in Node: …`.
 
-For people only: two different expressions may read alike. Names of bound variables and parameters are
-replaced by their values where these are given.
+For people only: two different expressions may read alike. Names of bound variables and parameters
+are replaced by their values where these are given.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import Enum, IntEnum
-from typing import assert_never
+from typing import Any, assert_never
 
 from stagewright.spec.definition import Action, Assignment, Requirement
 from stagewright.spec.nodes import (
@@ -176,7 +176,7 @@ def column_name(column: Column) -> str | None:
     return None
 
 
-def _plain_column(value: object) -> object:
+def _plain_column(value: Any) -> Any:
     return frozenset(value) if isinstance(value, set | frozenset) else value
 
 
@@ -321,8 +321,8 @@ def _junction(
         return empty, _Binds.ATOM
     if len(args) == 1:
         return _phrase(args[0], values)
-    # Phrases of the same joiner need no parentheses, for both are associative. An `and` inside of an `or`
-    # gets them although it binds tighter: readers differ.
+    # Phrases of the same joiner need no parentheses, for both are associative. An `and` inside of an
+    # `or` gets them although it binds tighter: readers differ.
     parts = (_phrase(a, values) for a in dict.fromkeys(args))
     told = (t if b is binds or b >= _Binds.NOT else f"({t})" for t, b in parts)
     return joiner.join(told), binds
