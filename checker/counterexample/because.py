@@ -1,4 +1,4 @@
-"""Why a condition is true or false in a state: the conjunct, the witness and the values that decide it."""
+"""Why a condition is true or false in a state: the conjunct, witness and values that decide it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Because:
         return self.interpreter.evaluate(node, self.state, self.new_state, names)
 
     def reasons(self, node: Node, names: Values) -> tuple[Reason, ...]:
-        """Why the condition has the truth value that it has: a few sentences, the decisive ones only."""
+        """Why the condition is true or false: only the sentences that decide it."""
         truth = bool(self.value(node, names))
         match node:
             case Apply(Op.NOT, (inner,)):
@@ -186,7 +186,7 @@ class Because:
         return value if isinstance(node, Literal | Bound) else f"{words(node, names)} ({value})"
 
     def _indices(self, node: Node, names: Values) -> tuple[Reason, ...]:
-        """The values of the parts that a sentence about `node` names without telling their values."""
+        """The values of the parts that a sentence about `node` only names."""
         told: dict[str, Reason] = {}
         for part in _silent_parts(node):
             if not isinstance(part.sort, MapSort | RecordSort):
@@ -258,7 +258,7 @@ def _is_leaf(node: Node) -> bool:
 
 
 def _silent_parts(node: Node) -> Iterator[Node]:
-    """State reads that choose a key, a column or a branch, or are summands: not told by the sentence."""
+    """State reads that choose a key, column or branch, or are summands: the sentence is silent."""
     match node:
         case Literal() | Bound() | Read():
             return

@@ -155,7 +155,7 @@ def _premise_state(interpreter: Interpreter, broken: Property, names: Values, ru
 
 
 def _deadlock(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
-    """Why each action is refused: those with the fewest false requirements first, the others briefly."""
+    """Why each action is refused: the nearest to happening first, the others briefly."""
     because = Because(interpreter, state)
     refused = [_refusal(because, action) for action in interpreter.definition.actions]
     refused.sort(key=lambda pair: pair[0])
@@ -187,7 +187,7 @@ def _refusal(because: Because, action: Action) -> tuple[int, Reason]:
 def _refused_by(
     because: Because, group: list[tuple[Requirement, Values]], action: Action
 ) -> tuple[Reason, ...]:
-    """What one requirement says against the choices it refuses, those with equal reasons together."""
+    """What one requirement says against the choices it refuses, equal reasons together."""
     alike: dict[tuple[Reason, ...], list[str]] = {}
     for guard, names in group:
         reasons = because.reasons(guard.condition, names)

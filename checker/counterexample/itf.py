@@ -1,8 +1,8 @@
 """Runs in the Informal Trace Format (ITF), which Apalache, Quint and their viewers read and write.
 
-The format: https://apalache-mc.org/docs/adr/015adr-trace.html. As in Quint, each state names the action
-that led to it (`mbt::actionTaken`) and the values of its parameters (`mbt::nondetPicks`). The step that
-closes a loop leads to a state that stands earlier in the file: it is in the file's own "#meta".
+The format: https://apalache-mc.org/docs/adr/015adr-trace.html. As in Quint, each state names the
+action that led to it (`mbt::actionTaken`) and the values of its parameters (`mbt::nondetPicks`). The
+step that closes a loop leads to a state that stands earlier in the file: the file's "#meta" has it.
 """
 
 from __future__ import annotations

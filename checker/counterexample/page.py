@@ -126,7 +126,8 @@ def _step(story: Story, step: StoryStep) -> str:
     return (
         f'<li data-state="{step.number}" tabindex="0" class="{" ".join(kinds)}">'
         f'<span class="number">{step.number}</span>'
-        f'<span class="title"><strong>{escape(step.actor)}</strong>: {escape(step.title)}{back}</span>'
+        f'<span class="title"><strong>{escape(step.actor)}</strong>: '
+        f"{escape(step.title)}{back}</span>"
         f'<div class="sentence">{escape(step.sentence)}</div>'
         f"<ul>{changes or nothing}</ul></li>"
     )

@@ -1,4 +1,4 @@
-"""Whether a run that comes from a file is a run of the definition; a wrong one gets no explanation."""
+"""Whether a run from a file is a run of the definition; a wrong one gets no explanation."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def _check_step(interpreter: Interpreter, step: Step, old: State, new: State, nu
     if reached != new:
         told = ", ".join(map(str, changes(new, reached)))
         raise InputError(
-            f"step {number}, {step.label}, does not lead to state {number} (there and here: {told})",
+            f"step {number}, {step.label}, does not lead to state {number} "
+            f"(there and here: {told})",
             help="the run belongs to another profile, or the definition has changed since",
         )

@@ -21,7 +21,7 @@ _KEY = re.compile(r"\[[^\]]*\]")
 
 @dataclass(frozen=True)
 class Change:
-    """One leaf of the state that a step changed: `stage[tablet0]: streaming → write_both_read_new`."""
+    """One leaf of the state that a step changed: `stage[tablet0]: streaming → use_new`."""
 
     place: str
     old: str
@@ -36,7 +36,7 @@ class StoryStep:
     """One step, told: `number` is 1-based and leads to state `number`.
 
     `actor` acts; `entities` are those among the arguments, which may contain the actor.
-    A step of a loop (`forever`) happens again and again; the loop's `closing` step leads back to its start.
+    A step of a loop (`forever`) happens again and again; the `closing` one leads back to its start.
     """
 
     number: int
@@ -108,7 +108,8 @@ def tell(definition: Definition, verdict: PropertyVerdict, scope: Scope | None =
     run = verdict.run
     if run is None:
         raise InputError(
-            f"{verdict.name} of {_machine(definition)} has no run to show: {verdict.note or 'it holds'}",
+            f"{verdict.name} of {_machine(definition)} has no run to show"
+            f": {verdict.note or 'it holds'}",
             help="only a violated promise, or an induction that failed, comes with a run",
         )
     scope = scope or scope_of_run(definition, run)

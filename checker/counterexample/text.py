@@ -1,4 +1,4 @@
-"""A counterexample for a terminal: numbered steps, only what changed, and last why the promise broke."""
+"""A counterexample for a terminal: numbered steps, only what changed, last the broken promise."""
 
 from __future__ import annotations
 

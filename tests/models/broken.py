@@ -82,7 +82,7 @@ class Migration(Machine):
 
     @action
     def write(self, n: Term[Node]) -> None:
-        """Coordinator `n` acknowledges a write; a replica that it does not write to falls behind."""
+        """Coordinator `n` acknowledges a write; a replica it does not write to falls behind."""
         self.complete = self.complete & self.learned[n].column(lambda s: s.writes)
 
     @stage.step(Stage.rest, Stage.write_both, by=COORDINATOR)

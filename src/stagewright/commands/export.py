@@ -21,8 +21,8 @@ examples:
   stagewright export tablet-migration --to mermaid --variable barrier --out barrier.mmd
   stagewright export tablet-migration --run found/no_deadlock.itf.json --to html --out found.html
 
-Without --run it writes the machine: a state diagram of one enum variable. With --run it writes a run that
-`check --out` or `prove --out` left as ITF, after taking each of its steps again."""
+Without --run it writes the machine: a state diagram of one enum variable. With --run it writes a run
+that `check --out` or `prove --out` left as ITF, after taking each of its steps again."""
 
 _LARGEST_RUN = 64 << 20  # bytes; a longer file is no counterexample that a person reads
 

@@ -1,4 +1,4 @@
-"""Prints a machine: its states, what it can do and what it promises; or what two profiles differ in."""
+"""Prints a machine: its states, actions and promises; or what two of its profiles differ in."""
 
 from __future__ import annotations
 

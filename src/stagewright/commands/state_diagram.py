@@ -1,7 +1,7 @@
 """A machine's main enum variable as a Mermaid state diagram; the edges are read off the actions.
 
-For each member, what an action requires and assigns is evaluated with the variable known and everything
-else unknown. An edge is drawn unless a requirement is certainly false.
+For each member, what an action requires and assigns is evaluated with the variable known and
+everything else unknown. An edge is drawn unless a requirement is certainly false.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def conditions(leaves: list[Node], bound: Bound) -> st.SearchStrategy[Node]:
 
 @pytest.fixture(scope="module")
 def any_condition(workers: Definition) -> st.SearchStrategy[Node]:
-    """Conditions over what `finish` and `hurry` require and some promises; made once, for it is slow."""
+    """Conditions over requirements and promises of the workers; made once, for it is slow."""
     finish, hurry = workers.action("finish"), workers.action("hurry")
     leaves = [r.condition for r in (*finish.requirements, *hurry.requirements)]
     leaves += [workers.property("little_is_done").condition, *workers.initially]

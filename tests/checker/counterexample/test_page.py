@@ -1,4 +1,4 @@
-"""The HTML page: nothing from outside, nothing that a name could break, and what a browser makes of it."""
+"""The HTML page: nothing from outside, unbroken by hostile names, as a browser shows it."""
 
 from __future__ import annotations
 

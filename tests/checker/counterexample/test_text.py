@@ -32,7 +32,7 @@ scope: Node=2
        Coordinator node0 applies the committed stage.
          learned[node0]: rest → read_new
   4  node1: write
-       Coordinator node1 acknowledges a write; a replica that it does not write to falls behind.
+       Coordinator node1 acknowledges a write; a replica it does not write to falls behind.
          complete: {new, old} → {old}
 
 ✗ reads_are_complete  tests/models/broken.py:LINE
