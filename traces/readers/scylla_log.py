@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
@@ -103,15 +104,16 @@ def _sorted_out(data: bytes, bounds: list[int]) -> tuple[int, list[int]]:
 
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
+    import pyarrow.compute
 
+    compute: Any = pyarrow.compute  # its functions are made when it is imported
     offsets = pa.array(bounds, pa.int32()).buffers()[1]
     texts = pa.BinaryArray.from_buffers(
         pa.binary(), len(bounds) - 1, [None, offsets, pa.py_buffer(data)]
     )
-    blank = int(pc.sum(pc.match_substring_regex(texts, r"^\s*$")).as_py() or 0)
+    blank = int(compute.sum(compute.match_substring_regex(texts, r"^\s*$")).as_py() or 0)
     pattern = "|".join(re.escape(word).replace(r"\ ", " ") for word in RELEVANT)
-    relevant = pc.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
+    relevant = compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
     return blank, np.flatnonzero(relevant).tolist()
 
 
