@@ -1,0 +1,129 @@
+"""`stagewright demo`: the main job, end to end: check, prove, run under faults, validate what was recorded."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stagewright.commands.exit_codes import ExitCode
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop of the tour: a command of the user's own, and the exit code that is right for it."""
+
+    says: str
+    arguments: tuple[str, ...]
+    expected: ExitCode = ExitCode.HOLDS
+
+
+def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
+    """What the demo runs, in order."""
+    recorded = reports / "run"
+    return (
+        Stop(
+            "Is tablet migration right, also with lagging nodes, a crash and a failed action?",
+            ("check", "tablet", "--profile", "scylla-2026.2", "--out", str(reports / "check")),
+        ),
+        Stop(
+            "The same a release earlier: a bug that it really had is found (scylladb #26512).",
+            (
+                *("check", "tablet", "--profile", "scylla-2025.4", "--property"),
+                *("cleaned_up_replicas_stay_empty", "--stop-at-first"),
+                *("--out", str(reports / "check-2025.4")),
+            ),
+            ExitCode.VIOLATED,
+        ),
+        Stop(
+            "Is one tablet's own machine right for runs of any length?",
+            ("prove", "tablet-migration"),
+        ),
+        Stop(
+            "A cluster whose coordinator takes its decisions from the same definition, under faults.",
+            (
+                *("run", "--nodes", "3", "--tablets", "8", "--seed", "7", "--faults", "all"),
+                *("--out", str(recorded)),
+            ),
+        ),
+        Stop(
+            "Did that cluster do only what the definition allows?",
+            ("validate", str(recorded / "trace.jsonl"), "--out", str(reports / "validate-run")),
+        ),
+        Stop(
+            "And a coordinator of ScyllaDB, by its own log?",
+            (
+                *("validate", str(sample_log), "--format", "scylla-log"),
+                *("--out", str(reports / "validate-scylla")),
+            ),
+        ),
+    )
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The flags of `demo`."""
+    parser.description = (
+        "Check, prove, run and validate tablet migration, and say where the reports are."
+    )
+    parser.epilog = "example:\n  stagewright demo --out reports"
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        default=Path("reports"),
+        help="where reports go (reports)",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run every stop, then say which came out as it should."""
+    from importlib.resources import as_file, files
+
+    reports: Path = args.out
+    reports.mkdir(parents=True, exist_ok=True)
+    with as_file(
+        files("stagewright.traces") / "samples" / "scylla-coordinator-debug.log"
+    ) as sample:
+        stops = tour(reports, sample)
+        results = [_run(number, stop, len(stops)) for number, stop in enumerate(stops, 1)]
+    return _summary(reports, stops, results)
+
+
+def _run(number: int, stop: Stop, total: int) -> tuple[int, float]:
+    from rich.console import Console
+
+    from stagewright.commands import run_command_line
+
+    console = Console(highlight=False)
+    console.print()
+    console.rule(f"[bold]{number}/{total}[/]  {stop.says}", align="left")
+    console.print(f"$ stagewright {shlex.join(stop.arguments)}", style="bold cyan", soft_wrap=True)
+    started = time.monotonic()
+    code = run_command_line(stop.arguments)
+    return code, time.monotonic() - started
+
+
+def _summary(reports: Path, stops: Sequence[Stop], results: Sequence[tuple[int, float]]) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table("", "command", "exit code", "seconds", box=None, pad_edge=False)
+    right = True
+    for stop, (code, seconds) in zip(stops, results, strict=True):
+        as_expected = code == stop.expected
+        right = right and as_expected
+        mark = (
+            "[green]as it should[/]" if as_expected else f"[red]should be {stop.expected.value}[/]"
+        )
+        table.add_row(mark, " ".join(stop.arguments[:4]), str(code), f"{seconds:.1f}")
+    console.print()
+    console.rule("[bold]what the demo did[/]", align="left")
+    console.print(table)
+    console.print(f"\nReports: {reports.resolve()}", soft_wrap=True)
+    for page in sorted(reports.rglob("*.html")):
+        console.print(f"  look at {page}", soft_wrap=True)
+    return ExitCode.HOLDS if right else ExitCode.VIOLATED
