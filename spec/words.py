@@ -7,9 +7,9 @@ are replaced by their values where these are given.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import Enum, IntEnum
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from stagewright.spec.definition import Action, Assignment, Requirement
 from stagewright.spec.nodes import (
@@ -177,7 +177,7 @@ def column_name(column: Column) -> str | None:
 
 
 def _plain_column(value: Any) -> Any:
-    return frozenset(value) if isinstance(value, set | frozenset) else value
+    return frozenset(cast("Set[object]", value)) if isinstance(value, Set) else value
 
 
 def _inside(node: Node, values: Values, at_least: _Binds) -> str:

@@ -13,9 +13,13 @@ from stagewright.spec import (
     Actor,
     Bool,
     Entity,
+    FlagVar,
     LeadsTo,
     Machine,
+    NumberVar,
+    OneVar,
     Record,
+    SetVar,
     States,
     Term,
     action,
@@ -72,7 +76,7 @@ class Migration(Machine):
 
     stage = one_of(Stage, init=Stage.rest)
     learned = per(Node, one_of(Stage, init=Stage.rest))
-    complete = set_of(Replica, init=set(Replica))
+    complete: SetVar[Replica] = set_of(Replica, init=set(Replica))
 
     @action
     def learn(self, n: Term[Node]) -> None:
@@ -135,8 +139,8 @@ class Task(Entity, scope=2):
 class Row(Record):
     """What is stored of a task."""
 
-    version = number(0, 3)
-    written = flag()
+    version: NumberVar = number(0, 3)
+    written: FlagVar = flag()
 
 
 class Workers(Machine):
@@ -145,8 +149,8 @@ class Workers(Machine):
     owner = per(Task, optional(Node))
     done = set_of(Task)
     rows = per(Task, record(Row))
-    patience = number(0, 2, init=1)
-    leader = one_of(Node, init=ANY)
+    patience: NumberVar = number(0, 2, init=1)
+    leader: OneVar[Node] = one_of(Node, init=ANY)
     limit = constant(number(0, 2, init=ANY))
     crashes = budget(1, doc="crashes of a worker")
 

@@ -9,7 +9,11 @@ import pytest
 from stagewright.spec import (
     Bool,
     Entity,
+    FlagVar,
     Machine,
+    NumberVar,
+    OneVar,
+    OptionalVar,
     States,
     Term,
     action,
@@ -59,13 +63,13 @@ class Node(Entity):
 class Sample(Machine):
     """One promise for each construct; the docstring says how it reads."""
 
-    phase = one_of(Phase, init=Phase.first)
+    phase: OneVar[Phase] = one_of(Phase, init=Phase.first)
     seen = per(Node, one_of(Phase, init=Phase.first))
-    owner = optional(Node)
+    owner: OptionalVar[Node] = optional(Node)
     ready = set_of(Node)
     sides = set_of(Side)
-    votes = number(0, 5)
-    open = flag()
+    votes: NumberVar = number(0, 5)
+    open: FlagVar = flag()
 
     @action
     def change(self, who: Term[Node]) -> None:
