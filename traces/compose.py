@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import LIVE, START, Determinised
+from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Judge, explain
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey, Place
 from stagewright.traces.reading import Reading

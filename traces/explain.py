@@ -13,8 +13,10 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.trace import observation
 from stagewright.spec.values import State, plain
 from stagewright.spec.verdict import Step
-from stagewright.traces.automaton import LIVE, START, Automaton, Determinised, Letter
+from stagewright.traces.automaton import Automaton
+from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.judge import Cause, Finding
+from stagewright.traces.letters import Letter
 from stagewright.traces.symbols import Symbol, parse_symbol, value_key
 from stagewright.traces.trace_report import AccountingError, Explanation
 

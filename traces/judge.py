@@ -9,16 +9,17 @@ from enum import Enum
 import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import (
+from stagewright.traces.automaton import Automaton
+from stagewright.traces.blocks import Block, EntityKey, Ints, merge
+from stagewright.traces.determinised import (
     DEAD,
     ENDED,
     LIVE,
+    START,
     UNDECIDED,
     UNKNOWN,
-    Automaton,
     Determinised,
 )
-from stagewright.traces.blocks import Block, EntityKey, Ints, merge
 from stagewright.traces.kernel import Ordered, Replay, order, replay
 
 DETAILS_MAX = 1000  # of one kind in one partition; the counts know all
@@ -169,8 +170,6 @@ def _not_understood(
 
 
 def _reason(machine: Determinised, symbol: str, first: int) -> str | None:
-    from stagewright.traces.automaton import START
-
     return machine.refusal(START if first else LIVE, symbol)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.automaton import START, UNKNOWN, Determinised
+from stagewright.traces.determinised import START, UNKNOWN, Determinised
 
 Ints = NDArray[Any]
 

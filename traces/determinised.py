@@ -1,0 +1,183 @@
+"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from stagewright.traces.automaton import Automaton
+from stagewright.traces.letters import Alphabet, Letter
+from stagewright.traces.stepcode import State, StepFunction, compile_step
+from stagewright.traces.symbols import parse_symbol, value_key
+
+# Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
+DEAD = 0  # no run explains the events so far
+UNDECIDED = 1  # the budget was spent
+UNKNOWN = 2  # an event was not understood
+ENDED = 3  # the end marker was read
+START = 4  # nothing was read
+LIVE = 5
+
+
+class Determinised:
+    """Numbers the sets of possible states of one automaton, and finds each step between them once."""
+
+    def __init__(self, source: Automaton) -> None:
+        self.source = source
+        self.states: list[State] = []
+        self.sets: list[tuple[int, ...]] = [()] * LIVE  # state numbers, sorted, by set number
+        self._state_numbers: dict[State, int] = {}
+        self._set_numbers: dict[tuple[int, ...], int] = {}
+        self._functions: dict[int, StepFunction] = {}
+        self._alphabet = Alphabet(source)
+        self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
+        self._closures: dict[tuple[int, ...], frozenset[int]] = {}
+        self._known: dict[tuple[int, str], int] = {}
+        self._letters: dict[str, Letter | str] = {}
+
+    def advance(self, number: int, symbol: str) -> int:
+        """The number of the set after an event, given its symbol's text."""
+        if number in (DEAD, UNDECIDED, UNKNOWN):
+            return number
+        known = self._known.get((number, symbol))
+        if known is None:
+            known = self._known[number, symbol] = self._advance(number, symbol)
+        return known
+
+    def letter(self, symbol: str) -> Letter | str:
+        """A symbol in this machine's terms, or why it is none of this machine's."""
+        if symbol not in self._letters:
+            self._letters[symbol] = self._alphabet.letter(parse_symbol(symbol))
+        return self._letters[symbol]
+
+    def refusal(self, number: int, symbol: str) -> str | None:
+        """Why an event cannot be understood after the events so far; None if it can be."""
+        letter = self.letter(symbol)
+        if isinstance(letter, str):
+            return letter
+        if number != START:
+            return None
+        if letter.end:
+            return "an end marker cannot be the first event"
+        if letter.action is not None:
+            return "the first event (seq 0) observes the initial state: it has no action"
+        return None
+
+    def before_observation(self, number: int, letter: Letter) -> frozenset[int]:
+        """The states that an event may lead to, whatever was observed after it."""
+        hidden = self.source.recording.hidden.exist
+        if number == START:
+            first = self._initial
+            return self._closure(tuple(sorted(first))) if hidden else first
+        here: Iterable[int] = self.sets[number]
+        if hidden:
+            here = self._closure(self.sets[number])
+        if letter.steps is not None:
+            return frozenset(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
+        if not hidden:
+            return frozenset(n for s in here for n in self._every_step(s))
+        return frozenset(here).union(*(self._expand(s)[1] for s in here))
+
+    def matching(self, states: Iterable[int], letter: Letter) -> tuple[int, ...]:
+        """Those of the states in which everything that the letter observes is so."""
+        if not letter.cells:
+            return tuple(sorted(states))
+        table = self.states
+        return tuple(sorted(s for s in states if all(table[s][c] == v for c, v in letter.cells)))
+
+    @cached_property
+    def _initial(self) -> frozenset[int]:
+        first = frozenset(self._number(s) for s in self.source.initial)
+        if self.source.recording.from_start:
+            return first
+        reached, frontier = set(first), list(first)
+        while frontier:
+            for n in self._every_step(frontier.pop()):
+                if n not in reached:
+                    reached.add(n)
+                    frontier.append(n)
+        return frozenset(reached)
+
+    def _advance(self, number: int, symbol: str) -> int:
+        if self.refusal(number, symbol) is not None:
+            return UNKNOWN
+        letter = self.letter(symbol)
+        assert isinstance(letter, Letter)
+        if number == ENDED:
+            return DEAD
+        if letter.end:
+            return ENDED
+        try:
+            chosen = self.matching(self.before_observation(number, letter), letter)
+        except _SpentError:
+            return UNDECIDED
+        if not chosen:
+            return DEAD
+        if chosen not in self._set_numbers:
+            if len(self.sets) > self.source.max_states:
+                return UNDECIDED
+            self._set_numbers[chosen] = len(self.sets)
+            self.sets.append(chosen)
+        return self._set_numbers[chosen]
+
+    def _number(self, state: State) -> int:
+        number = self._state_numbers.get(state)
+        if number is None:
+            if len(self.states) >= self.source.max_states:
+                raise _SpentError
+            number = self._state_numbers[state] = len(self.states)
+            self.states.append(state)
+        return number
+
+    def _take(self, step: int, state: int) -> int:
+        """The number of the state after a step; -1 where it is not enabled."""
+        function = self._functions.get(step)
+        if function is None:
+            code = self.source.program
+            function = self._functions[step] = compile_step(code.instructions, code.steps[step])
+        after = function(self.states[state])
+        return -1 if after is None else self._number(after)
+
+    def _every_step(self, state: int) -> frozenset[int]:
+        hidden, visible = self._expand(state)
+        return hidden | visible
+
+    def _expand(self, state: int) -> tuple[frozenset[int], frozenset[int]]:
+        """The states that hidden and that visible steps lead to."""
+        if state not in self._unseen:
+            hidden: set[int] = set()
+            visible: set[int] = set()
+            for index, step in enumerate(self.source.program.steps):
+                after = self._take(index, state)
+                if after >= 0:
+                    (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
+            self._unseen[state] = frozenset(hidden), frozenset(visible)
+        return self._unseen[state]
+
+    def _is_hidden(self, action: str, old: int, new: int) -> bool:
+        steps = self.source.recording.hidden
+        if steps.actions is not None and action not in steps.actions:
+            return False
+        for name, values in steps.visible.items():
+            leaf = self.source.leaves[name]
+            assert leaf.cell is not None
+            code = self.states[new][leaf.cell]
+            seen = values is None or any(leaf.codes.get(value_key(v)) == code for v in values)
+            if code != self.states[old][leaf.cell] and seen:
+                return False
+        return True
+
+    def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
+        if states not in self._closures:
+            reached, frontier = set(states), list(states)
+            while frontier:
+                for n in self._expand(frontier.pop())[0]:
+                    if n not in reached:
+                        reached.add(n)
+                        frontier.append(n)
+            self._closures[states] = frozenset(reached)
+        return self._closures[states]
+
+
+class _SpentError(Exception):
+    """There are more states than the budget allows."""
