@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -24,9 +23,9 @@ from stagewright.spec.definition import (
     PropertyKind,
     Variable,
 )
-from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
+from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import (
     FALSE,
     TRUE,
@@ -37,7 +36,7 @@ from stagewright.spec.nodes import (
     root_variable,
 )
 from stagewright.spec.parameters import bounds_of
-from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, entities_of
+from stagewright.spec.sorts import EntitySort, EnumSort, MapSort
 from stagewright.spec.source import here, of_class, of_traceback
 from stagewright.spec.symbolic import Symbolic
 from stagewright.spec.terms import Bool, parameter
@@ -84,11 +83,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
     trace = _Trace(profile)
     trace.machine_at(machine, Root(), ())
     actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
-    entities: dict[type[Entity], None] = {}
-    for variable in trace.variables:
-        entities.update(dict.fromkeys(entities_of(variable.sort)))
-    for bound in itertools.chain.from_iterable(a.params for a in actions):
-        entities.update(dict.fromkeys(entities_of(bound.sort)))
+    final = conjunction(trace.finals) if trace.finals else FALSE
     spent = {a.budget for a in actions}
     return Definition(
         name=machine.__name__,
@@ -99,8 +94,8 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         initially=tuple(trace.initially),
         actions=actions,
         properties=tuple(trace.properties),
-        final=conjunction(trace.finals) if trace.finals else FALSE,
-        entities=tuple(entities),
+        final=final,
+        entities=entities_in(trace.variables, actions, trace.properties, [*trace.initially, final]),
         file=inspect.getsourcefile(machine) or "",
     )
 

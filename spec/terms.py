@@ -157,19 +157,31 @@ class Term(Symbolic, Generic[E]):
     @overload
     def column(self, column: Callable[[E], F]) -> Term[F]: ...
     @overload
-    def column(self, column: Callable[[E], F | None]) -> Maybe[F]: ...
-    @overload
     def column(self, column: Callable[[E], Set[F]]) -> SetOf[F]: ...
-    @overload
-    def column(self, column: Callable[[E], int]) -> Number: ...
     def column(self, column: Callable[[E], Any]) -> Any:
         """A column of the enum's table at this member: `stage.column(lambda s: s.writes)`.
 
-        `column` is plain Python and is applied to every member once, when the definition is made.
+        `column` is plain Python and is applied to every member once, when the definition is made. It gives
+        a bool, a member of an enum, or a set of members. (Numbers and optional members have methods of
+        their own, because type checkers cannot tell `bool` from `int`, or a member from none, here.)
         """
         from stagewright.spec.choices import column_at
 
         return column_at(self.node, column)
+
+    def number_column(self, column: Callable[[E], int]) -> Number:
+        """A column of numbers."""
+        from stagewright.spec.choices import column_at
+
+        made: Any = column_at(self.node, column)
+        return made
+
+    def optional_column(self, column: Callable[[E], F | None]) -> Maybe[F]:
+        """A column of members, some of which are none."""
+        from stagewright.spec.choices import column_at
+
+        made: Any = column_at(self.node, column)
+        return made
 
 
 class Maybe(Symbolic, Generic[E]):

@@ -1,0 +1,1 @@
+"""Random machines: definitions built as trees, with everything that the language can say."""

@@ -1,0 +1,123 @@
+"""A Hypothesis strategy for whole definitions with their scopes, most of at most 200 reachable states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from tests.random_machines.actions import action
+from tests.random_machines.choices import Choices
+from tests.random_machines.expressions import Expressions
+from tests.random_machines.sorts import BOOL, FINITE, Node as NodeEntity, Task, variables
+
+from stagewright.spec.definition import Budget, Definition, Property, PropertyKind, Variable
+from stagewright.spec.entities import Entity
+from stagewright.spec.mentioned import entities_in
+from stagewright.spec.nodes import FALSE, TRUE, Node, Quantified, children
+from stagewright.spec.scope import Scope
+from stagewright.spec.sorts import IntSort
+from stagewright.spec.values import FrozenMap
+
+
+@dataclass(frozen=True)
+class RandomMachine:
+    """A definition and the scope to look at it."""
+
+    definition: Definition
+    scope: Scope
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> RandomMachine:
+    """Random machines at small scopes."""
+    choices = Choices(draw)
+    sizes: dict[type[Entity], int] = {
+        NodeEntity: choices.pick((2, 1, 3)),
+        Task: choices.pick((1, 2)),
+    }
+    definition = _definition(choices, variables(choices, sizes))
+    chosen = {kind: sizes[kind] for kind in definition.entities}
+    limits = {b.name: choices.pick((b.default, 0, 2, None)) for b in definition.budgets}
+    return RandomMachine(definition, Scope(FrozenMap(chosen), FrozenMap(limits)))
+
+
+def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:
+    budgets = tuple(
+        Budget(f"b{i}", choices.pick((1, 2, None))) for i in range(choices.pick((0, 0, 1, 2)))
+    )
+    states = Expressions(choices, declared)
+    initially = (states.condition(2),) if choices.chance(20) else ()
+    actions = tuple(
+        action(choices, f"a{i}", declared, budgets) for i in range(choices.pick((3, 2, 4, 1, 5)))
+    )
+    spent = {a.budget for a in actions}
+    properties = tuple(_properties(choices, declared))
+    final = choices.pick((FALSE, TRUE, None)) or states.condition(1)
+    return Definition(
+        name="Random",
+        doc="",
+        profile="",
+        variables=declared,
+        budgets=tuple(b for b in budgets if b.name in spent),
+        initially=initially,
+        actions=actions,
+        properties=properties,
+        final=final,
+        entities=entities_in(declared, actions, properties, [*initially, final]),
+    )
+
+
+def _properties(choices: Choices, declared: tuple[Variable, ...]) -> list[Property]:
+    kinds = [
+        PropertyKind.INVARIANT,
+        PropertyKind.INVARIANT,
+        PropertyKind.STEP,
+        PropertyKind.REACHABLE,
+        PropertyKind.LEADS_TO,
+    ]
+    return [
+        _property(choices, f"q{i}", kind, declared)
+        for i, kind in enumerate(kinds)
+        if choices.chance(60)
+    ]
+
+
+def _property(
+    choices: Choices, name: str, kind: PropertyKind, declared: tuple[Variable, ...]
+) -> Property:
+    outside = Expressions(choices, declared, new=kind is PropertyKind.STEP)
+    sorts = (*FINITE, BOOL, IntSort(0, 2))
+    params = tuple(
+        outside.bound(choices.pick(sorts), "q") for _ in range(choices.pick((0, 0, 1, 2)))
+    )
+    scope = outside.within(*params)
+    premise = scope.condition(2) if kind is PropertyKind.LEADS_TO else None
+    return Property(name, kind, params, scope.condition(3), premise)
+
+
+def count_all(definition: Definition) -> dict[object, int]:
+    """How often each operation, quantity, node kind and sort kind occurs in a definition."""
+    counts: dict[object, int] = {}
+
+    def note(*things: object) -> None:
+        for thing in things:
+            counts[thing] = counts.get(thing, 0) + 1
+
+    nodes: list[Node] = [definition.final, *definition.initially]
+    for a in definition.actions:
+        note(a.fairness, *(["loop"] if any(s.binders for s in a.assignments) else []))
+        nodes += [r.condition for r in a.requirements]
+        nodes += [n for s in a.assignments for n in (s.place, s.value)]
+    for p in definition.properties:
+        note(p.kind)
+        nodes += [p.condition, *([p.premise] if p.premise is not None else [])]
+    while nodes:
+        node = nodes.pop()
+        nodes += children(node)
+        note(type(node), (type(node), type(node.sort)))
+        if isinstance(node, Quantified):
+            note(node.quantity, (node.quantity, type(node.bound.sort)))
+        op = getattr(node, "op", None)
+        if op is not None:
+            note(op, (op, type(node.sort)))
+    return counts

@@ -1,0 +1,161 @@
+"""A machine explored by the reference interpreter alone, and its verdicts, by simple and slow means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, combinations
+
+from tests.random_machines.definitions import RandomMachine
+
+from stagewright.spec.definition import Fairness, Property, PropertyKind
+from stagewright.spec.errors import DomainError
+from stagewright.spec.interpreter import Environment, Interpreter, step_of
+from stagewright.spec.nodes import Bound, Node
+from stagewright.spec.values import State
+from stagewright.spec.verdict import Outcome, Step
+
+Edge = tuple[State, Step, State]
+
+
+class TooLargeError(Exception):
+    """The machine has more states than a test of many machines can look at."""
+
+
+@dataclass
+class Explored:
+    """All reachable states and steps."""
+
+    machine: RandomMachine
+    most: int
+    judge: Interpreter = field(init=False)
+    states: set[State] = field(default_factory=set)
+    edges: list[Edge] = field(default_factory=list)
+    enabled: dict[State, list[Step]] = field(default_factory=dict)
+    overflows: set[tuple[State, Step]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.judge = Interpreter(self.machine.definition, self.machine.scope)
+        self.initial = list(self.judge.initial_states())
+        todo = list(self.initial)
+        self.states.update(todo)
+        while todo:
+            if len(self.states) > self.most:
+                raise TooLargeError
+            state = todo.pop()
+            for after in self._expand(state):
+                if after not in self.states:
+                    self.states.add(after)
+                    todo.append(after)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """Every action with every value of its parameters."""
+        return [
+            step_of(action, environment)
+            for action in self.judge.definition.actions
+            for environment in self.judge.instances(action.params)
+        ]
+
+    def _expand(self, state: State) -> Iterator[State]:
+        self.enabled[state] = []
+        for step in self.steps:
+            if self.judge.failed_requirements(step, state):
+                continue
+            self.enabled[state].append(step)
+            try:
+                after = self.judge.take(step, state)
+            except DomainError:
+                self.overflows.add((state, step))
+            else:
+                self.edges.append((state, step, after))
+                yield after
+
+    # -- verdicts ----------------------------------------------------------------------------------
+
+    def verdict(self, prop: Property) -> Outcome:
+        """What the whole graph says of a promise; of no value where steps overflow, for two kinds."""
+        match prop.kind:
+            case PropertyKind.INVARIANT:
+                holds = all(self.judge.holds(prop, s)[0] for s in self.states)
+            case PropertyKind.STEP:
+                holds = all(self.judge.holds(prop, s, t)[0] for s, _, t in self.edges)
+            case PropertyKind.REACHABLE:
+                holds = all(self._always_reachable(prop, e) for e in self._instances(prop))
+            case PropertyKind.LEADS_TO:
+                holds = not any(self._breaks(prop, e) for e in self._instances(prop))
+        return Outcome.HOLDS if holds else Outcome.VIOLATED
+
+    @property
+    def no_deadlock(self) -> Outcome:
+        """Whether each state without an enabled step is final."""
+        stuck = [s for s in self.states if not self.enabled[s] and not self.judge.is_final(s)]
+        return Outcome.VIOLATED if stuck else Outcome.HOLDS
+
+    def _instances(self, prop: Property) -> Iterator[Environment]:
+        return self.judge.instances(prop.params)
+
+    def _where(self, node: Node, environment: dict[Bound, object] | Environment) -> set[State]:
+        return {s for s in self.states if self.judge.evaluate(node, s, None, environment)}  # type: ignore[arg-type]
+
+    def _always_reachable(self, prop: Property, environment: Environment) -> bool:
+        reached = self._where(prop.condition, environment)
+        while True:
+            more = {s for s, _, t in self.edges if t in reached} - reached
+            if not more:
+                return reached == self.states
+            reached |= more
+
+    def _breaks(self, prop: Property, environment: Environment) -> bool:
+        """Whether some fair run waits for ever: by fixpoints, with no strongly connected parts in sight."""
+        assert prop.premise is not None
+        reached_goal = self._where(prop.condition, environment)
+        waiting = self.states - reached_goal
+        begin = self._where(prop.premise, environment) & waiting
+        while True:
+            more = {t for s, _, t in self.edges if s in begin and t in waiting} - begin
+            if not more:
+                break
+            begin |= more
+        if any(not self.enabled[s] for s in begin):
+            return True
+        return any(self._fair_run(begin, taken) for taken in _subsets(self._fair(Fairness.STRONG)))
+
+    def _fair(self, fairness: Fairness) -> set[Step]:
+        names = {a.name for a in self.judge.definition.actions if a.fairness is fairness}
+        return {step for step in self.steps if step.action in names}
+
+    def _fair_run(self, region: Set[State], taken: Set[Step]) -> bool:
+        """Whether a weakly fair run stays in the region for ever, takes each of `taken` again and again,
+        and never enables another strongly fair step.
+        """  # noqa: D205 one sentence
+        idle = self._fair(Fairness.STRONG) - taken
+        inside = {s for s in region if not idle & set(self.enabled[s])}
+        while True:
+            edges = [(s, a, t) for s, a, t in self.edges if s in inside and t in inside]
+            kept = {s for s, _, _ in edges}
+            for step in taken:
+                kept &= _before(edges, {s for s, a, _ in edges if a == step})
+            for step in self._fair(Fairness.WEAK):
+                pays = {s for s, a, _ in edges if a == step or step not in self.enabled[s]}
+                kept &= _before(edges, pays)
+            if kept == inside:
+                return bool(inside)
+            inside = kept
+
+
+def _before(edges: list[Edge], goal: set[State]) -> set[State]:
+    """The states from which a path along the edges leads to the goal."""
+    found = set(goal)
+    while True:
+        more = {s for s, _, t in edges if t in found} - found
+        if not more:
+            return found
+        found |= more
+
+
+def _subsets(steps: set[Step]) -> Iterator[set[Step]]:
+    listed = sorted(steps, key=lambda s: s.label)
+    sizes = range(len(listed) + 1)
+    return (set(c) for c in chain.from_iterable(combinations(listed, n) for n in sizes))

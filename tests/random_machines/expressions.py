@@ -1,0 +1,314 @@
+"""Random expressions of every sort: all operations, all quantifiers, columns, symbolic keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tests.random_machines.choices import Choices
+from tests.random_machines.sorts import BOOL, COLOUR, ENTITIES, ENUMS, FINITE, STAGE, Stage
+
+from stagewright.spec.binding import UNBOUNDED
+from stagewright.spec.definition import Variable
+from stagewright.spec.nodes import (
+    Apply,
+    Bound,
+    Column,
+    Field,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    Quantity,
+    Read,
+    Select,
+    fits,
+)
+from stagewright.spec.sorts import (
+    BoolSort,
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+
+Makers = list[Callable[[], Node | None]]
+
+
+@dataclass(frozen=True)
+class Expressions:
+    """Makes expressions over some variables and bounds; `new`: the new state may be read too."""
+
+    choices: Choices
+    variables: tuple[Variable, ...]
+    bounds: tuple[Bound, ...] = ()
+    new: bool = False
+
+    def within(self, *bounds: Bound) -> Expressions:
+        """The same inside of quantifiers or loops that bind these."""
+        return replace(self, bounds=(*self.bounds, *bounds))
+
+    def bound(self, sort: EnumSort | EntitySort | IntSort | BoolSort, name: str = "b") -> Bound:
+        """A bound variable that is like no other."""
+        serial = self.choices.serial()
+        return Bound(f"{name}{serial}", sort, serial)
+
+    # -- of any sort -------------------------------------------------------------------------------
+
+    def of(self, sort: Sort, depth: int = 2) -> Node | None:
+        """An expression whose sort is `sort`; None if nothing of that sort exists here."""
+        leaves = self._leaves(sort, depth)
+        if depth <= 0:
+            return self._first(leaves)
+        branches = self._branches(sort, depth)
+        makers = [*leaves, *branches]
+        start = self.choices.number(0, max(0, len(makers) - 1))
+        return self._first([*makers[start:], *makers[:start]])
+
+    def _first(self, makers: Makers) -> Node | None:
+        return next((made for make in makers if (made := make()) is not None), None)
+
+    def value(self, sort: Sort, depth: int = 2) -> Node | None:
+        """An expression that may be assigned to `sort`: also one of the element of an optional."""
+        if isinstance(sort, OptionalSort) and self.choices.chance(50):
+            found = self.of(sort.element, depth)
+            if found is not None:
+                return found
+        return self.of(sort, depth)
+
+    def condition(self, depth: int = 3) -> Node:
+        """A condition."""
+        found = self.of(BOOL, depth)
+        assert found is not None
+        return found
+
+    # -- leaves ------------------------------------------------------------------------------------
+
+    def _leaves(self, sort: Sort, depth: int) -> Makers:
+        makers: Makers = []
+        if depth >= 0 and self._readable(sort):
+            makers.append(lambda: self._place(sort, depth))
+        bounds = [b for b in self.bounds if _same(b.sort, sort)]
+        if bounds:
+            makers.append(lambda: self.choices.pick(bounds))
+        if not isinstance(sort, EntitySort | MapSort | RecordSort):
+            makers.append(lambda: self._literal(sort))
+        return makers
+
+    def _literal(self, sort: Sort) -> Node | None:
+        pick = self.choices.pick
+        match sort:
+            case BoolSort():
+                return Literal(pick((True, False)), sort)
+            case IntSort(low, high):
+                value = self.choices.number(low, high)
+                return Literal(value, IntSort(value, value))
+            case EnumSort():
+                return Literal(pick(sort.members), sort)
+            case OptionalSort():
+                return Literal(None, sort)
+            case SetSort(EnumSort() as element):
+                return Literal(frozenset(m for m in element.members if pick((0, 1))), sort)
+            case _:
+                return Literal(frozenset(), sort) if isinstance(sort, SetSort) else None
+
+    def _readable(self, sort: Sort) -> list[Variable]:
+        return [v for v in self.variables if _contains(v.sort, sort)]
+
+    def _place(self, sort: Sort, depth: int) -> Node | None:
+        variable = self.choices.pick(self._readable(sort))
+        new = self.new and self.choices.chance(50)
+        return self._below(Read(variable.name, variable.sort, new), sort, min(depth, 1))
+
+    def _below(self, node: Node, sort: Sort, depth: int) -> Node | None:
+        """A part of `node` that has `sort`, with any keys on the way; None if a key is lacking."""
+        if _same(node.sort, sort) and not (_inside(node.sort, sort) and self.choices.chance(50)):
+            return node
+        match node.sort:
+            case MapSort(key, value):
+                index = self.of(key, depth - 1)
+                return (
+                    None if index is None else self._below(Select(node, index, value), sort, depth)
+                )
+            case RecordSort(_, fields):
+                name, field = self.choices.pick([f for f in fields if _contains(f[1], sort)])
+                return self._below(Field(node, name, field), sort, depth)
+            case _:
+                raise AssertionError(f"{sort} is not in {node.sort}")
+
+    # -- branches ----------------------------------------------------------------------------------
+
+    def _branches(self, sort: Sort, depth: int) -> Makers:
+        makers: Makers = [lambda: self._if(sort, depth - 1)]
+        match sort:
+            case BoolSort():
+                makers += self._conditions(depth - 1)
+            case IntSort():
+                makers += [
+                    lambda: self._sum(Op.ADD, depth - 1),
+                    lambda: self._sum(Op.SUB, depth - 1),
+                    lambda: self._count(depth - 1),
+                    lambda: self._column(sort, depth - 1),
+                ]
+            case EnumSort() | OptionalSort(EnumSort()):
+                makers.append(lambda: self._column(sort, depth - 1))
+            case SetSort():
+                makers += [
+                    lambda op=op: self._both(op, sort, sort, depth - 1)  # type: ignore[misc]
+                    for op in (Op.UNION, Op.INTERSECTION, Op.DIFFERENCE)
+                ]
+                makers.append(lambda: self._column(sort, depth - 1))
+            case _:
+                pass
+        return makers
+
+    def _conditions(self, depth: int) -> Makers:
+        return [
+            lambda: self._not(depth),
+            lambda: self._junction(Op.AND, depth),
+            lambda: self._junction(Op.OR, depth),
+            lambda: self._equal(depth),
+            lambda: self._compare(Op.LT, depth),
+            lambda: self._compare(Op.LE, depth),
+            lambda: self._member(depth),
+            lambda: self._quantified(Quantity.EVERY, depth),
+            lambda: self._quantified(Quantity.SOME, depth),
+            lambda: self._column(BOOL, depth),
+        ]
+
+    def _not(self, depth: int) -> Node | None:
+        return Apply(Op.NOT, (self.condition(depth),), BOOL)
+
+    def _junction(self, op: Op, depth: int) -> Node:
+        parts = [self.condition(depth) for _ in range(self.choices.pick((2, 3, 1, 0)))]
+        return Apply(op, tuple(parts), BOOL)
+
+    def _equal(self, depth: int) -> Node | None:
+        sort = self.choices.pick([*FINITE, BOOL, IntSort(0, 2), *(v.sort for v in self.variables)])
+        if isinstance(sort, EnumSort | EntitySort) and self.choices.chance(25):
+            sort = OptionalSort(sort)
+        if isinstance(sort, EnumSort) and self.choices.chance(25):
+            sort = SetSort(sort)
+        left, right = self.of(sort, depth), self.value(sort, depth)
+        if left is None or right is None:
+            return None
+        args = (left, right) if self.choices.chance(50) else (right, left)
+        return Apply(Op.EQ, args, BOOL)
+
+    def _number(self, depth: int) -> Node | None:
+        sorts = [s for v in self.variables for s in _ints_in(v.sort)] or [IntSort(0, 2)]
+        return self.of(self.choices.pick(sorts), depth)
+
+    def _compare(self, op: Op, depth: int) -> Node | None:
+        left, right = self._number(depth), self._number(depth)
+        return None if left is None or right is None else Apply(op, (left, right), BOOL)
+
+    def _member(self, depth: int) -> Node | None:
+        element = self.choices.pick(
+            [s.element for v in self.variables for s in _sets_in(v.sort)] + [COLOUR]
+        )
+        member, members = self.of(element, depth), self.of(SetSort(element), depth)
+        if member is None or members is None:
+            return None
+        return Apply(Op.MEMBER, (member, members), BOOL)
+
+    def _quantified(self, quantity: Quantity, depth: int) -> Node | None:
+        sorts: Sequence[EnumSort | EntitySort | IntSort | BoolSort]
+        sorts = (*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL)
+        bound = self.bound(self.choices.pick(sorts))
+        body = self.within(bound).condition(depth)
+        sort: Sort = IntSort(0, UNBOUNDED) if quantity is Quantity.COUNT else BOOL
+        return Quantified(quantity, bound, body, sort)
+
+    def _count(self, depth: int) -> Node | None:
+        return self._quantified(Quantity.COUNT, depth)
+
+    def _sum(self, op: Op, depth: int) -> Node | None:
+        left, right = self._number(depth), self._number(depth)
+        if left is None or right is None:
+            return None
+        assert isinstance(left.sort, IntSort)
+        assert isinstance(right.sort, IntSort)
+        (low, high), (low2, high2) = (
+            (left.sort.low, left.sort.high),
+            (right.sort.low, right.sort.high),
+        )
+        bounds = (low + low2, high + high2) if op is Op.ADD else (low - high2, high - low2)
+        return Apply(op, (left, right), IntSort(*bounds))
+
+    def _both(self, op: Op, sort: Sort, result: Sort, depth: int) -> Node | None:
+        left, right = self.of(sort, depth), self.of(sort, depth)
+        return None if left is None or right is None else Apply(op, (left, right), result)
+
+    def _if(self, sort: Sort, depth: int) -> Node | None:
+        then, otherwise = self.value(sort, depth), self.value(sort, depth)
+        if then is None or otherwise is None:
+            return None
+        joined = sort
+        if isinstance(then.sort, IntSort) and isinstance(otherwise.sort, IntSort):
+            joined = IntSort(
+                min(then.sort.low, otherwise.sort.low), max(then.sort.high, otherwise.sort.high)
+            )
+        elif not isinstance(then.sort, OptionalSort) and not isinstance(
+            otherwise.sort, OptionalSort
+        ):
+            joined = then.sort
+        return Apply(Op.IF, (self.condition(depth), then, otherwise), joined)
+
+    def _column(self, sort: Sort, depth: int) -> Node | None:
+        columns: dict[object, Callable[[Stage], object]] = {
+            BOOL: lambda s: s.idle,
+            COLOUR: lambda s: s.shade,
+            OptionalSort(COLOUR): lambda s: s.other,
+            SetSort(COLOUR): lambda s: frozenset(s.shades),
+        }
+        if isinstance(sort, IntSort):
+            sort = IntSort(-1, 2)
+            columns[sort] = lambda s: s.rank
+        column, index = columns.get(sort), self.of(STAGE, depth)
+        if column is None or index is None:
+            return None
+        return Column(tuple(column(s) for s in Stage), index, sort)  # type: ignore[misc]
+
+
+def _same(one: Sort, other: Sort) -> bool:
+    """Whether expressions of both sorts can stand for each other (numbers whatever their range)."""
+    return fits(one, other) and fits(other, one)
+
+
+def _inside(sort: Sort, wanted: Sort) -> bool:
+    """Whether a proper part of `sort` has the wanted sort."""
+    match sort:
+        case MapSort(_, value):
+            return _contains(value, wanted)
+        case RecordSort(_, fields):
+            return any(_contains(field, wanted) for _, field in fields)
+        case _:
+            return False
+
+
+def _contains(sort: Sort, wanted: Sort) -> bool:
+    return _same(sort, wanted) or _inside(sort, wanted)
+
+
+def _ints_in(sort: Sort) -> list[IntSort]:
+    return [part for part in parts_of(sort) if isinstance(part, IntSort)]
+
+
+def _sets_in(sort: Sort) -> list[SetSort]:
+    return [part for part in parts_of(sort) if isinstance(part, SetSort)]
+
+
+def parts_of(sort: Sort) -> list[Sort]:
+    """A sort and all sorts inside of it."""
+    match sort:
+        case MapSort(_, value):
+            return [sort, *parts_of(value)]
+        case RecordSort(_, fields):
+            return [sort, *(p for _, field in fields for p in parts_of(field))]
+        case _:
+            return [sort]

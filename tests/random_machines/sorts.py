@@ -1,0 +1,201 @@
+"""The kinds that random machines are made of, random sorts, and random initial values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+
+from tests.random_machines.choices import Choices
+
+from stagewright.spec import Entity, Record, States, flag, number, one_of, optional, per, set_of
+from stagewright.spec.definition import AnyValue, Variable
+from stagewright.spec.machine import record_sort
+from stagewright.spec.sorts import (
+    BasicSort,
+    BoolSort,
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+from stagewright.spec.values import FrozenMap, Value
+
+MOST_STATES = 2_000  # of the whole machine, before its actions restrict them
+
+
+class Node(Entity):
+    """One entity sort."""
+
+
+class Task(Entity):
+    """Another entity sort."""
+
+
+class Colour(Enum):
+    """A plain enum."""
+
+    red = auto()
+    green = auto()
+
+
+class Stage(States):
+    """An enum with a column of every kind."""
+
+    rest = True, 0, Colour.red, None, {Colour.red}
+    moving = False, 2, Colour.green, Colour.red, {Colour.red, Colour.green}
+    done = False, -1, Colour.red, Colour.green, set[Colour]()
+
+    def __init__(
+        self, idle: bool, rank: int, shade: Colour, other: Colour | None, shades: set[Colour]
+    ) -> None:
+        self.idle, self.rank, self.shade = idle, rank, shade
+        self.other, self.shades = other, shades
+
+
+class Row(Record):
+    """A record of scalars."""
+
+    present = flag()
+    owner = optional(Node)
+
+
+class Cart(Record):
+    """A record with parts of its own."""
+
+    size = number(0, 2)
+    marks = per(Colour, flag())
+    colours = set_of(Colour)
+    stage = one_of(Stage, init=Stage.rest)
+
+
+BOOL = BoolSort()
+NODE, TASK = EntitySort(Node), EntitySort(Task)
+COLOUR, STAGE = EnumSort(Colour), EnumSort(Stage)
+ENUMS = (COLOUR, STAGE)
+ENTITIES = (NODE, TASK)
+FINITE = (COLOUR, NODE, STAGE, TASK)
+RECORDS = (record_sort(Row), record_sort(Cart))
+
+Sizes = Mapping[type[Entity], int]
+
+
+def size_of(sort: Sort, sizes: Sizes) -> int:
+    """How many values a sort has."""
+    match sort:
+        case BoolSort():
+            return 2
+        case IntSort(low, high):
+            return high - low + 1
+        case EnumSort():
+            return len(sort.members)
+        case EntitySort(kind):
+            return sizes[kind]
+        case OptionalSort(element):
+            return 1 + size_of(element, sizes)
+        case SetSort(element):
+            return int(2 ** size_of(element, sizes))
+        case MapSort(key, value):
+            return int(size_of(value, sizes) ** size_of(key, sizes))
+        case RecordSort(_, fields):
+            product = 1
+            for _, field in fields:
+                product *= size_of(field, sizes)
+            return product
+
+
+def int_sort(choices: Choices) -> IntSort:
+    """A range of two to four numbers, some of them below zero."""
+    low = choices.pick((0, 1, -1))
+    return IntSort(low, low + choices.number(1, 3))
+
+
+def basic_sort(choices: Choices) -> BasicSort:
+    """A sort without parts."""
+    makers: tuple[Callable[[], BasicSort], ...] = (
+        lambda: BOOL,
+        lambda: choices.pick(ENUMS),
+        lambda: int_sort(choices),
+        lambda: choices.pick(ENTITIES),
+    )
+    return choices.pick(makers)()
+
+
+def any_sort(choices: Choices, depth: int = 2) -> Sort:
+    """Any sort that a variable can have; maps are nested up to `depth`."""
+    kind = choices.number(0, 9 if depth else 6)
+    if kind <= 3:
+        return basic_sort(choices)
+    if kind == 4:
+        return OptionalSort(choices.pick(FINITE))
+    if kind == 5:
+        return SetSort(choices.pick(FINITE))
+    if kind == 6:
+        return choices.pick(RECORDS)
+    return MapSort(choices.pick(FINITE), any_sort(choices, depth - 1))
+
+
+def initial_value(choices: Choices, sort: Sort) -> Value | AnyValue:
+    """What a variable may be declared to start with; below maps, as declarations are."""
+    if choices.chance(25):
+        return AnyValue.ANY
+    match sort:
+        case BoolSort():
+            return choices.chance(50)
+        case IntSort(low, high):
+            return choices.number(low, high)
+        case EnumSort():
+            return choices.pick(sort.members)
+        case EntitySort():
+            return AnyValue.ANY
+        case OptionalSort(element):
+            if isinstance(element, EntitySort) or choices.chance(50):
+                return None
+            return initial_value(choices, element)
+        case SetSort(element):
+            if isinstance(element, EntitySort):
+                return frozenset()
+            return frozenset(m for m in element.members if choices.chance(50))
+        case MapSort(_, value):
+            return initial_value(choices, value)
+        case RecordSort(_, fields):
+            parts = {name: initial_value(choices, field) for name, field in fields}
+            return FrozenMap(parts)  # type: ignore[arg-type]  # a field may start with any value
+
+
+def starts(sort: Sort, initial: Value | AnyValue, sizes: Sizes) -> int:
+    """How many values a variable may start with."""
+    match sort:
+        case _ if initial is AnyValue.ANY:
+            return size_of(sort, sizes)
+        case MapSort(key, value):
+            return int(starts(value, initial, sizes) ** size_of(key, sizes))
+        case RecordSort(_, fields):
+            assert isinstance(initial, FrozenMap)
+            product = 1
+            for name, field in fields:
+                product *= starts(field, initial[name], sizes)
+            return product
+        case _:
+            return 1
+
+
+def variables(choices: Choices, sizes: Sizes) -> tuple[Variable, ...]:
+    """One to four variables that together have no more than `MOST_STATES` values."""
+    found: list[Variable] = []
+    room, candidates = MOST_STATES, 40
+    for index in range(choices.pick((3, 2, 4, 1, 3, 5))):
+        sort = any_sort(choices)
+        if size_of(sort, sizes) > room:
+            sort = BOOL
+        initial = initial_value(choices, sort)
+        if starts(sort, initial, sizes) > candidates:
+            sort, initial = BOOL, False
+        room //= size_of(sort, sizes)
+        candidates //= starts(sort, initial, sizes)
+        constant = index > 0 and choices.chance(8)
+        found.append(Variable(f"v{index}", sort, initial, constant))
+    return tuple(found)
