@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from stagewright.spec.definition import Actor, Fairness
 from stagewright.spec.errors import DefinitionError
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stagewright.spec.variables import Var
 
 A = TypeVar("A", bound=Callable[..., None])
+B = TypeVar("B", bound=Callable[..., object])
 P = TypeVar("P", bound=Callable[..., Bool])
 L = TypeVar("L", bound="Callable[..., LeadsTo]")
 MARK = "__stagewright_member__"
@@ -178,8 +179,8 @@ def stepping(
                 raise returned_value(body.__name__, of_function(body))
             tracing.assign(place, goal, where)
 
-        marked: A = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
-        return marked
+        marked = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
+        return cast("A", marked)
 
     return decorate
 
@@ -275,14 +276,14 @@ def member_of(method: object) -> Member | None:
 
 
 def _mark(
-    body: Any,
+    body: B,
     kind: MemberKind,
     names: Mapping[str, object],
     *,
     fairness: Fairness = Fairness.NONE,
     budget: BudgetName | None = None,
     actor: Actor | None = None,
-) -> Any:
+) -> B:
     where = of_function(inspect.unwrap(body))
     _check_options(fairness, budget, actor, where)
     if (earlier := member_of(body)) is not None:
@@ -304,7 +305,7 @@ def _mark(
 
     member = Member(kind, body.__name__, body, where, names, fairness, budget, actor)
     setattr(called, MARK, member)
-    return called
+    return cast("B", called)
 
 
 def _check_options(fairness: object, budget: object, actor: object, where: Source) -> None:

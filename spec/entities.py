@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 if TYPE_CHECKING:
     from stagewright.spec.terms import Term
 
-_E = TypeVar("_E", bound="Entity")
+_E = TypeVar("_E")
 
 
 class EntityType(type):
@@ -18,7 +18,7 @@ class EntityType(type):
     def __iter__(cls: type[_E]) -> Iterator[Term[_E]]:
         from stagewright.spec.binding import each
 
-        return each(cls)
+        return each(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 
 
 class Entity(metaclass=EntityType):
@@ -36,7 +36,8 @@ class Entity(metaclass=EntityType):
         from stagewright.spec.errors import DefinitionError
         from stagewright.spec.source import here
 
-        if not isinstance(scope, int) or isinstance(scope, bool) or scope < 1:
+        given: object = scope
+        if not isinstance(given, int) or isinstance(given, bool) or given < 1:
             raise DefinitionError(
                 f"the default scope of {cls.__name__} is {scope!r}",
                 where=here(),

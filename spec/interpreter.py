@@ -121,7 +121,8 @@ class Interpreter:
         environment: Environment | None = None,
     ) -> Value:
         """The value of an expression; `new` is the state after the step, for step properties."""
-        return self._value(node, state, new, environment or {})
+        value: Value = self._value(node, state, new, environment or {})
+        return value
 
     def _value(self, node: Node, state: State, new: State | None, env: Environment) -> Any:
         match node:

@@ -139,7 +139,7 @@ def record_sort(kind: type[Record]) -> RecordSort:
 
 def record_initial(kind: type[Record]) -> Value:
     """A record's initial value: each field as it says itself."""
-    fields: dict[str, Any] = {n: v.initial for n, v in variables_of(kind).items()}
+    fields: dict[Value, Any] = {n: v.initial for n, v in variables_of(kind).items()}
     return FrozenMap(fields)
 
 
@@ -310,7 +310,8 @@ def many(
 
 
 def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
-    if not (isinstance(machine, type) and issubclass(machine, Machine)):
+    given: object = machine
+    if not (isinstance(given, type) and issubclass(given, Machine)):
         raise DefinitionError(
             f"{getattr(machine, '__name__', repr(machine))} is no machine",
             where=here(),

@@ -79,8 +79,8 @@ def of_traceback(traceback: TracebackType | None, file: str) -> Source | None:
         if not _in_library(frame.f_code.co_filename):
             places.append(_of_code(frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
         traceback = traceback.tb_next
-    own = [place for place in places if place.file == file]
-    return (own or places or [None])[-1]
+    own = [place for place in places if place.file == file] or places
+    return own[-1] if own else None
 
 
 def in_line(file: str, line: int, start: int, end: int, function: str) -> Source:

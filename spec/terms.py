@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overload
 
 from stagewright.spec.binding import bind
 from stagewright.spec.entities import Entity
@@ -173,15 +173,13 @@ class Term(Symbolic, Generic[E]):
         """A column of numbers."""
         from stagewright.spec.choices import column_at
 
-        made: Any = column_at(self.node, column)
-        return made
+        return cast("Number", column_at(self.node, column))
 
     def optional_column(self, column: Callable[[E], F | None]) -> Maybe[F]:
         """A column of members, some of which are none."""
         from stagewright.spec.choices import column_at
 
-        made: Any = column_at(self.node, column)
-        return made
+        return cast("Maybe[F]", column_at(self.node, column))
 
 
 class Maybe(Symbolic, Generic[E]):

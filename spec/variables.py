@@ -151,7 +151,8 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
     """A variable with the fields of a `Record` class; each starts as its field says."""
     from stagewright.spec.machine import Record, record_initial, record_sort
 
-    if not (isinstance(kind, type) and issubclass(kind, Record)) or not record_sort(kind).fields:
+    given: object = kind
+    if not (isinstance(given, type) and issubclass(given, Record)) or not record_sort(kind).fields:
         raise DefinitionError(
             f"record({_name(kind)}): it has no fields",
             where=here(),

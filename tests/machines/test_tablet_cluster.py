@@ -19,12 +19,13 @@ SMALL = {"writes": 1, "reads": 0, "crashes": 1, "failures": 1}
 
 def checked(
     profile: str,
-    machine: type[Machine] = TabletCluster,
+    budgets: dict[str, int] | None = None,
+    *,
     sizes: dict[str, int] | None = None,
-    **budgets: int,
+    machine: type[Machine] = TabletCluster,
 ) -> Report:
     definition = define(machine, profile)
-    report = check(definition, scope_of(definition, sizes, {**SMALL, **budgets}))
+    report = check(definition, scope_of(definition, sizes, {**SMALL, **(budgets or {})}))
     assert report.exhausted
     return report
 
@@ -33,10 +34,10 @@ def broken(report: Report) -> set[str]:
     return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
-def replayed(profile: str, run: Run, **budgets: int) -> None:
+def replayed(profile: str, run: Run) -> None:
     """The run is one of the definition, step by step, says the reference interpreter."""
     definition = define(TabletCluster, profile)
-    interpreter = Interpreter(definition, scope_of(definition, {}, {**SMALL, **budgets}))
+    interpreter = Interpreter(definition, scope_of(definition, {}, SMALL))
     assert run.states[0] in set(interpreter.initial_states())
     for before, step, after in zip(run.states, run.steps, run.states[1:], strict=False):
         assert interpreter.take(step, before) == after
@@ -60,11 +61,11 @@ def test_the_newest_release_keeps_every_promise_with_a_crash_and_a_failed_action
     ids=str,
 )
 def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[str, int]) -> None:
-    assert broken(checked("scylla-2026.2", sizes=sizes, **budgets)) == set()
+    assert broken(checked("scylla-2026.2", budgets, sizes=sizes)) == set()
 
 
 def test_every_action_happens_and_every_requirement_refuses_something() -> None:
-    report = checked("scylla-2026.2", reads=1, crashes=1, failures=1)
+    report = checked("scylla-2026.2", {"reads": 1})
     assert report.coverage is not None
     others = {"change_topology", "end_topology_change", "run_repair", "finish_repair_run"}
     others |= {"tablets.begin_rebuild_repair", "tablets.stream_after_repair"}
@@ -81,7 +82,7 @@ def test_the_seed_leaves_open_what_its_docstring_says() -> None:
         "tablets.can_come_to_rest",
     }
     for name in broken(report):
-        assert name in TabletCluster.__doc__ if TabletCluster.__doc__ else False
+        assert name in (TabletCluster.__doc__ or "")
 
 
 def test_the_release_before_has_the_cleanup_bug_that_was_reported() -> None:
@@ -102,7 +103,7 @@ class NoFence(TabletCluster):
 
 
 class NobodyDrains(NoFence):
-    """Nor does it wait for such requests. (With the fence, waiting only saves them from being refused.)"""
+    """Nor does it wait for such requests; with the fence alone they would only be refused."""
 
     def _acknowledges_barrier(self, n: Any, t: Any) -> Any:
         return self.excluded.has(n) | (~self.down.has(n) & self._current(n, t))
@@ -135,4 +136,4 @@ class SessionsStayOpen(TabletCluster):
 def test_weakening_a_barrier_or_a_session_breaks_a_promise(
     mutant: type[Machine], budgets: dict[str, int]
 ) -> None:
-    assert broken(checked("scylla-2026.2", mutant, **budgets)) != set()
+    assert broken(checked("scylla-2026.2", budgets, machine=mutant)) != set()

@@ -310,7 +310,7 @@ class Mixture(Machine):
 
     @action
     def weigh(self) -> None:
-        weight = self.colour[self.chosen].column(lambda c: c.weight)
+        weight = self.colour[self.chosen].number_column(lambda c: c.weight)
         require((self.balance + weight <= 1) & (self.balance + weight >= -2), "in balance")
         free = every(self.owner[s].is_none() for s in Slot)
         self.balance = choose(free, self.balance + weight, self.members.size() - 1)
