@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 SAMPLES = Path(__file__).resolve().parent.parent / "traces" / "samples"
+SHIPPED_LOG = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"
 JUMP = str(SAMPLES / "impossible-jump.log")
 
 
 def test_a_good_log_is_ok(spark: "SparkSession", capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["validate", str(SAMPLES / "coordinator-debug.log")]) == 0
+    assert run_command_line(["validate", str(SHIPPED_LOG)]) == 0
     assert "4 ok" in capsys.readouterr().out
 
 

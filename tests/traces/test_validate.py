@@ -161,16 +161,17 @@ def test_the_tablet_logs_are_judged(spark: "SparkSession") -> None:
     from stagewright.spec.define import define
 
     samples = Path(__file__).parent / "samples"
+    shipped = Path(__file__).parents[2] / "traces" / "samples" / "scylla-coordinator-debug.log"
     definition = define(TabletMigration)
 
-    def judged(name: str) -> TraceReport:
-        return validate([samples / name], definition, spark=spark)
+    def judged(path: Path) -> TraceReport:
+        return validate([path], definition, spark=spark)
 
-    debug, info = judged("coordinator-debug.log"), judged("coordinator-info.log")
+    debug, info = judged(shipped), judged(samples / "coordinator-info.log")
     assert debug.verdicts[TraceVerdict.OK] == sum(debug.verdicts.values()) == 4
     assert "2 stage changes were cancelled by a race" in debug.notes
     assert info.verdicts[TraceVerdict.OK] == sum(info.verdicts.values()) == 4
-    jump = judged("impossible-jump.log")
+    jump = judged(samples / "impossible-jump.log")
     (violation,) = jump.entities
     assert jump.verdicts[TraceVerdict.OK] == 1
     assert violation.where is not None

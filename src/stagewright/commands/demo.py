@@ -56,7 +56,7 @@ def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
         Stop(
             "And a coordinator of ScyllaDB, by its own log?",
             (
-                *("validate", str(sample_log), "--format", "scylla-log"),
+                *("validate", str(sample_log), "--profile", "scylla-2025.4"),
                 *("--out", str(reports / "validate-scylla")),
             ),
         ),
