@@ -124,6 +124,15 @@ class TopologyCoordinator:
         """The tablet's migration is not wanted any more; False if the definition refuses that now."""
         return self._try(tablet, TabletMigration.make_unwanted)
 
+    def lose_operation(self, tablet: str) -> list[Effect]:
+        """The call that started a tablet's action breaks; what it started may go on."""
+        return [
+            e
+            for o, (t, _) in list(self._operations.items())
+            if t == tablet
+            for e in self._end_operation(o, False)
+        ]
+
     def handle(self, message: Message) -> list[Effect]:
         """What a message causes."""
         match message:
@@ -205,7 +214,7 @@ class TopologyCoordinator:
         """Ask a replica to stream, clean up or repair; it may well be gone."""
         self._operation += 1
         view = self.group0.view.tablets[tablet]
-        self._operations[self._operation] = tablet, view.version
+        self._operations[self._operation] = tablet, view.entered
         node = self._operator(view)
         if node is None or node in self.group0.view.ignored:
             return [Wake(1, ("operation", self._operation))]

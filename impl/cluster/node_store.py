@@ -102,8 +102,8 @@ class NodeStore:
         for tablet in learn.allocate:
             self._db.execute("INSERT OR IGNORE INTO storage VALUES (?)", (tablet,))
         for tablet in learn.deallocate:
+            # Its rows are not deleted with it: that is what cleanup is for.
             self._db.execute("DELETE FROM storage WHERE tablet = ?", (tablet,))
-            self._db.execute("DELETE FROM rows WHERE tablet = ?", (tablet,))
         self._db.execute("COMMIT")
 
     def close(self) -> None:

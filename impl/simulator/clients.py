@@ -11,7 +11,6 @@ from stagewright.impl.simulator.counters import Counters
 from stagewright.impl.simulator.options import Options
 from stagewright.impl.simulator.oracle import Oracle
 
-GAP_MS = (1, 9)
 IDLE_GAP_MS = (20, 60)  # once all writes were sent
 
 SendRequest = Callable[[str, ClientRequest], None]
@@ -37,6 +36,7 @@ class Clients:
         self._nodes = nodes
         self._send = send
         self.keys = _keys(options, oracle)
+        self._gap_ms = options.gap_ms
         self._writes_left = options.writes
         self._number = 0
         self._waiting: dict[int, tuple[ClientRequest, str]] = {}
@@ -71,7 +71,7 @@ class Clients:
             else:
                 self.read(node, self._rng.choice(self.keys))
         self._clock.after(
-            self._rng.randint(*(GAP_MS if self._writes_left else IDLE_GAP_MS)), self._next
+            self._rng.randint(*(self._gap_ms if self._writes_left else IDLE_GAP_MS)), self._next
         )
 
     def _write(self, node: str) -> None:

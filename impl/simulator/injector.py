@@ -105,50 +105,54 @@ class Injector:
 
     def _inject(self, kind: FaultKind, name: str, stage: Stage) -> None:
         tablet = self._world.view().tablets[name]
-        if self.healed or tablet.stage is not stage:
-            return
-        self._counters.faults[stage.name, kind.name] += 1
+        if not self.healed and tablet.stage is stage and self._happens(kind, tablet):
+            self._counters.faults[stage.name, kind.name] += 1
+
+    def _happens(self, kind: FaultKind, tablet: TabletView) -> bool:
+        """Let something go wrong; False if it cannot, as when the only node that may die is dead."""
         match kind:
             case FaultKind.crash:
-                self._crash(tablet)
+                return self._crash(tablet)
             case FaultKind.failover:
                 self._world.fail_over()
             case FaultKind.action:
-                self._world.fail_operation(name)
-                if stage.barrier:
+                self._world.fail_operation(tablet.name)
+                if tablet.stage.barrier:
                     self._world.mute(self._any_of(tablet), 2 * self._settings.barrier_ms)
             case FaultKind.dead:
-                self._give_up(tablet)
+                return self._give_up(tablet)
             case FaultKind.unwanted:
-                self._world.make_unwanted(name)
-                self._world.fail_operation(name)
+                self._world.make_unwanted(tablet.name)
+                self._world.fail_operation(tablet.name)
             case FaultKind.loss | FaultKind.delay | FaultKind.duplicate:
                 raise AssertionError("messages are the network's business")
+        return True
 
     def _any_of(self, tablet: TabletView) -> str:
         return self._rng.choice([*tablet.replicas, *tablet.pending])
 
-    def _crash(self, tablet: TabletView) -> None:
+    def _crash(self, tablet: TabletView) -> bool:
         node = self._any_of(tablet)
         if node == self.given_up:
-            return
+            return False
         in_the_midst = self._rng.random() < 0.7
         self._world.crash(node, after_effects=self._rng.randint(0, 9) if in_the_midst else None)
         self._clock.after(self._rng.randint(*DOWN_MS), lambda: self._restart(node))
+        return True
 
     def _restart(self, node: str) -> None:
         if node != self.given_up:
             self._world.restart(node)
 
-    def _give_up(self, tablet: TabletView) -> None:
+    def _give_up(self, tablet: TabletView) -> bool:
         """A replica is gone for good; now and then it is only cut off, and does not know."""
         if self.given_up is not None:
-            return
+            return False
         candidates = [
             n for n in (*tablet.pending, *tablet.leaving, *tablet.staying) if self._bearable(n)
         ]
         if not candidates:
-            return
+            return False
         if tablet.stage in (Stage.write_both_read_new, Stage.write_both_read_old_fallback_cleanup):
             candidates = candidates[:1]  # the pending one: only its loss leads back from here
         node = self._rng.choice(candidates)
@@ -159,6 +163,7 @@ class Injector:
         else:
             self._world.crash(node)
         self._clock.after(self._rng.randint(*EXCLUDED_AFTER_MS), lambda: self._world.exclude(node))
+        return True
 
     def _bearable(self, node: str) -> bool:
         """Whether every acknowledged write survives without a node."""

@@ -32,6 +32,8 @@ class Options:
     kinds: tuple[Kind, ...] = (Kind.migration, Kind.rebuild, Kind.rebuild_v2, Kind.repair)
     defects: frozenset[Defect] = frozenset()
     keys_a_tablet: int = 5
+    gap_ms: tuple[int, int] = (1, 9)  # between requests
+    chunk_rows: int = 2
 
     def __post_init__(self) -> None:
         least = {"nodes": 3, "tablets": 1, "migrations": 0, "writes": 0}
@@ -61,6 +63,7 @@ class Options:
             tablets=tuple(f"tablet{i}" for i in range(self.tablets)),
             consistency=consistency,
             defects=self.defects,
+            chunk_rows=self.chunk_rows,
         )
 
     @property

@@ -30,7 +30,7 @@ from stagewright.impl.cluster.settings import Settings
 from stagewright.impl.cluster.view import View
 from stagewright.impl.simulator.clock import Clock
 from stagewright.impl.simulator.counters import Counters
-from stagewright.impl.simulator.faults import Fault
+from stagewright.impl.simulator.faults import Fault, FaultKind
 from stagewright.impl.simulator.hosts import Hosts
 from stagewright.impl.simulator.injector import Injector
 from stagewright.impl.simulator.network import Network
@@ -43,6 +43,7 @@ from stagewright.spec.trace import TraceWriter, observation
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 
+LAG_MS = (100, 700)
 ELECTION_MS = (20, 80)
 REQUESTS = (ClientRequest, ClientReply, ReplicaRequest, ReplicaReply)
 
@@ -89,6 +90,7 @@ class ClusterWorld:
         self._coordinators: dict[str, tuple[TopologyCoordinator, str]] = {}  # with their nodes
         self._current: str | None = None
         self._isolated: set[str] = set()
+        self._lagging: dict[str, int] = {}  # until when
         self._muted: dict[str, int] = {}  # until when
         group0.store.listeners.append(self._push)
 
@@ -132,9 +134,15 @@ class ClusterWorld:
             self.oracle.reached_without_storage(request.row.key, replica, request.coordinator)
 
     def _push(self, entry: Entry) -> None:
-        """Group0 tells every node what was committed; who misses it learns it at the next barrier."""
+        """Group0 tells every node what was committed; who misses it learns it at the next barrier.
+
+        A node that lags hears nothing for a while.
+        """
         for node in self.nodes:
-            self.send(GROUP0, node, Entries((entry,)))
+            if self.rng.random() < self.injector.rate(FaultKind.delay):
+                self._lagging[node] = self.clock.now + self.rng.randint(*LAG_MS)
+            lag = max(0, self._lagging.get(node, 0) - self.clock.now)
+            self.clock.after(lag, lambda n=node: self.send(GROUP0, n, Entries((entry,))))  # type: ignore[misc]
 
     def tell_all(self) -> None:
         """Every node that runs learns everything, at once."""
@@ -280,7 +288,10 @@ class ClusterWorld:
             self.clock.after(ELECTION_MS[1], lambda: self.exclude(node))
 
     def fail_operation(self, tablet: str) -> None:
-        """Let the action fail that runs for a tablet."""
+        """Let the action fail that runs for a tablet; or only seem so, while it goes on."""
+        if self.rng.random() < 0.5:
+            self.with_coordinator(lambda c: c.lose_operation(tablet))
+            return
         for host in self.hosts.all.values():
             if host.node is not None:
                 self.hosts.carry_out(host.name, host.node.fail_operation(tablet))
