@@ -1,0 +1,53 @@
+"""What the README shows is so: its definition is the shipped one, its commands exist, its figures hold."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from stagewright.checker.check import check
+from stagewright.checker.prove import prove
+from stagewright.commands import COMMANDS
+from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.spec.define import define
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Outcome, Report
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_definition_it_shows_is_the_shipped_one() -> None:
+    (shown,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    lines = [line for line in shown.splitlines() if line.strip() and line.strip() != "..."]
+    assert len(lines) <= 25
+    shipped = "".join(
+        (ROOT / "machines" / f"tablet_{n}.py").read_text() for n in ("stages", "migration")
+    )
+    assert [line for line in lines if line not in shipped.splitlines()] == []
+
+
+def test_every_command_it_names_exists_and_none_is_left_out() -> None:
+    named = set(re.findall(r"`stagewright (\w+)", README)) | {"demo"}
+    assert named == {command.name for command in COMMANDS}
+
+
+def test_every_file_it_links_to_exists() -> None:
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("profile", "states"), [("seed", 468), ("scylla-2025.4", 4412), ("scylla-2026.2", 4220)]
+)
+def test_its_figures_for_one_tablet_hold(profile: str, states: int) -> None:
+    assert f"{states:,}" in README
+    definition = define(TabletMigration, profile)
+    scope = scope_of(definition)
+    report = check(definition, scope)
+    assert (report.states, report.outcome) == (states, Outcome.HOLDS)
+    proof: Report = prove(definition, scope, max_k=1)
+    assert proof.outcome is Outcome.HOLDS
