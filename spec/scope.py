@@ -72,6 +72,8 @@ def _unknown(what: str, name: str, known: list[str], machine: str) -> ScopeError
 
 def within_budgets(definition: Definition, scope: Scope) -> Definition:
     """The definition with its budgets spelled out: a counter each, and actions without budget removed."""
+    if not definition.budgets:
+        return definition  # has none, or has them spelled out already
     counters: list[Variable] = []
     for budget in definition.budgets:
         limit = scope.budgets[budget.name]
