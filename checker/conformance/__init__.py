@@ -1,4 +1,4 @@
-"""Conformance: does an implementation do what its definition says, and refuse what it forbids?
+"""Whether an implementation does what its definition says, and refuses what it forbids.
 
 Three suites drive an implementation through an `Adapter`: random runs that shrink (`stateful`), a tour of
 all transitions, and all events that must be refused (`suites`, played by `play`).

@@ -18,6 +18,7 @@ REFUSALS = (RefusedEvent, RefusedError)
 """The exceptions by which `Adapter.do` says no; any other one is a failure of the implementation."""
 
 
+@runtime_checkable
 class Adapter(Protocol):
     """An implementation under test. It may also have `close()`, called when a run is over."""
 
@@ -59,3 +60,20 @@ class AdapterError(StagewrightError):
     """An adapter speaks of something that the definition does not have."""
 
     code = "SW500"
+
+
+def usable(made: object) -> Adapter:
+    """What a factory made, if it is an adapter.
+
+    Raises:
+        AdapterError: it lacks some of an adapter's methods.
+    """
+    if isinstance(made, Adapter):
+        return made
+    missing = [
+        name for name in ("reset", "do", "observe") if not callable(getattr(made, name, None))
+    ]
+    raise AdapterError(
+        f"the factory made a {type(made).__name__}, which is no adapter: it has no {', '.join(missing)}",
+        help="an adapter has reset(initial), do(step) and observe()",
+    )

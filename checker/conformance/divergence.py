@@ -75,7 +75,11 @@ class Divergence:
     @property
     def headline(self) -> str:
         """`TabletMigration (seed): in step 4, `use_new`, the implementation accepts what ...`."""
-        last = f"in step {len(self.moves)}, `{self.moves[-1].step.label}`" if self.moves else "at reset"
+        last = (
+            f"in step {len(self.moves)}, `{self.moves[-1].step.label}`"
+            if self.moves
+            else "at reset"
+        )
         return f"{self.machine}: {last}, the implementation {self.fault.value}"
 
     def story(self) -> str:

@@ -127,7 +127,6 @@ class Judge:
         return bool(self._interpreter.evaluate(guard.condition, state, environment=values))
 
 
-
 def _make_room(memory: dict[Any, Any]) -> None:
     if len(memory) >= _MOST_REMEMBERED:
         memory.clear()

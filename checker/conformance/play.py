@@ -24,7 +24,9 @@ class SuiteResult:
     name: str
     exercised: Exercised
     failure: Divergence | None = None
-    covered: int | None = None  # of `total` things that `of` names; None: the suite has no such count
+    covered: int | None = (
+        None  # of `total` things that `of` names; None: the suite has no such count
+    )
     total: int | None = None
     of: str = ""
     note: str = ""

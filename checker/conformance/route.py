@@ -167,7 +167,10 @@ class Router:
         return fresh
 
     def _meet_edge(self, edge: int) -> None:
-        if self._goals.edges is not None and not self._open.met[goal := int(self._goals.edges[edge])]:
+        if (
+            self._goals.edges is not None
+            and not self._open.met[goal := int(self._goals.edges[edge])]
+        ):
             self._open.meet(goal)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from stagewright.checker.conformance.divergence import Divergence, Move, Walk
 from stagewright.checker.conformance.judge import Judge, without_budgets
 from stagewright.spec.values import State
 
-WayTo = Callable[[State], Walk]
+WayTo = Callable[[State], Walk | None]
+"""The shortest way to a state; None if it is not known."""
+
 FailureOf = Callable[[Walk], Divergence | None]
 
 _SMALL = 4  # pieces of so many moves are left out at every place
-_MOST_RUNS = 200  # of the implementation, for one failure
+_MOST_RUNS = 200  # of the implementation, for one thing to leave out
+_MOST_PASSES = 40  # each leaves something out
 
 
 def shortest(
@@ -25,25 +29,18 @@ def shortest(
     """
     if not failure.moves:
         return failure
-    if way_to is not None:
-        way = way_to(failure.states[len(failure.moves) - 1])
+    way = None if way_to is None else way_to(failure.states[len(failure.moves) - 1])
+    if way is not None:
         found = failure_of(Walk(way.start, (*way.moves, failure.moves[-1])))
         if found is not None:
             return found
-    runs = 0
-    while runs < _MOST_RUNS:
-        for candidate in _shorter(failure):
-            if not _possible(judge, failure.states[0], candidate):
-                continue
-            runs += 1
-            found = failure_of(Walk(failure.states[0], candidate))
-            if found is not None:
-                failure = found
-                break
-            if runs >= _MOST_RUNS:
-                return failure
-        else:
+    for _ in range(_MOST_PASSES):
+        possible = (c for c in _shorter(failure) if _possible(judge, failure.states[0], c))
+        walks = (Walk(failure.states[0], moves) for moves in islice(possible, _MOST_RUNS))
+        found = next((f for f in map(failure_of, walks) if f is not None), None)
+        if found is None:
             return failure
+        failure = found
     return failure
 
 
@@ -54,9 +51,7 @@ def _shorter(failure: Divergence) -> Iterator[tuple[Move, ...]]:
     straight = tuple(m for i, m in enumerate(moves) if i == last or not m.refused)
     if len(straight) < len(moves):
         yield straight
-    loops = [
-        (i, j) for i in range(last) for j in range(last, i, -1) if states[i] == states[j]
-    ]
+    loops = [(i, j) for i in range(last) for j in range(last, i, -1) if states[i] == states[j]]
     for i, j in sorted(loops, key=lambda loop: loop[0] - loop[1]):
         yield moves[:i] + moves[j:]
     size = last // 2

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.checker.conformance.divergence import Move, Walk
+from stagewright.checker.conformance.judge import without_budgets
 from stagewright.checker.explicit.engine import Bools
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.numpy_engine import numpy_engine
@@ -81,12 +82,16 @@ class Space:
         """A state in the definition's own values."""
         return decoded(self.found, number)
 
-    def way_to(self, state: State) -> Walk:
-        """A shortest walk to an explored state; always the same one."""
-        model, layout = self.found.engine.model, self.found.engine.layout
-        known = self.states
-        number = int(self.found.table.add(layout.pack([model.encode(state)]))[0])
-        assert self.states == known, "this state was not explored"
+    @cached_property
+    def _numbers(self) -> dict[State, int]:
+        """The nearest explored state of each that an implementation can tell apart."""
+        return {without_budgets(self.state(n)): n for n in reversed(range(self.states))}
+
+    def way_to(self, state: State) -> Walk | None:
+        """A shortest walk to an explored state, whatever budgets are left there; always the same one."""
+        number = self._numbers.get(without_budgets(state))
+        if number is None:
+            return None
         start, path = paths_to(self.found, [number])[number]
         return Walk(self.state(start), tuple(Move(self.steps[step]) for step, _ in path))
 
@@ -123,7 +128,8 @@ class Space:
         place = self.found.engine.layout.places[cell]
         words = self.found.table.states[place.word]
         bits = words >> np.uint64(place.shift) & np.uint64(place.mask)
-        return bits.astype(np.int64)
+        values: Numbers = bits.astype(np.int64)
+        return values
 
     def _holds(self, expanded: int) -> Bools:
         """Which conditions hold, shape (conditions, states)."""
@@ -178,5 +184,3 @@ def _requirements_as_invariants(definition: Definition, scope: Scope) -> Definit
 def _of_enum(cell: Cell) -> bool:
     sort = cell.sort.element if isinstance(cell.sort, OptionalSort) else cell.sort
     return isinstance(sort, EnumSort)
-
-

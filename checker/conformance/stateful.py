@@ -26,7 +26,7 @@ from stagewright.checker.conformance.divergence import ConformanceError, Diverge
 from stagewright.checker.conformance.exercised import Exercised
 from stagewright.checker.conformance.judge import Allowed, Judge
 from stagewright.checker.conformance.play import OnMoves, SuiteResult, failure_of
-from stagewright.checker.conformance.shrink import shortest
+from stagewright.checker.conformance.shrink import WayTo, shortest
 from stagewright.checker.conformance.trial import Trial
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
@@ -134,7 +134,8 @@ def state_machine(
 
     Each turn takes an enabled step, or tries events that must be refused and sees that they are and that
     nothing changes. `exercised` is told what was done. What fails raises a `ConformanceError`, whose
-    text is the story of the run.
+    text is the story of the run. `TestCase.settings` leave out the explanation of failures by the lines
+    that were run: it takes many times as long as the shrinking, and the story tells more.
     """
     judge = Judge(definition, scope)
     told = Exercised() if exercised is None else exercised
@@ -145,6 +146,9 @@ def state_machine(
     }
     name = re.sub(r"\W", "_", definition.name) + "Conformance"
     made: type[RuleBasedStateMachine] = type(name, (ConformanceMachine,), members)
+    made.TestCase.settings = hypothesis.settings(
+        made.TestCase.settings, phases=[p for p in Phase if p is not Phase.explain]
+    )
     return made
 
 
@@ -156,9 +160,12 @@ def run_random(
     seed: int,
     examples: int,
     steps: int,
+    way_to: WayTo | None = None,
     on_moves: OnMoves | None = None,
 ) -> SuiteResult:
     """Run so many examples of so many turns each; of a failure, the shortest run that still fails.
+
+    `way_to`: the shortest way to a state, if it is known. `on_moves` is told of each run.
 
     Raises:
         AdapterError: the adapter observes what the definition does not have.
@@ -174,7 +181,9 @@ def run_random(
         derandomize=False,
         print_blob=False,
         report_multiple_bugs=False,
-        phases=[Phase.generate],  # `shortest` knows the definition, and shrinks in a fraction of the time
+        phases=[
+            Phase.generate
+        ],  # `shortest` knows the definition, and shrinks in a fraction of the time
         suppress_health_check=list(hypothesis.HealthCheck),
     )
     failure: Divergence | None = None
@@ -192,7 +201,7 @@ def run_random(
         stopped = "interrupted"
     if failure is not None and not note:
         judge = Judge(definition, scope)
-        failure = shortest(judge, lambda walk: failure_of(judge, factory, walk), failure)
+        failure = shortest(judge, lambda walk: failure_of(judge, factory, walk), failure, way_to)
     return SuiteResult("hypothesis", exercised, failure, note=note, stopped=stopped)
 
 

@@ -58,7 +58,8 @@ def transition_tour(
     _, edges = np.unique(rows, axis=1, return_inverse=True)
     goal = np.asarray(edges, dtype=np.int64).reshape(-1)
     goals = Goals(_count(goal), goal, None)
-    return _planned("tour", f"{cover.value} edges", space, goals, lambda _: Move(space.steps[0]), moves)
+    of = "control edges" if cover is Cover.CONTROL else "edges"
+    return _planned("tour", of, space, goals, lambda _: Move(space.steps[0]), moves)
 
 
 def refusal_suite(

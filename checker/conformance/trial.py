@@ -12,6 +12,7 @@ from stagewright.checker.conformance.adapter import (
     AdapterError,
     AdapterFactory,
     Closable,
+    usable,
 )
 from stagewright.checker.conformance.divergence import (
     ConformanceError,
@@ -47,10 +48,14 @@ class Trial:
         self._moves: list[Move] = []
         self._diverged = False
         exercised.runs += 1
-        self._adapter = factory()
+        try:
+            adapter = factory()
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the implementation has failed
+            self._fail(Fault.FAILED, error=error)
+        self._adapter = usable(adapter)
         try:
             self._adapter.reset(initial)
-        except Exception as error:  # noqa: BLE001 - whatever it raises, the implementation has failed
+        except Exception as error:  # noqa: BLE001 - see above
             self._fail(Fault.FAILED, error=error)
         self._compare(Fault.DIFFERS)
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hand_written import LEAVING, MOVING, Group0, HandWrittenTablet, Volatile
+from tests.checker.conformance.hand_written import (
+    LEAVING,
+    MOVING,
+    Group0,
+    HandWrittenTablet,
+    Volatile,
+)
 
 
 class WrongTarget(HandWrittenTablet):

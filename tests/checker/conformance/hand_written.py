@@ -152,7 +152,9 @@ class HandWrittenTablet:
         self.enter("cleanup_target")
 
     def on_fall_back(self) -> None:
-        self.need(self.group0.stage == "write_both_read_new" and self.coordinator.barrier == "failed")
+        self.need(
+            self.group0.stage == "write_both_read_new" and self.coordinator.barrier == "failed"
+        )
         self.need(self.new_are_worse())
         self.enter("write_both_read_old_fallback_cleanup")
 
@@ -213,7 +215,9 @@ class HandWrittenTablet:
         self.coordinator.rpc = "failed"
 
     def on_retry_operation(self) -> None:
-        rolls_back = self.group0.stage in ("rebuild_repair", "streaming") and self.streaming_is_over()
+        rolls_back = (
+            self.group0.stage in ("rebuild_repair", "streaming") and self.streaming_is_over()
+        )
         self.need(self.coordinator.rpc == "failed" and not rolls_back)
         self.coordinator.rpc = "none"
 

@@ -1,0 +1,253 @@
+"""Tests whether an implementation does what its definition says and refuses what it forbids."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.adapter_loading import RUNTIME, adapter_factory
+from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.machine_flags import (
+    add_machine,
+    add_scope,
+    count,
+    machine_from,
+    positive,
+    scope_from,
+)
+
+if TYPE_CHECKING:
+    from stagewright.checker.conformance.adapter import AdapterFactory
+    from stagewright.checker.conformance.judge import Judge
+    from stagewright.checker.conformance.play import OnMoves, SuiteResult
+    from stagewright.checker.conformance.space import Space
+    from stagewright.checker.conformance.suites import Suite
+
+HYPOTHESIS, TOUR, REFUSALS = "hypothesis", "tour", "refusals"
+SUITES = (TOUR, REFUSALS, HYPOTHESIS)
+
+_EXAMPLE = """\
+examples:
+  stagewright test tablet-migration
+  stagewright test tablet-migration --adapter my/adapter.py:MyTablet --seed 7 --examples 500
+  stagewright test my/machine.py --adapter my.package:adapter --suite tour --export tests_tour.py
+
+An adapter has reset(initial), do(step) and observe(); do() raises RefusedEvent where the implementation
+refuses. `tour` takes every transition, `refusals` tries every event that must be refused, `hypothesis`
+makes random runs. Where budgets bound a check they do not bind an implementation: what only a spent
+budget forbids is not tried.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright test``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    add_machine(parser)
+    parser.add_argument("--profile", default="", help="the version (default: the newest)")
+    add_scope(parser)
+    parser.add_argument(
+        "--adapter",
+        default=RUNTIME,
+        metavar="WHERE",
+        help="file.py:factory or module:factory (default: the shipped runtime)",
+    )
+    parser.add_argument("--suite", choices=(*SUITES, "all"), default="all", help="default: all")
+    parser.add_argument(
+        "--cover",
+        choices=("states", "control"),
+        default="states",
+        help="whether tour and refusals tell all states apart, or only control states",
+    )
+    parser.add_argument(
+        "--max-states", type=positive, default=100_000, metavar="N", help="explore N at most"
+    )
+    parser.add_argument(
+        "--max-moves", type=positive, default=200_000, metavar="N", help="plan N a suite at most"
+    )
+    parser.add_argument("--seed", type=count, default=0, metavar="N", help="of random runs")
+    parser.add_argument(
+        "--examples", type=positive, default=100, metavar="N", help="random runs (default: 100)"
+    )
+    parser.add_argument(
+        "--steps", type=positive, default=100, metavar="N", help="turns a random run (default: 100)"
+    )
+    parser.add_argument(
+        "--export", type=Path, metavar="FILE", help="write tour and refusals as a pytest file"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the suites, print what they found, and return the exit code that belongs to it."""
+    from stagewright.checker.conformance.judge import Judge
+    from stagewright.commands.test_report import Tested, document, print_text
+
+    if args.export is not None and args.suite == HYPOTHESIS:
+        from stagewright.spec.errors import InputError
+
+        raise InputError(
+            "random runs cannot be exported", help="take --suite tour, refusals or all"
+        )
+    definition = machine_from(args.machine, args.profile)
+    scope = scope_from(definition, args.size, args.budget)
+    factory = adapter_factory(args.adapter, definition, scope)
+    work = _Work(args, Judge(definition, scope), factory)
+    results = list(work.results())
+    tested = Tested(
+        work.judge, args.adapter, tuple(results), args.seed, work.exported, _again(args)
+    )
+    if args.json:
+        print(json.dumps(document(tested), indent=2, ensure_ascii=False))
+    else:
+        print_text(tested)
+    if any(result.failure is not None for result in results):
+        return ExitCode.VIOLATED
+    return ExitCode.UNDECIDED if tested.stopped else ExitCode.HOLDS
+
+
+@dataclass
+class _Work:
+    """The suites under way."""
+
+    args: argparse.Namespace
+    judge: Judge
+    factory: AdapterFactory
+    exported: Path | None = None
+
+    def results(self) -> Iterator[SuiteResult]:
+        """Each suite's result; an interrupted suite is the last."""
+        wanted = SUITES if self.args.suite == "all" else (self.args.suite,)
+        space = None
+        if TOUR in wanted or REFUSALS in wanted:
+            _say(f"exploring {self.judge.name} at {self.judge.scope}")
+            space = self._explored()
+            suites = self._planned(wanted, space)
+            for suite in suites:
+                result = self._played(suite, space)
+                yield result
+                if result.stopped:
+                    return
+        if HYPOTHESIS in wanted:
+            yield self._random(space)
+
+    def _explored(self) -> Space:
+        from stagewright.checker.conformance.space import explored
+
+        return explored(self.judge.source, self.judge.scope, states=self.args.max_states)
+
+    def _planned(self, wanted: tuple[str, ...], space: Space) -> list[Suite]:
+        from stagewright.checker.conformance.space import Cover
+        from stagewright.checker.conformance.suites import refusal_suite, transition_tour
+
+        suites = [
+            plan(
+                self.judge.source,
+                self.judge.scope,
+                cover=Cover(self.args.cover),
+                space=space,
+                moves=self.args.max_moves,
+            )
+            for name, plan in ((TOUR, transition_tour), (REFUSALS, refusal_suite))
+            if name in wanted
+        ]
+        if self.args.export is not None:
+            self._export(suites)
+        return suites
+
+    def _export(self, suites: list[Suite]) -> None:
+        from stagewright.checker.conformance.script import Origin, exported
+        from stagewright.spec.errors import InputError
+
+        path: Path = self.args.export
+        origin = Origin(
+            _from(path, self.args.machine), _from(path, self.args.adapter), _again(self.args)
+        )
+        try:
+            path.write_text(exported(self.judge, suites, origin), encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"cannot write {path}: {error.strerror}", help="choose a file"
+            ) from None
+        self.exported = path
+
+    def _played(self, suite: Suite, space: Space) -> SuiteResult:
+        from stagewright.checker.conformance.play import play
+
+        _say(f"{suite.name}: {len(suite.walks):,} walks, {suite.moves:,} moves")
+        told = _progress(suite.name, "moves", suite.moves)
+        return play(self.judge, self.factory, suite, way_to=space.way_to, on_moves=told)
+
+    def _random(self, space: Space | None) -> SuiteResult:
+        from stagewright.checker.conformance.stateful import run_random
+
+        args = self.args
+        _say(f"hypothesis: {args.examples:,} runs of {args.steps:,} turns, seed {args.seed}")
+        return run_random(
+            self.judge.source,
+            self.judge.scope,
+            self.factory,
+            seed=args.seed,
+            examples=args.examples,
+            steps=args.steps,
+            way_to=None if space is None else space.way_to,
+            on_moves=_progress(HYPOTHESIS, "runs", args.examples),
+        )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _progress(name: str, of: str, total: int) -> OnMoves:
+    """Says every tenth of the way."""
+    done = said = 0
+
+    def tell(more: int) -> None:
+        nonlocal done, said
+        done += more
+        if done * 10 // max(total, 1) > said and done < total:
+            said = done * 10 // total
+            _say(f"{name}: {done:,} of {total:,} {of}")
+
+    return tell
+
+
+def _from(file: Path, name: str) -> str:
+    """A name that may start with a path, as seen from the folder of `file`."""
+    place, colon, rest = name.partition(":")
+    if not place.endswith(".py"):
+        return name
+    near = os.path.relpath(place, file.resolve().parent)
+    return f"{Path(near).as_posix()}{colon}{rest}"
+
+
+def _again(args: argparse.Namespace) -> str:
+    """The command line that does the same again."""
+    words = ["stagewright", "test", args.machine]
+    for flag, value, usual in (
+        ("--profile", args.profile, ""),
+        ("--adapter", args.adapter, RUNTIME),
+        ("--suite", args.suite, "all"),
+        ("--cover", args.cover, "states"),
+        ("--max-states", args.max_states, 100_000),
+        ("--max-moves", args.max_moves, 200_000),
+        ("--seed", args.seed, None),
+        ("--examples", args.examples, 100),
+        ("--steps", args.steps, 100),
+        ("--export", args.export, None),
+    ):
+        if value is not None and value != usual:
+            words += [flag, str(value)]
+    for entry in args.size:
+        words += ["--size", entry]
+    for entry in args.budget:
+        words += ["--budget", entry]
+    return shlex.join(words)

@@ -1,0 +1,222 @@
+"""Conformance tests bite: a right implementation passes, and each seeded fault is found, by the suites named.
+
+The suites play against the hand-written tablet (`hand_written.py`) with the faults of `faulty.py`.
+
+| fault              | tour     | refusals | hypothesis |
+| ------------------ | -------- | -------- | ---------- |
+| WrongTarget        | differs  | differs  | differs    |
+| SkippedBarrier     | -        | accepted | accepted   |
+| SessionNotOpened   | differs  | differs  | differs    |
+| SessionLeftOpen    | differs  | differs  | differs    |
+| AcceptsSecondStart | -        | accepted | accepted   |
+| RefusesFallBack    | refused  | refused  | refused    |
+| MiscountsExcluded  | refused  | -        | refused    |
+| LosesExclusion     | differs  | differs  | differs    |
+| ChangedByRefusal   | -        | changed  | changed    |
+| KnowledgeSurvives  | differs  | differs  | differs    |
+| KindNotCleared     | differs  | differs  | differs    |
+| OffByOne           | differs  | differs  | differs    |
+| ForgetsToClear     | differs  | differs  | differs    |
+| Crashes            | failed   | failed   | failed     |
+
+A tour takes only steps that may happen, so it cannot see what an implementation accepts too much; the
+refusals come by everywhere and so see most of the rest. Both tell only control states apart here:
+`MiscountsExcluded` depends on which replicas are excluded, and the refusals find it in all states.
+`ForgetsToClear` remembers an earlier migration:
+the shortest way to where it fails does not fail.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from tests.checker.conformance.faulty import FAULTS
+from tests.checker.conformance.hand_written import HandWrittenTablet
+
+from stagewright.checker.conformance import Fault
+from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.play import SuiteResult, play
+from stagewright.checker.conformance.space import Cover, Space, explored
+from stagewright.checker.conformance.stateful import run_random
+from stagewright.checker.conformance.suites import Suite, refusal_suite, transition_tour
+from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.spec import define, scope_of
+from stagewright.spec.values import State, plain
+from stagewright.spec.verdict import Step
+
+DEFINITION = define(TabletMigration, "scylla-2026.2")
+SCOPE = scope_of(DEFINITION)
+SUITES = ("tour", "refusals", "hypothesis")
+EXAMPLES = 2_000  # at most: a failure ends the run
+NAMES = [fault.__name__ for fault in FAULTS]
+
+
+@cache
+def space() -> Space:
+    return explored(DEFINITION, SCOPE)
+
+
+@cache
+def judge() -> Judge:
+    return Judge(DEFINITION, SCOPE)
+
+
+@cache
+def suite(name: str, cover: Cover) -> Suite:
+    plan = {"tour": transition_tour, "refusals": refusal_suite}[name]
+    return plan(DEFINITION, SCOPE, cover=cover, space=space())
+
+
+def result_of(
+    implementation: type[HandWrittenTablet], name: str, examples: int = EXAMPLES
+) -> SuiteResult:
+    if name == "hypothesis":
+        return run_random(
+            DEFINITION,
+            SCOPE,
+            implementation,
+            seed=2,
+            examples=examples,
+            steps=50,
+            way_to=space().way_to,
+        )
+    return play(judge(), implementation, suite(name, Cover.CONTROL), way_to=space().way_to)
+
+
+def table() -> dict[str, dict[str, str]]:
+    """What the docstring of this file says: the fault found, by implementation and suite."""
+    rows = [line for line in (__doc__ or "").splitlines() if line.startswith("| ")][2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return {name: dict(zip(SUITES, found, strict=True)) for name, *found in cells}
+
+
+def test_table_has_a_row_for_each_fault() -> None:
+    assert list(table()) == NAMES
+
+
+@pytest.mark.parametrize("name", SUITES)
+@pytest.mark.parametrize("fault", FAULTS, ids=NAMES)
+def test_fault_is_found_by_the_suites_of_the_table(
+    fault: type[HandWrittenTablet], name: str
+) -> None:
+    expected = table()[fault.__name__][name]
+    failure = result_of(fault, name).failure
+    if expected == "-":
+        assert failure is None
+    else:
+        assert failure is not None
+        assert failure.fault is Fault[expected.upper()]
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_right_implementation_passes(name: str) -> None:
+    result = result_of(HandWrittenTablet, name, examples=50)
+    assert result.failure is None
+    assert result.covered == result.total
+    assert result.exercised.steps > 1_000
+
+
+@pytest.mark.parametrize("name", ["tour", "refusals"])
+def test_right_implementation_passes_in_every_state(name: str) -> None:
+    result = play(judge(), HandWrittenTablet, suite(name, Cover.STATES))
+    assert result.failure is None
+    assert result.covered == result.total > 5_000
+
+
+def test_what_control_states_hide_is_found_in_all_states() -> None:
+    (fault,) = [fault for fault in FAULTS if fault.__name__ == "MiscountsExcluded"]
+    assert play(judge(), fault, suite("refusals", Cover.CONTROL)).failure is None
+    assert play(judge(), fault, suite("refusals", Cover.STATES)).failure is not None
+
+
+def test_every_action_and_every_requirement_is_exercised() -> None:
+    tour, refusals = result_of(HandWrittenTablet, "tour"), result_of(HandWrittenTablet, "refusals")
+    assert {a.name for a in DEFINITION.actions} == set(tour.exercised.fired)
+    written = {(a.name, r.name) for a in DEFINITION.actions for r in a.requirements}
+    assert set(refusals.exercised.refused) == written
+
+
+class OnlyItsStage(HandWrittenTablet):
+    """Of this tablet only the stage can be seen, and as a member of the definition's own enum."""
+
+    def observe(self) -> dict[str, object]:
+        return {"stage": super().observe()["stage"]}
+
+
+def test_hidden_fault_is_found_by_what_it_does_later() -> None:
+    class SurvivesUnseen(OnlyItsStage):
+        def on_fail_over(self) -> None:
+            """Nothing is lost."""
+
+    failure = result_of(SurvivesUnseen, "refusals").failure
+    assert failure is not None
+    assert failure.fault in (Fault.ACCEPTED, Fault.REFUSED)
+    assert "fail_over" in [move.step.action for move in failure.moves]
+
+
+def test_story_says_what_happened_and_which_requirement_should_have_refused() -> None:
+    (changed,) = [fault for fault in FAULTS if fault.__name__ == "ChangedByRefusal"]
+    failure = result_of(changed, "refusals").failure
+    assert failure is not None
+    story = failure.story().splitlines()
+    assert story[0] == (
+        "TabletMigration (scylla-2026.2): in step 5, `start_operation`, "
+        "the implementation is changed by what it refuses"
+    )
+    assert story[3].split() == [
+        "1",
+        "start(migration)",
+        "stage:",
+        "none",
+        "→",
+        "allow_write_both_read_old,",
+        "kind:",
+        "none",
+        "→",
+        "migration",
+    ]
+    assert story[7].split() == ["5", "start_operation", "must", "be", "refused"]
+    assert "barrier done before the target is cleaned up" in story[10]
+    assert story[11] == "  operation: expected none, observed running"
+
+
+def test_failure_of_a_tour_is_told_by_the_shortest_way() -> None:
+    (fault,) = [fault for fault in FAULTS if fault.__name__ == "SessionNotOpened"]
+    failure = result_of(fault, "tour").failure
+    assert failure is not None
+    assert [repr(move) for move in failure.moves] == [
+        "start(migration)",
+        "pass_barrier",
+        "write_both",
+    ]
+
+
+def test_fault_that_remembers_is_told_with_what_it_remembers() -> None:
+    (fault,) = [fault for fault in FAULTS if fault.__name__ == "ForgetsToClear"]
+    failure = result_of(fault, "tour").failure
+    assert failure is not None
+    assert [m.step.action for m in failure.moves].count("start") == 2
+    assert len(failure.moves) <= 20
+
+
+class DefinitionRun:
+    """The definition itself as an implementation: it takes what is enabled, by the interpreter."""
+
+    def __init__(self) -> None:
+        self.state: State = judge().initial_states()[0]
+
+    def reset(self, initial: State) -> None:
+        self.state = initial
+
+    def do(self, step: Step) -> None:
+        self.state = judge()._interpreter.take(step, self.state)
+
+    def observe(self) -> dict[str, object]:
+        return {name: plain(value) for name, value in self.state.items()}
+
+
+def test_definition_conforms_to_itself() -> None:
+    result = play(judge(), DefinitionRun, suite("refusals", Cover.CONTROL))
+    assert result.failure is None
+    assert "budget.failures" in result.exercised.observed

@@ -1,0 +1,248 @@
+"""One run of an implementation beside its definition: what is compared, and what each fault is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+from tests.checker.conformance.machines import (
+    Counter,
+    CounterAdapter,
+    Votes,
+    VotesAdapter,
+)
+
+from stagewright.checker.conformance import (
+    AdapterError,
+    ConformanceError,
+    Divergence,
+    Fault,
+    RefusedEvent,
+)
+from stagewright.checker.conformance.adapter import Adapter
+from stagewright.checker.conformance.exercised import Exercised
+from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.trial import Trial
+from stagewright.spec import RefusedError, define, scope_of
+from stagewright.spec.values import State
+from stagewright.spec.verdict import Step
+
+UP, RESET = Step("up"), Step("reset")
+
+
+def trial_of(
+    factory: Callable[[], Adapter], exercised: Exercised | None = None, **budgets: int | None
+) -> Trial:
+    definition = define(Counter)
+    judge = Judge(definition, scope_of(definition, budgets=budgets))
+    return Trial(judge, factory, judge.initial_states()[0], exercised or Exercised())
+
+
+def divergence(run: Callable[[], object]) -> Divergence:
+    with pytest.raises(ConformanceError) as caught:
+        run()
+    return caught.value.divergence
+
+
+def test_right_implementation_follows() -> None:
+    exercised = Exercised()
+    trial = trial_of(CounterAdapter, exercised)
+    trial.refuse(RESET)
+    for _ in range(3):
+        trial.take(UP)
+    trial.refuse(UP)
+    trial.take(RESET)
+    assert trial.state["count"] == 0
+    assert exercised.fired == {"up": 3, "reset": 1}
+    assert exercised.alone == {("reset", "not empty"): 1, ("up", "not full"): 1}
+    assert exercised.observed == {"count"}
+
+
+def test_step_that_only_a_budget_forbids_need_not_be_refused() -> None:
+    trial = trial_of(CounterAdapter)
+    judge = trial._judge
+    trial.take(UP)
+    trial.take(RESET)
+    trial.take(UP)
+    allowed = judge.allowed(trial.state)
+    assert [s.action for s in allowed.enabled] == ["up"]
+    assert allowed.refused == ()
+
+
+class LosesOne(CounterAdapter):
+    """Cannot count beyond one."""
+
+    def do(self, step: Step) -> None:
+        super().do(step)
+        self.count = min(self.count, 1)
+
+
+class RefusesSecond(CounterAdapter):
+    """Refuses to count beyond one."""
+
+    def do(self, step: Step) -> None:
+        if self.count == 1:
+            raise RefusedEvent("enough")
+        super().do(step)
+
+
+class AcceptsReset(CounterAdapter):
+    """Takes any reset for one that changes nothing."""
+
+    def do(self, step: Step) -> None:
+        if step.action == "up":
+            super().do(step)
+
+
+class ChangesAnyway(CounterAdapter):
+    """Refuses a reset, after it has changed."""
+
+    def do(self, step: Step) -> None:
+        if step.action == "reset" and self.count == 0:
+            self.count = 2
+        super().do(step) if step.action == "up" else self.refuse()
+
+    def refuse(self) -> None:
+        raise RefusedEvent
+
+
+class NamesTheWrong(CounterAdapter):
+    """Always refuses for the same reason."""
+
+    def do(self, step: Step) -> None:
+        raise RefusedError("no", ("not empty",))
+
+
+class Breaks(CounterAdapter):
+    """Raises an error of its own."""
+
+    def do(self, step: Step) -> None:
+        raise ZeroDivisionError("one too many")
+
+
+class CannotReset(CounterAdapter):
+    """Cannot even begin."""
+
+    def reset(self, initial: State) -> None:
+        raise OSError("no such tablet")
+
+
+class CannotClose(CounterAdapter):
+    """Cannot end."""
+
+    def close(self) -> None:
+        raise OSError("still busy")
+
+
+def test_lost_effect_differs() -> None:
+    trial = trial_of(LosesOne)
+    trial.take(UP)
+    found = divergence(lambda: trial.take(UP))
+    assert found.fault is Fault.DIFFERS
+    assert [str(d) for d in found.differences] == ["count: expected 2, observed 1"]
+
+
+def test_refused_legal_step_is_told_with_the_requirements_that_hold() -> None:
+    trial = trial_of(RefusesSecond)
+    trial.take(UP)
+    found = divergence(lambda: trial.take(UP))
+    assert found.fault is Fault.REFUSED
+    assert found.error == "RefusedEvent: enough"
+    assert found.requirements == ("not full: count < 3",)
+
+
+def test_accepted_illegal_step_is_told_with_the_requirement_that_should_have_refused() -> None:
+    found = divergence(lambda: trial_of(AcceptsReset).refuse(RESET))
+    assert found.fault is Fault.ACCEPTED
+    assert found.requirements == ("not empty: count > 0",)
+    assert "    1  reset  must be refused" in found.story()
+
+
+def test_change_by_a_refused_step_is_found() -> None:
+    found = divergence(lambda: trial_of(ChangesAnyway).refuse(RESET))
+    assert found.fault is Fault.CHANGED
+    assert [str(d) for d in found.differences] == ["count: expected 0, observed 2"]
+
+
+def test_refusal_for_a_requirement_that_holds_is_found() -> None:
+    trial = trial_of(CounterAdapter)
+    for _ in range(3):
+        trial.take(UP)
+    trial._adapter = NamesTheWrong()
+    trial._adapter.count = 3
+    # `not empty` is no requirement of `up`: an implementation may have reasons of its own.
+    trial.refuse(UP)
+
+
+def test_refusal_that_names_what_holds_is_found() -> None:
+    definition = define(Counter)
+    judge = Judge(definition, scope_of(definition))
+
+    class Full(CounterAdapter):
+        def do(self, step: Step) -> None:
+            raise RefusedError("no", ("not empty",))
+
+    trial = Trial(judge, Full, judge.initial_states()[0], Exercised())
+    trial.refuse(RESET)  # it is empty: the right reason
+    found = divergence(lambda: trial.take(UP))
+    assert found.fault is Fault.REFUSED
+
+
+def test_other_errors_are_failures_of_the_implementation() -> None:
+    found = divergence(lambda: trial_of(Breaks).take(UP))
+    assert found.fault is Fault.FAILED
+    assert found.error == "ZeroDivisionError: one too many"
+    refused = divergence(lambda: trial_of(Breaks).refuse(RESET))
+    assert refused.fault is Fault.FAILED
+
+
+def test_failing_reset_is_found_before_any_step() -> None:
+    found = divergence(lambda: trial_of(CannotReset))
+    assert found.headline == "Counter: at reset, the implementation fails"
+
+
+def test_failing_close_counts_unless_something_else_was_wrong() -> None:
+    found = divergence(trial_of(CannotClose).close)
+    assert found.error == "OSError: still busy"
+    broken = trial_of(CannotClose)
+    broken._diverged = True
+    broken.close()
+
+
+def test_unknown_leaf_is_an_error_of_the_adapter() -> None:
+    class Misspelt(CounterAdapter):
+        def observe(self) -> Mapping[str, object]:
+            return {"cuont": 0}
+
+    with pytest.raises(AdapterError, match=r"`cuont`(?s:.*)did you mean `count`"):
+        trial_of(Misspelt)
+
+
+def test_what_is_no_adapter_is_named() -> None:
+    class Half:
+        def reset(self, initial: State) -> None:
+            """Do nothing."""
+
+    with pytest.raises(AdapterError, match="it has no do, observe"):
+        trial_of(Half)  # type: ignore[arg-type]
+
+
+def test_number_is_not_taken_for_a_truth_value() -> None:
+    class Booleans(CounterAdapter):
+        def observe(self) -> Mapping[str, object]:
+            return {"count": bool(self.count)}
+
+    found = divergence(lambda: trial_of(Booleans))
+    assert [str(d) for d in found.differences] == ["count: expected 0, observed no"]
+
+
+def test_definitions_own_values_and_whole_maps_may_be_observed() -> None:
+    definition = define(Votes)
+    judge = Judge(definition, scope_of(definition))
+    exercised = Exercised()
+    for start in judge.initial_states():
+        trial = Trial(judge, VotesAdapter, start, exercised)
+        for step in judge.allowed(start).enabled:
+            trial.take(step)
+            trial.refuse(step)
+    assert exercised.observed == {"leads[node0]", "leads[node1]", "voted"}
