@@ -297,12 +297,12 @@ class GroundModel:
 
     def decode(self, state: tuple[int, ...]) -> State:
         """The state in the definition's own values."""
-        from stagewright.spec.lowering import decode
+        from stagewright.spec.encoding import decode
 
         return decode(self, state)
 
     def encode(self, state: State) -> tuple[int, ...]:
         """The cells of a state given in the definition's own values."""
-        from stagewright.spec.lowering import encode
+        from stagewright.spec.encoding import encode
 
         return encode(self, state)

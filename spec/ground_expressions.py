@@ -1,0 +1,261 @@
+"""Expressions in ground form: parameters become constants, columns tables, symbolic keys choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from stagewright.spec.domains import values_of
+from stagewright.spec.encoding import encode_scalar
+from stagewright.spec.ground import Builder, GroundNode, GroundOp
+from stagewright.spec.layout import Layout, Place
+from stagewright.spec.nodes import (
+    Apply,
+    Bound,
+    Column,
+    Field,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    Quantity,
+    Read,
+    Select,
+)
+from stagewright.spec.scope import Scope
+from stagewright.spec.sorts import (
+    BoolSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+from stagewright.spec.values import Value
+
+# What an expression lowers to: a scalar's node, or the parts of a set, map or record by key.
+Shape = GroundNode | dict[Value, "Shape"]
+Environment = Mapping[Bound, GroundNode]
+
+
+class Expressions:
+    """Lowers expressions over the cells of one layout, into the nodes of one builder."""
+
+    def __init__(self, layout: Layout, scope: Scope, builder: Builder) -> None:
+        self.layout = layout
+        self.scope = scope
+        self.builder = builder
+        self.reads: dict[tuple[str, bool], Shape] = {}
+
+    def constants(self, chosen: Mapping[Bound, Value]) -> dict[Bound, GroundNode]:
+        return {
+            p: self.builder.const(
+                encode_scalar(v, p.sort, self.scope), boolean=isinstance(p.sort, BoolSort)
+            )
+            for p, v in chosen.items()
+        }
+
+    def places_of(self, place: Node, env: Environment) -> list[tuple[GroundNode, Place]]:
+        """The cells that a place names, each alternative with the condition under which it does."""
+        match place:
+            case Read(variable):
+                return [(self.builder.true, self.layout.places[variable])]
+            case Field(base, name):
+                return [(c, _parts(cells)[name]) for c, cells in self.places_of(base, env)]
+            case Select(base, key):
+                index = self.scalar(key, env)
+                found: list[tuple[GroundNode, Place]] = []
+                for condition, cells in self.places_of(base, env):
+                    for k, inner in _parts(cells).items():
+                        same = self._equals(index, k, key.sort)
+                        if same is not self.builder.false:
+                            found.append((self.builder.and_((condition, same)), inner))
+                return found
+            case _:
+                raise AssertionError(f"not a place: {place}")
+
+    def scalar(self, node: Node, env: Environment) -> GroundNode:
+        lowered = self.lower(node, env)
+        assert isinstance(lowered, GroundNode), f"not a scalar: {node.sort}"
+        return lowered
+
+    def lower(self, node: Node, env: Environment) -> Shape:
+        """The ground form of an expression."""
+        b = self.builder
+        match node:
+            case Literal(value, sort):
+                return self._literal(value, sort)
+            case Bound():
+                return env[node]
+            case Read(variable, _, new):
+                if (variable, new) not in self.reads:
+                    self.reads[variable, new] = self._read(self.layout.places[variable], new)
+                return self.reads[variable, new]
+            case Field(base, name):
+                record = self.lower(base, env)
+                assert isinstance(record, dict)
+                return record[name]
+            case Select(base, key):
+                return self._select(self.lower(base, env), self.scalar(key, env), key.sort)
+            case Column(values, index, sort):
+                return self._column(values, self.scalar(index, env), sort)
+            case Quantified(quantity, bound, body):
+                bodies = [
+                    self.scalar(body, {**env, **self.constants({bound: value})})
+                    for value in values_of(bound.sort, self.scope)
+                ]
+                if quantity is Quantity.EVERY:
+                    return b.and_(bodies)
+                if quantity is Quantity.SOME:
+                    return b.or_(bodies)
+                total = b.const(0)
+                for one in bodies:
+                    total = b.add(total, b.if_(one, b.const(1), b.const(0)))
+                return total
+            case Apply():
+                return self._apply(node, env)
+        assert_never(node)
+
+    def _read(self, place: Place, new: bool) -> Shape:
+        if isinstance(place, dict):
+            return {k: self._read(inner, new) for k, inner in place.items()}
+        return self.builder.cell(place, new=new)
+
+    def _literal(self, value: Value, sort: Sort) -> Shape:
+        if isinstance(sort, SetSort):
+            assert isinstance(value, frozenset)
+            members = values_of(sort.element, self.scope)
+            return {m: self.builder.true if m in value else self.builder.false for m in members}
+        assert not isinstance(sort, MapSort | RecordSort)
+        return self.builder.const(
+            encode_scalar(value, sort, self.scope), boolean=isinstance(sort, BoolSort)
+        )
+
+    def _equals(self, index: GroundNode, value: Value, sort: Sort) -> GroundNode:
+        assert not isinstance(sort, SetSort | MapSort | RecordSort)
+        boolean = isinstance(sort, BoolSort)
+        return self.builder.eq(
+            index, self.builder.const(encode_scalar(value, sort, self.scope), boolean=boolean)
+        )
+
+    def _select(self, shape: Shape, index: GroundNode, sort: Sort) -> Shape:
+        assert isinstance(shape, dict)
+        entries = list(shape.items())
+        if index.op is GroundOp.CONST:
+            return entries[index.value][1]
+        chosen = entries[-1][1]
+        for key, value in reversed(entries[:-1]):
+            chosen = self._merge(self._equals(index, key, sort), value, chosen)
+        return chosen
+
+    def _merge(self, condition: GroundNode, then: Shape, otherwise: Shape) -> Shape:
+        if isinstance(then, dict):
+            assert isinstance(otherwise, dict)
+            return {k: self._merge(condition, v, otherwise[k]) for k, v in then.items()}
+        assert isinstance(otherwise, GroundNode)
+        return self.builder.if_(condition, then, otherwise)
+
+    def _column(self, values: tuple[Value, ...], index: GroundNode, sort: Sort) -> Shape:
+        if isinstance(sort, SetSort):
+            none = frozenset[Value]()
+            sets = [v if isinstance(v, frozenset) else none for v in values]
+            return {
+                m: self.builder.table(tuple(int(m in s) for s in sets), index, boolean=True)
+                for m in values_of(sort.element, self.scope)
+            }
+        assert not isinstance(sort, MapSort | RecordSort)
+        codes = tuple(encode_scalar(v, sort, self.scope) for v in values)
+        return self.builder.table(codes, index, boolean=isinstance(sort, BoolSort))
+
+    def fit(self, shape: Shape, sort: Sort, target: Sort) -> Shape:
+        """`shape`, coded as `target` codes it: an optional value counts none as 0."""
+        if isinstance(target, OptionalSort) and not isinstance(sort, OptionalSort):
+            assert isinstance(shape, GroundNode)
+            low = sort.low if isinstance(sort, IntSort) else 0
+            return self.builder.add(shape, self.builder.const(1 - low))
+        return shape
+
+    def _apply(self, node: Apply, env: Environment) -> Shape:
+        b = self.builder
+        lowered = [self.lower(a, env) for a in node.args]
+        match node.op:
+            case Op.IF:
+                condition, then, otherwise = lowered
+                assert isinstance(condition, GroundNode)
+                then = self.fit(then, node.args[1].sort, node.sort)
+                return self._merge(
+                    condition, then, self.fit(otherwise, node.args[2].sort, node.sort)
+                )
+            case Op.UNION | Op.INTERSECTION | Op.DIFFERENCE:
+                return self._set_operation(node.op, lowered)
+            case Op.EQ:
+                return self._equal(node, lowered)
+            case Op.MEMBER:
+                member, members = lowered
+                assert isinstance(member, GroundNode)
+                return self._select(members, member, node.args[0].sort)
+            case _:
+                pass
+        args = [a for a in lowered if isinstance(a, GroundNode)]
+        assert len(args) == len(lowered)
+        match node.op:
+            case Op.NOT:
+                return b.not_(args[0])
+            case Op.AND:
+                return b.and_(args)
+            case Op.OR:
+                return b.or_(args)
+            case Op.LT:
+                return b.lt(args[0], args[1])
+            case Op.LE:
+                return b.le(args[0], args[1])
+            case Op.ADD:
+                return b.add(args[0], args[1])
+            case Op.SUB:
+                return b.sub(args[0], args[1])
+        assert_never(node.op)
+
+    def _equal(self, node: Apply, lowered: list[Shape]) -> GroundNode:
+        left, right = lowered
+        if isinstance(left, GroundNode):
+            left = self.fit(left, node.args[0].sort, node.args[1].sort)
+            right = self.fit(right, node.args[1].sort, node.args[0].sort)
+            assert isinstance(left, GroundNode)
+            assert isinstance(right, GroundNode)
+            return self.builder.eq(left, right)
+        return self.builder.and_(self.builder.eq(a, b) for a, b in _paired(left, right))
+
+    def _set_operation(self, op: Op, lowered: list[Shape]) -> Shape:
+        b = self.builder
+        left, right = lowered
+        assert isinstance(left, dict)
+        assert isinstance(right, dict)
+        result: dict[Value, Shape] = {}
+        for member, one in left.items():
+            other = right[member]
+            assert isinstance(one, GroundNode)
+            assert isinstance(other, GroundNode)
+            match op:
+                case Op.UNION:
+                    result[member] = b.or_((one, other))
+                case Op.INTERSECTION:
+                    result[member] = b.and_((one, other))
+                case _:
+                    result[member] = b.and_((one, b.not_(other)))
+        return result
+
+
+def _paired(left: Shape, right: Shape) -> Iterator[tuple[GroundNode, GroundNode]]:
+    if isinstance(left, dict):
+        assert isinstance(right, dict)
+        for key, value in left.items():
+            yield from _paired(value, right[key])
+    else:
+        assert isinstance(right, GroundNode)
+        yield left, right
+
+
+def _parts(place: Place) -> dict[Value, Place]:
+    assert isinstance(place, dict)
+    return place
