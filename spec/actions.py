@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -150,7 +149,7 @@ def stepping(
     """`Var.step`: an action that moves one variable from `source` to `target`."""
     names, where = _local_names(), here()
     given: tuple[Any, ...] = (
-        tuple(source)
+        tuple(cast("Collection[object]", source))
         if isinstance(source, Collection) and not isinstance(source, Enum)
         else (source,)
     )
@@ -236,7 +235,7 @@ def require(condition: Bool, name: str = "") -> None:
     """
     where = here()
     tracing = current("require(...)")
-    if not isinstance(condition, Bool):
+    if not isinstance(cast("object", condition), Bool):  # not every caller is type-checked
         raise DefinitionError(
             f"require(...) is given {condition!r}, not a condition on the state",
             where=where,
@@ -259,7 +258,7 @@ def require(condition: Bool, name: str = "") -> None:
 def only_when(in_profile: bool) -> None:
     """First line of a method that exists only under some profiles."""
     current("only_when(...)")
-    if not isinstance(in_profile, bool):
+    if not isinstance(cast("object", in_profile), bool):
         raise DefinitionError(
             "only_when(...) is given a condition on the state",
             where=here(),
@@ -337,9 +336,10 @@ def returned_value(name: str, where: Source) -> DefinitionError:
 
 def _local_names() -> Mapping[str, object]:
     """The names visible where a decorator stands, so that annotations of local types can be resolved."""
-    frame = sys._getframe(2)
+    own = inspect.currentframe()
+    decorator = own.f_back if own is not None else None
+    outer = decorator.f_back if decorator is not None else None
     names: dict[str, object] = {}
-    outer: Any = frame
     while outer is not None and outer.f_code.co_name != "<module>":
         names = {**outer.f_locals, **names}
         outer = outer.f_back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from enum import Enum
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
@@ -27,16 +27,19 @@ def column_at(index: Node, column: Callable[[Any], Any]) -> Symbolic:
             help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
         )
     check_read(index)
-    values = [column(member) for member in index.sort.members]
-    values = [frozenset(v) if isinstance(v, Set) else v for v in values]
+    values = [_frozen(column(member)) for member in index.sort.members]
     sort, wrap = _column_sort(values)
     return wrap(Column(tuple(values), index, sort, here()))
+
+
+def _frozen(value: Any) -> Any:
+    return frozenset(cast("Set[object]", value)) if isinstance(value, Set) else value
 
 
 def _column_sort(values: list[Any]) -> tuple[Sort, Callable[[Node], Symbolic]]:
     present = [v for v in values if v is not None]
     if present and all(isinstance(v, frozenset) for v in present) and len(present) == len(values):
-        kinds = {type(m) for v in present for m in v}
+        kinds = {type(m) for v in cast("list[frozenset[object]]", present) for m in v}
         if len(kinds) == 1 and issubclass(kind := next(iter(kinds)), Enum):
             return SetSort(EnumSort(kind)), SetOf
     elif all(isinstance(v, bool) for v in values):
@@ -44,7 +47,7 @@ def _column_sort(values: list[Any]) -> tuple[Sort, Callable[[Node], Symbolic]]:
     elif all(isinstance(v, int) and not isinstance(v, bool | Enum) for v in values):
         return IntSort(min(values), max(values)), Number
     elif present and all(isinstance(v, Enum) and type(v) is type(present[0]) for v in present):
-        sort = EnumSort(type(present[0]))
+        sort = EnumSort(type(cast("Enum", present[0])))
         return (sort, Term) if len(present) == len(values) else (OptionalSort(sort), Maybe)
     kinds_found = ", ".join(sorted({type(v).__name__ for v in values}))
     raise DefinitionError(

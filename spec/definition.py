@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import cast
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import Bound, Node
@@ -159,9 +160,9 @@ class Definition:
 def _stable(value: object) -> str:
     """A text that is equal for equal trees in every process (sets have no order of their own)."""
     if isinstance(value, frozenset):
-        return "{" + ",".join(sorted(_stable(v) for v in value)) + "}"
+        return "{" + ",".join(sorted(_stable(v) for v in cast("frozenset[object]", value))) + "}"
     if isinstance(value, tuple):
-        return "(" + ",".join(_stable(v) for v in value) + ")"
+        return "(" + ",".join(_stable(v) for v in cast("tuple[object, ...]", value)) + ")"
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, type):

@@ -51,7 +51,10 @@ def starts(sort: Sort, initial: Value | AnyValue, scope: Scope) -> Iterator[Valu
                 inner = {name: AnyValue.ANY for name, _ in fields}
             options = [list(starts(s, inner[name], scope)) for name, s in fields]
             for chosen in product(*options):
-                yield FrozenMap(dict(zip([n for n, _ in fields], chosen, strict=True)))
+                parts: dict[Value, Value] = {
+                    name: part for (name, _), part in zip(fields, chosen, strict=True)
+                }
+                yield FrozenMap(parts)
         case SetSort(element):
             if initial is not AnyValue.ANY:
                 yield _as_value(initial)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
 
 if TYPE_CHECKING:
     from stagewright.spec.terms import Term
@@ -36,7 +36,7 @@ class Entity(metaclass=EntityType):
         from stagewright.spec.errors import DefinitionError
         from stagewright.spec.source import here
 
-        given: object = scope
+        given = cast("object", scope)  # not every caller is type-checked
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
             raise DefinitionError(
                 f"the default scope of {cls.__name__} is {scope!r}",

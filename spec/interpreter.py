@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from stagewright.spec.definition import Action, Assignment, Definition, Property, Requirement
 from stagewright.spec.domains import starts, values_of
@@ -241,7 +241,8 @@ def _put(container: Any, path: _Path, value: Value) -> Any:
     """`container` with the value at `path` replaced."""
     first, *rest = path
     if isinstance(container, frozenset):
-        return container | {first} if value else container - {first}
+        members = cast("frozenset[Value]", container)
+        return members | {first} if value else members - {first}
     inner = _put(container[first], tuple(rest), value) if rest else value
     changed = {**container, first: inner}
     return changed if type(container) is dict else FrozenMap(changed)

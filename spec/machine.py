@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast, overload
 
 from stagewright.spec.actions import MARK, Member, member_of
 from stagewright.spec.entities import Entity
@@ -46,7 +46,7 @@ class MachineType(type):
 
     @classmethod
     def __prepare__(
-        metacls, name: str, bases: tuple[type, ...], /, **kwargs: object
+        cls, name: str, bases: tuple[type, ...], /, **kwargs: object
     ) -> dict[str, object]:
         return _Members()
 
@@ -209,6 +209,10 @@ class Machine(Holder):
         """The name of the profile this machine is traced under; empty for the default one."""
         return self._profile
 
+    def root_(self) -> Root:
+        """Where this machine's variables live."""
+        return self._root
+
     def place_(self, variable: Var[Any, Any]) -> Node:
         root = self._root
         sort: Sort = variable.sort
@@ -222,7 +226,7 @@ class Machine(Holder):
         return node
 
     @contextmanager
-    def join_(self, action: Member) -> Iterator[None]:
+    def join_(self, action: Member) -> Generator[None]:
         """Note that the body being traced drives an action of this machine as part of its own step."""
         name = self._root.prefix + action.name
         with current(f"a call of {action.what}").joining(name):
@@ -310,7 +314,7 @@ def many(
 
 
 def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
-    given: object = machine
+    given = cast("object", machine)  # not every caller is type-checked
     if not (isinstance(given, type) and issubclass(given, Machine)):
         raise DefinitionError(
             f"{getattr(machine, '__name__', repr(machine))} is no machine",
@@ -348,11 +352,16 @@ def members(machine: type[Machine]) -> Mapping[str, object]:
 
 def profile_names(machine: type[Machine]) -> list[str]:
     """The names of a machine's profiles, oldest first; empty when it has none."""
-    own = [p for p in members(machine).values() if isinstance(p, Profiles)]
+    own: list[Profiles[Profile]] = []
+    parts: list[Part[Machine] | Many[Any, Machine]] = []
+    for member in members(machine).values():
+        if isinstance(member, Profiles):
+            own.append(cast("Profiles[Profile]", member))
+        elif isinstance(member, Part | Many):
+            parts.append(cast("Part[Machine] | Many[Any, Machine]", member))
     if own:
         return [c.name for p in own for c in p.choices]
-    parts = [p.machine for p in members(machine).values() if isinstance(p, Part | Many)]
     names: list[str] = []
     for inner in parts:
-        names += [n for n in profile_names(inner) if n not in names]
+        names += [n for n in profile_names(inner.machine) if n not in names]
     return names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import TypeVar
 
 from stagewright.spec.definition import Action, Assignment, Definition, Requirement, Variable
 from stagewright.spec.entities import Entity
@@ -13,6 +14,7 @@ from stagewright.spec.nodes import BOOL, Apply, Literal, Op, Read
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.values import FrozenMap
 
+N = TypeVar("N", bound=Entity)
 BUDGET_PREFIX = "budget."
 
 
@@ -31,7 +33,7 @@ class Scope:
 
 def scope_of(
     definition: Definition,
-    sizes: Mapping[str, int] | Mapping[type[Entity], int] | None = None,
+    sizes: Mapping[str, int] | Mapping[type[N], int] | None = None,
     budgets: Mapping[str, int | None] | None = None,
 ) -> Scope:
     """The definition's default scope, with some sizes (by entity or its name, in any case) and budgets changed.

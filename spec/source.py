@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import linecache
 import re
 import sys
@@ -100,7 +101,7 @@ def span_of_frame(frame: FrameType) -> tuple[int, int, int, int] | None:
 
 def user_frame() -> FrameType:
     """The innermost frame that is not part of the specification library itself."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = inspect.currentframe()
     while frame is not None and frame.f_back is not None and _in_library(frame.f_code.co_filename):
         frame = frame.f_back
     assert frame is not None

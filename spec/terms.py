@@ -354,7 +354,11 @@ def facade(sort: Sort) -> Callable[[Node], Any]:
             return SetOf
         case MapSort(_, value):
             inner = facade(value)
-            return lambda node: MapOf(node, inner)
+
+            def wrapped(node: Node) -> MapOf[Any, Any, Any]:
+                return MapOf(node, inner)
+
+            return wrapped
         case _:
             from stagewright.spec.machine import record_facade
 

@@ -52,8 +52,8 @@ class Event:
     sequence: int
     node: str = ""
     action: str | None = None
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    observed: Mapping[str, object] = field(default_factory=dict)
+    parameters: Mapping[str, object] = field(default_factory=dict[str, object])
+    observed: Mapping[str, object] = field(default_factory=dict[str, object])
     end: bool = False
     file: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)

@@ -7,7 +7,7 @@ A body is ordinary Python, executed once with symbolic values. Everything it say
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -51,13 +51,12 @@ class Tracing:
 
     what: str  # "action `learn`", for error texts
     effects: bool
-    requirements: list[Requirement] = field(default_factory=list)
-    assignments: list[Assignment] = field(default_factory=list)
-    loops: list[Binding] = field(default_factory=list)
-    called: set[str] = field(default_factory=set)  # parts' actions that this body drives
-    calling: list[str] = field(
-        default_factory=list
-    )  # the actions whose bodies run, outermost first
+    requirements: list[Requirement] = field(default_factory=list[Requirement])
+    assignments: list[Assignment] = field(default_factory=list[Assignment])
+    loops: list[Binding] = field(default_factory=list[Binding])
+    # The parts' actions that this body drives; and those whose bodies run, outermost first.
+    called: set[str] = field(default_factory=set[str])
+    calling: list[str] = field(default_factory=list[str])
     broken_loop: Source | None = None
     serials: Iterator[int] = field(default_factory=itertools.count)
 
@@ -117,7 +116,7 @@ class Tracing:
                 )
 
     @contextmanager
-    def joining(self, action: str) -> Iterator[None]:
+    def joining(self, action: str) -> Generator[None]:
         """Another action's body runs as a part of this one."""
         if action in self.calling:
             raise DefinitionError(
@@ -168,7 +167,7 @@ def current(construct: str) -> Tracing:
 
 
 @contextmanager
-def tracing_of(what: str, *, effects: bool) -> Iterator[Tracing]:
+def tracing_of(what: str, *, effects: bool) -> Generator[Tracing]:
     """Trace one body."""
     tracing = Tracing(what, effects)
     token = _current.set(tracing)
@@ -196,7 +195,7 @@ def open_loops() -> list[Binding]:
 
 
 @contextmanager
-def quantifying() -> Iterator[list[Binding]]:
+def quantifying() -> Generator[list[Binding]]:
     """Collect the loops of one `every(...)`, `some(...)` or `count(...)`."""
     current("a quantifier")
     bindings: list[Binding] = []

@@ -132,3 +132,5 @@ def _constructs(node: ast.AST) -> Iterator[_Construct]:
             )
         case ast.UnaryOp(op=ast.Not()):
             yield _Construct("not", node, tuple(_tests(node)), 2)
+        case _:
+            pass

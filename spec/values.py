@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from stagewright.spec.entities import Entity
 
@@ -32,7 +32,7 @@ class FrozenMap(Mapping[K, V_co]):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, FrozenMap):
-            return self._items == other._items
+            return self._items == cast("FrozenMap[object, object]", other)._items
         return NotImplemented
 
     def __hash__(self) -> int:

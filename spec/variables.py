@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast, overload
 
 from stagewright.spec.definition import Actor, AnyValue, Fairness
 from stagewright.spec.entities import Entity
@@ -27,6 +27,7 @@ from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, faca
 from stagewright.spec.values import Value
 
 if TYPE_CHECKING:
+    from stagewright.spec.actions import BudgetName
     from stagewright.spec.machine import Holder, Record
 
 E = TypeVar("E", bound=Enum)
@@ -76,14 +77,34 @@ class Var(Generic[S, V]):
             )
         assign(holder.place_(self), value, where)
 
+    @overload
     def step(
-        self: Var[Term[E], E] | Var[MapOf[Any, Term[E], E], Any],
+        self: Var[Term[E], E],
         source: E | Collection[E],
         target: E,
         *,
+        fair: Fairness = ...,
+        by: Actor | None = ...,
+        spends: BudgetName | None = ...,
+    ) -> Callable[[M], M]: ...
+    @overload
+    def step(
+        self: Var[MapOf[Any, Term[E], E], Any],
+        source: E | Collection[E],
+        target: E,
+        *,
+        fair: Fairness = ...,
+        by: Actor | None = ...,
+        spends: BudgetName | None = ...,
+    ) -> Callable[[M], M]: ...
+    def step(
+        self,
+        source: Any,
+        target: Any,
+        *,
         fair: Fairness = Fairness.NONE,
         by: Actor | None = None,
-        spends: Any = None,
+        spends: BudgetName | None = None,
     ) -> Callable[[M], M]:
         """A transition of this variable from `source` (or one of several) to `target`.
 
@@ -138,7 +159,7 @@ def set_of(
 def per(key: type[K], value: Var[S, V]) -> Var[MapOf[K, S, V], V]:
     """One variable for every member of an enum or entity sort, `learned = per(Node, one_of(Stage))`."""
     sort = sort_of(key, "per(...)")
-    if not isinstance(value, Var):
+    if not isinstance(cast("object", value), Var):  # not every caller is type-checked
         raise DefinitionError(
             f"per({sort}, …) is given {value!r}, which is no variable",
             where=here(),
@@ -151,7 +172,7 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
     """A variable with the fields of a `Record` class; each starts as its field says."""
     from stagewright.spec.machine import Record, record_initial, record_sort
 
-    given: object = kind
+    given = cast("object", kind)
     if not (isinstance(given, type) and issubclass(given, Record)) or not record_sort(kind).fields:
         raise DefinitionError(
             f"record({_name(kind)}): it has no fields",
@@ -163,7 +184,7 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
 
 def constant(variable: Var[S, V]) -> Var[S, V]:
     """A variable that keeps its initial value for ever: what a run cannot change, but runs differ in."""
-    if not isinstance(variable, Var):
+    if not isinstance(cast("object", variable), Var):
         raise DefinitionError(
             f"constant({variable!r}) is no variable",
             where=here(),
@@ -174,12 +195,12 @@ def constant(variable: Var[S, V]) -> Var[S, V]:
 
 def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | EntitySort:
     """The sort that an enum or entity class stands for, or an error that names `what` it was given to."""
-    where = where or here()
+    where, given = where or here(), kind
     if isinstance(kind, type) and issubclass(kind, Entity) and kind is not Entity:
         return EntitySort(kind)
     if not (isinstance(kind, type) and issubclass(kind, Enum)) or not kind.__members__:
         raise DefinitionError(
-            f"{what} is given {_name(kind)}, which is neither an enum with members nor an entity sort",
+            f"{what} is given {_name(given)}, which is neither an enum with members nor an entity sort",
             where=where,
             help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
             "for numbers `number(low, high)`",
@@ -223,7 +244,9 @@ def _may_start(sort: Sort, init: object) -> bool:
         case OptionalSort(element):
             return init is None or _may_start(element, init)
         case SetSort(element):
-            return isinstance(init, frozenset) and all(_may_start(element, m) for m in init)
+            return isinstance(init, frozenset) and all(
+                _may_start(element, m) for m in cast("frozenset[object]", init)
+            )
         case _:  # members of an entity sort are interchangeable: none can be named
             return False
 
