@@ -10,7 +10,9 @@ from functools import partial
 from stagewright.spec import (
     Bool,
     Fairness,
+    FlagVar,
     Machine,
+    OneVar,
     Profile,
     Term,
     action,
@@ -62,8 +64,8 @@ class Ewd840(Machine):
     ring = profiles(Ring("three", 3), Ring("six", 6))
     active = per(Node, flag(ANY))
     black = per(Node, flag(ANY))
-    token = one_of(Node)
-    token_black = flag(init=True)
+    token: OneVar[Node] = one_of(Node)
+    token_black: FlagVar = flag(init=True)
 
     def in_ring(self, n: Term[Node]) -> Bool:
         """Whether the node takes part."""

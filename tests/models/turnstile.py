@@ -9,6 +9,8 @@ from stagewright.spec import (
     Fairness,
     LeadsTo,
     Machine,
+    NumberVar,
+    OneVar,
     Term,
     action,
     budget,
@@ -42,8 +44,8 @@ class Turnstile(Machine):
     """Waits, counts to two and back, and may be done when the count is one."""
 
     kicks = budget(1, doc="kicks against a gate")
-    phase = one_of(Phase, init=Phase.IDLE)
-    count = number(0, 2)
+    phase: OneVar[Phase] = one_of(Phase, init=Phase.IDLE)
+    count: NumberVar = number(0, 2)
     shut = per(Gate, flag())
 
     @action

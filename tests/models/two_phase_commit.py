@@ -8,6 +8,7 @@ from enum import Enum, auto
 from stagewright.spec import (
     Bool,
     Entity,
+    FlagVar,
     Machine,
     Term,
     action,
@@ -40,11 +41,11 @@ class TwoPhaseCommit(Machine):
     """Messages are never lost and never removed: having been sent is a set that only grows."""
 
     decision = per(Manager, one_of(Decision, init=Decision.WORKING))
-    deciding = flag(init=True)
+    deciding: FlagVar = flag(init=True)
     prepared = set_of(Manager)
     prepared_sent = set_of(Manager)
-    commit_sent = flag()
-    abort_sent = flag()
+    commit_sent: FlagVar = flag()
+    abort_sent: FlagVar = flag()
 
     @action
     def hear_prepared(self, m: Term[Manager]) -> None:

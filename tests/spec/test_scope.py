@@ -33,10 +33,12 @@ from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap
 
 
-class Node(Entity, scope=3): ...
+class Node(Entity, scope=3):
+    """A node."""
 
 
-class Zone(Entity): ...
+class Zone(Entity):
+    """Some nodes."""
 
 
 @dataclass(frozen=True)
