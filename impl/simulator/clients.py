@@ -106,9 +106,7 @@ class Clients:
             self._counters.requests[f"{what} failed"] += 1
         elif request.write:
             self._counters.requests["writes acknowledged"] += 1
-            tablet = self._oracle.settings.tablet_of(request.row.key)
-            self._oracle.tell(self._clock.now, f"{node} acknowledges {request.row.value}", tablet)
-            self._oracle.acknowledge(request.row)
+            self._oracle.acknowledge(self._clock.now, request.row, node)
         else:
             self._counters.requests["reads returned"] += 1
             self._oracle.end_read(reply.number, request.row.key, reply.row, node)

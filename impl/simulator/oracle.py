@@ -13,7 +13,8 @@ from stagewright.impl.cluster.settings import Consistency, Settings
 from stagewright.impl.cluster.view import View
 from stagewright.machines.tablet_stages import Stage
 
-REMEMBERED = 24  # events a tablet
+REMEMBERED_STEPS = 20  # a tablet
+REMEMBERED_WRITES = 6
 
 
 class Promise(Enum):
@@ -35,6 +36,9 @@ class Breach:
     story: tuple[str, ...]
 
 
+_Event = tuple[int, int, str]  # when, a number that grows, and what
+
+
 @dataclass
 class Oracle:
     """Knows every write and read of the clients; timestamps are unique and grow with real time."""
@@ -47,23 +51,29 @@ class Oracle:
     known_from: int = 0  # writes with older timestamps were sent before this run
     _floors: dict[int, Row | None] = field(default_factory=dict)
     _written: dict[tuple[str, int], str] = field(default_factory=dict)
-    _stories: dict[str, deque[str]] = field(default_factory=dict)
+    _told: int = 0
+    _steps: dict[str, deque[_Event]] = field(default_factory=dict)  # by tablet
+    _writes: dict[str, deque[_Event]] = field(default_factory=dict)  # by key
 
     # -- what happens ------------------------------------------------------------------------------------
 
     def tell(self, now: int, text: str, tablet: str | None = None) -> None:
         """Remember an event, of one tablet or of all."""
-        line = f"{now / 1000:8.3f} s  {text}"
+        self._told += 1
         for name in self.settings.tablets if tablet is None else (tablet,):
-            self._stories.setdefault(name, deque(maxlen=REMEMBERED)).append(line)
+            steps = self._steps.setdefault(name, deque(maxlen=REMEMBERED_STEPS))
+            steps.append((now, self._told, text))
 
     def sent(self, row: Row) -> None:
         """A write was sent: its value may be read from now on."""
         self._written[row.key, row.timestamp] = row.value
 
-    def acknowledge(self, row: Row) -> None:
-        """A write was acknowledged: nothing older may be read from now on."""
+    def acknowledge(self, now: int, row: Row, node: str) -> None:
+        """A write was acknowledged by a node: nothing older may be read from now on."""
         self.listener(row)
+        self._told += 1
+        writes = self._writes.setdefault(row.key, deque(maxlen=REMEMBERED_WRITES))
+        writes.append((now, self._told, f"{node} acknowledges {row.value}"))
         known = self.acknowledged.get(row.key)
         if known is None or row.timestamp > known.timestamp:
             self.acknowledged[row.key] = row
@@ -92,16 +102,18 @@ class Oracle:
         text = f"a request of {coordinator} for {tablet} reached {replica}, which has no storage for it"
         self._break(Promise.storage, key, text)
 
-    def _break(self, promise: Promise, key: str, text: str) -> None:
-        tablet = self.settings.tablet_of(key)
-        self._add(promise, f"{tablet}: {text}", tablet)
-
     def broken(self, promise: Promise, text: str) -> None:
         """A promise was broken that is about no single tablet."""
-        self._add(promise, text, self.settings.tablets[0])
+        self.breaches.append(Breach(promise, text, ()))
 
-    def _add(self, promise: Promise, text: str, tablet: str) -> None:
-        self.breaches.append(Breach(promise, text, tuple(self._stories.get(tablet, ()))))
+    def _break(self, promise: Promise, key: str, text: str) -> None:
+        tablet = self.settings.tablet_of(key)
+        self._add(promise, f"{tablet}: {text}", tablet, key)
+
+    def _add(self, promise: Promise, text: str, tablet: str, key: str = "") -> None:
+        events = sorted((*self._steps.get(tablet, ()), *self._writes.get(key, ())))
+        story = tuple(f"{now / 1000:8.3f} s  {what}" for now, _, what in events)
+        self.breaches.append(Breach(promise, text, story))
 
     # -- the end -----------------------------------------------------------------------------------------
 

@@ -30,7 +30,14 @@ AT_ONCE = 4  # transitions
 WORK_MS = 60_000  # the faults last no longer, whatever has been done
 HEAL_MS = 30_000  # by then every migration must have ended
 SETTLE_MS = 2_000  # everything that is under way ends
+TOLD_EVERY_MS = 500
 RESUMED_FROM = 1_000_000  # numbers of requests after a restart of the whole cluster
+
+Progress = Callable[[int, int, int], None]  # simulated ms, transitions begun, of how many
+
+
+def _silent(_simulated_ms: int, _begun: int, _of: int) -> None:
+    """Nobody wants to know."""
 
 
 @lru_cache(maxsize=8)
@@ -42,7 +49,11 @@ def program(profile: str) -> Program:
 
 
 def run(
-    options: Options, directory: Path, *, acknowledged: Callable[[Row], None] | None = None
+    options: Options,
+    directory: Path,
+    *,
+    acknowledged: Callable[[Row], None] | None = None,
+    progress: Progress = _silent,
 ) -> Report:
     """Run a new cluster, whose files are in `directory`; files of an earlier run there are replaced.
 
@@ -66,6 +77,7 @@ def run(
             simulation.world.group0.place(tablet, simulation.balancer.first_replicas(number))
             trace.start(tablet, Instance(rules).state)
         simulation.world.tell_all()
+        simulation.progress = progress
         return simulation.report_of_run(trace.path)
 
 
@@ -126,6 +138,8 @@ class _Simulation:
         )
         self.world.hear = self.clients.hear
         self._begun = 0
+        self._settling = False
+        self.progress: Progress = _silent
 
     def _request(self, node: str, request: ClientRequest) -> None:
         self.world.send(CLIENT, node, request)
@@ -143,6 +157,7 @@ class _Simulation:
         world, clock = self.world, self.world.clock
         world.fail_over()
         self.clients.start()
+        clock.after(TOLD_EVERY_MS, self._tell)
         clock.after(FIRST_START_MS, self._balance)
         clock.run(lambda: self._all_begun() and self._at_rest() and self.clients.finished, WORK_MS)
         world.heal()
@@ -165,6 +180,11 @@ class _Simulation:
             commits=world.group0.view.position,
             trace=trace,
         )
+
+    def _tell(self) -> None:
+        self.progress(self.world.clock.now, self._begun, self.options.migrations)
+        if not self._settling:
+            self.world.clock.after(TOLD_EVERY_MS, self._tell)
 
     def _balance(self) -> None:
         """Begin transitions, a few at once."""
@@ -190,7 +210,7 @@ class _Simulation:
 
     def _settle(self) -> None:
         """Let everything end that is under way; nodes that are given up are gone now, all others know all."""
-        clock = self.world.clock
+        clock, self._settling = self.world.clock, True
         given_up = self.world.injector.given_up
         if given_up is not None:
             self.world.hosts.crash(given_up)

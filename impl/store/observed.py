@@ -30,7 +30,10 @@ def _value(name: str, sort: Sort, scope: Scope, observed: Mapping[str, object]) 
                 {k: _value(f"{name}[{show(k)}]", value, scope, observed) for k in keys}
             )
         case RecordSort(_, fields):
-            return FrozenMap({n: _value(f"{name}.{n}", s, scope, observed) for n, s in fields})
+            parts: dict[Value, Value] = {
+                n: _value(f"{name}.{n}", s, scope, observed) for n, s in fields
+            }
+            return FrozenMap(parts)
         case SetSort(element):
             known = {plain(v): v for v in values_of(element, scope)}
             members = _leaf(name, observed)

@@ -1,0 +1,173 @@
+"""Runs a cluster whose tablets migrate as the definition says, under faults, and records its trace."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from stagewright.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from stagewright.impl.simulator.counters import Report
+    from stagewright.impl.simulator.options import Options
+    from stagewright.impl.simulator.simulation import Progress
+
+_EXAMPLE = """\
+examples:
+  stagewright run --nodes 3 --tablets 8 --seed 7 --faults all
+  stagewright run --faults crash@streaming,loss=0.1 --profile scylla-2025.4 --json
+
+faults (each may be KIND, KIND@STAGE or KIND@every, with =RATE from 0 to 1; a comma between):
+  loss, delay, duplicate   of messages
+  crash                    of nodes, which come back with what is on their disks
+  failover                 of the topology coordinator
+  action                   actions and barriers of a stage fail
+  dead                     one node is gone for good, and the operator excludes it
+  unwanted                 a migration is not wanted any more while it streams
+  all, none                (none)
+
+The cluster is one process with a simulated clock and network: the same arguments give the same run.
+"""
+
+_LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 5.0
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright run``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    add = parser.add_argument
+    add("--nodes", type=_number, default=3, metavar="N", help="nodes (3)")
+    add("--tablets", type=_number, default=8, metavar="N", help="tablets (8)")
+    add("--seed", type=int, default=0, metavar="N", help="what all chance comes from (0)")
+    add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")
+    add("--profile", default="", help="the version of the definition (the newest)")
+    add("--migrations", type=_number, default=16, metavar="N", help="transitions to start (16)")
+    add("--writes", type=_number, default=400, metavar="N", help="writes that clients send (400)")
+    add(
+        "--consistency",
+        choices=("all", "quorum"),
+        help="`all`: writes wait for all replicas, reads for one; `quorum`: both for a majority "
+        "(all with two replicas, else quorum)",
+    )
+    add("--out", type=Path, metavar="DIR", help="where files are written (artifacts/run-SEED)")
+    add("--json", action="store_true", help="print one JSON object")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run, print what happened, and return 1 if a promise was broken."""
+    from stagewright.impl.simulator.simulation import run
+
+    options = _options(args)
+    directory: Path = args.out or Path("artifacts") / f"run-{args.seed}"
+    with _progress_on(sys.stderr) as progress:
+        report = run(options, _usable(directory), progress=progress)
+    if args.json:
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        _print(report, _reproduce(args))
+    return ExitCode.HOLDS if report.kept else ExitCode.VIOLATED
+
+
+def _options(args: argparse.Namespace) -> Options:
+    from stagewright.impl.cluster.settings import Consistency
+    from stagewright.impl.simulator.faults import parse_faults
+    from stagewright.impl.simulator.options import Options
+    from stagewright.impl.simulator.simulation import program
+
+    program(args.profile)  # an unknown profile is refused before anything is written
+    return Options(
+        nodes=args.nodes,
+        tablets=args.tablets,
+        seed=args.seed,
+        faults=parse_faults(args.faults),
+        profile=args.profile,
+        migrations=args.migrations,
+        writes=args.writes,
+        consistency=Consistency[args.consistency] if args.consistency else None,
+    )
+
+
+def _usable(directory: Path) -> Path:
+    """A directory that can be written to.
+
+    Raises:
+        InputError: it cannot be made, or is no directory.
+    """
+    from stagewright.spec.errors import InputError
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "trace.jsonl").touch()
+    except OSError as error:
+        raise InputError(
+            f"--out {directory}: {error.strerror}", help="name another directory"
+        ) from None
+    return directory
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 999999999")
+    return int(text)
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words = ["stagewright", "run"]
+    for name in (
+        "nodes",
+        "tablets",
+        "seed",
+        "faults",
+        "profile",
+        "migrations",
+        "writes",
+        "consistency",
+    ):
+        value = getattr(args, name)
+        if value not in (None, ""):
+            words += [f"--{name}", str(value)]
+    return shlex.join(words)
+
+
+def _print(report: Report, reproduce: str) -> None:
+    from rich.console import Console
+
+    from stagewright.commands.run_text import closing_lines, render_run
+
+    console = Console(highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=100)
+    console.print(render_run(report))
+    for line in closing_lines(report, reproduce):
+        console.print(line, style="dim", soft_wrap=True, markup=False)
+
+
+class _progress_on:  # noqa: N801 - used as a function
+    """Prints how the run goes: one live line on a terminal, else a plain line every few seconds."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self._tell
+
+    def _tell(self, simulated_ms: int, begun: int, of: int) -> None:
+        now = time.monotonic()
+        if now - self._last < (_LIVE_SECONDS if self._live else _PLAIN_SECONDS):
+            return
+        self._last = now
+        text = f"{simulated_ms / 1000:.1f} s simulated, {begun} of {of} transitions started"
+        end = "" if self._live else "\n"
+        print(f"\r\x1b[K{text}" if self._live else text, end=end, file=self._stream, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            print("\r\x1b[K", end="", file=self._stream, flush=True)
