@@ -1,0 +1,103 @@
+"""`stagewright simulate`: instances of any machine take enabled steps at random and record a trace."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from stagewright.impl.runtime.walk import Walk
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.scope import Scope
+
+_EXAMPLE = """\
+examples:
+  stagewright simulate my/machine.py --instances 100 --seed 7 --out walks
+  stagewright simulate tablet-migration --profile scylla-2025.4 --steps 500 --json
+
+Each instance is a state machine of the `transitions` library, made from the definition: it takes no step
+that the definition does not enable. The same arguments give the same trace.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright simulate``."""
+    from stagewright.commands.machine_flags import add_machine, add_scope, positive
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "Run instances of a machine, step by random step, and record their trace."
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    add_machine(parser)
+    parser.add_argument("--profile", default="", help="the version to run (default: the newest)")
+    add_scope(parser)
+    add = parser.add_argument
+    add("--instances", type=positive, default=10, metavar="N", help="how many (10)")
+    add("--steps", type=positive, default=100, metavar="N", help="of each, at most (100)")
+    add("--seed", type=int, default=0, metavar="N", help="what all chance comes from (0)")
+    add("--out", type=Path, metavar="DIR", help="where trace.jsonl goes (artifacts/walk-SEED)")
+    add("--json", action="store_true", help="print one JSON object")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Let the instances walk, and say what happened."""
+    from stagewright.commands.machine_flags import machine_from, scope_from
+    from stagewright.impl.runtime.walk import walk
+    from stagewright.spec.errors import InputError
+
+    definition = machine_from(args.machine, args.profile)
+    scope = scope_from(definition, args.size, args.budget)
+    out: Path = args.out or Path("artifacts") / f"walk-{args.seed}"
+    trace = out / "trace.jsonl"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        trace.touch()
+    except OSError as error:
+        raise InputError(f"--out {out}: {error.strerror}", help="name another directory") from None
+    done = walk(
+        definition,
+        scope,
+        instances=args.instances,
+        steps=args.steps,
+        seed=args.seed,
+        trace=trace,
+    )
+    if args.json:
+        print(json.dumps(_as_json(definition, scope, args.seed, done), indent=2))
+    else:
+        _print(definition, scope, args.seed, done)
+    return ExitCode.HOLDS
+
+
+def _as_json(definition: Definition, scope: Scope, seed: int, done: Walk) -> dict[str, object]:
+    return {
+        "machine": definition.name,
+        "profile": definition.profile,
+        "scope": str(scope),
+        "seed": seed,
+        "instances": done.instances,
+        "steps": done.steps,
+        "stuck": done.stuck,
+        "fired": dict(done.fired),
+        "trace": str(done.trace),
+    }
+
+
+def _print(definition: Definition, scope: Scope, seed: int, done: Walk) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    profile = f" ({definition.profile})" if definition.profile else ""
+    console.print(f"{definition.name}{profile}, {scope}: {done.instances} instances, seed {seed}")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for action, times in done.fired.items():
+        table.add_row(f"  {action}", f"{times:,}" if times else "never")
+    console.print(table)
+    stuck = f"; {done.stuck} came to where no step is enabled" if done.stuck else ""
+    console.print(f"{done.steps:,} steps{stuck}")
+    console.print(f"trace: {done.trace}", soft_wrap=True)
+    console.print(f"validate it: stagewright validate {done.trace}", soft_wrap=True)
