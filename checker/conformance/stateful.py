@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import hypothesis
-from hypothesis import Phase, strategies as st
+from hypothesis import HealthCheck, Phase, strategies as st
 from hypothesis.errors import Flaky
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -184,7 +184,7 @@ def run_random(
         phases=[
             Phase.generate
         ],  # `shortest` knows the definition, and shrinks in a fraction of the time
-        suppress_health_check=list(hypothesis.HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
     )
     failure: Divergence | None = None
     note = stopped = ""

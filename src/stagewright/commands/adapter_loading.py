@@ -106,6 +106,9 @@ def _member(module: ModuleType, wanted: str, place: str) -> Callable[..., Any]:
 
 
 def _arguments_wanted(made: Callable[..., Any]) -> int:
-    parameters = inspect.signature(made).parameters.values()
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except ValueError:  # some of what is built in does not say
+        return 0
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(p.kind in positional and p.default is p.empty for p in parameters)

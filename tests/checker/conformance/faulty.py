@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.checker.conformance.hand_written import (
-    LEAVING,
     MOVING,
     Group0,
     HandWrittenTablet,
@@ -53,12 +52,12 @@ class AcceptsSecondStart(HandWrittenTablet):
         self.enter("repair")
 
 
-class RefusesFallBack(HandWrittenTablet):
-    """Falling back is refused where no replica leaves: a rebuild can never get out."""
+class RefusesDrainedRepair(HandWrittenTablet):
+    """A repair that failed can only be retried: that a barrier has drained it does not help."""
 
-    def on_fall_back(self) -> None:
-        self.need(self.group0.kind in LEAVING)
-        super().on_fall_back()
+    def on_end_repair(self) -> None:
+        self.need(self.coordinator.rpc == "done")
+        super().on_end_repair()
 
 
 class MiscountsExcluded(HandWrittenTablet):
@@ -146,7 +145,7 @@ FAULTS: tuple[type[HandWrittenTablet], ...] = (
     SessionNotOpened,
     SessionLeftOpen,
     AcceptsSecondStart,
-    RefusesFallBack,
+    RefusesDrainedRepair,
     MiscountsExcluded,
     LosesExclusion,
     ChangedByRefusal,

@@ -22,7 +22,7 @@ from stagewright.spec import (
 )
 from stagewright.spec.terms import Bool
 from stagewright.spec.values import State
-from stagewright.spec.variables import ANY
+from stagewright.spec.variables import ANY, Integer
 from stagewright.spec.verdict import Step
 
 
@@ -34,7 +34,7 @@ class Counter(Machine):
     """Counts up to three, and back to where it began."""
 
     resets = budget(1)
-    count = number(0, 3)
+    count: Integer = number(0, 3)
 
     @action
     def up(self) -> None:
@@ -109,13 +109,11 @@ class VotesAdapter:
     """A right implementation of `Votes`, which observes the definition's own values and whole maps."""
 
     def __init__(self) -> None:
-        self.leads: Mapping[object, bool] = {}
+        self.leads: object = {}
         self.voted: set[object] = set()
 
     def reset(self, initial: State) -> None:
-        leads = initial["leads"]
-        assert isinstance(leads, Mapping)
-        self.leads = dict(leads)
+        self.leads = initial["leads"]
         self.voted = set()
 
     def do(self, step: Step) -> None:

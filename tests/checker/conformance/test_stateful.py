@@ -34,7 +34,6 @@ FEW = hypothesis.settings(
     database=None,
     deadline=None,
     phases=[hypothesis.Phase.generate, hypothesis.Phase.shrink],
-    suppress_health_check=list(hypothesis.HealthCheck),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pytest
+from tests.checker.conformance.hand_written import HandWrittenTablet
 from tests.checker.conformance.machines import (
     Counter,
     CounterAdapter,
@@ -23,6 +24,7 @@ from stagewright.checker.conformance.adapter import Adapter
 from stagewright.checker.conformance.exercised import Exercised
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.trial import Trial
+from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
@@ -107,10 +109,10 @@ class ChangesAnyway(CounterAdapter):
 
 
 class NamesTheWrong(CounterAdapter):
-    """Always refuses for the same reason."""
+    """Refuses everything, for a reason of its own."""
 
     def do(self, step: Step) -> None:
-        raise RefusedError("no", ("not empty",))
+        raise RefusedError("no", ("closed on Sundays",))
 
 
 class Breaks(CounterAdapter):
@@ -164,28 +166,29 @@ def test_change_by_a_refused_step_is_found() -> None:
     assert [str(d) for d in found.differences] == ["count: expected 0, observed 2"]
 
 
-def test_refusal_for_a_requirement_that_holds_is_found() -> None:
-    trial = trial_of(CounterAdapter)
-    for _ in range(3):
-        trial.take(UP)
-    trial._adapter = NamesTheWrong()
-    trial._adapter.count = 3
-    # `not empty` is no requirement of `up`: an implementation may have reasons of its own.
-    trial.refuse(UP)
+class NamesStage(HandWrittenTablet):
+    """Refuses with a name of a requirement: always the stage's."""
+
+    def do(self, step: Step) -> None:
+        try:
+            super().do(step)
+        except RefusedEvent:
+            raise RefusedError("no", ("stage is none",)) from None
 
 
-def test_refusal_that_names_what_holds_is_found() -> None:
-    definition = define(Counter)
+def test_refusal_that_names_a_requirement_which_holds_is_found() -> None:
+    definition = define(TabletMigration, "seed")
     judge = Judge(definition, scope_of(definition))
+    trial = Trial(judge, NamesStage, judge.initial_states()[0], Exercised())
+    (repair,) = [s for s in judge.steps if s.label == "start(repair)"]
+    found = divergence(lambda: trial.refuse(repair))
+    assert found.fault is Fault.WRONG_REASON
+    assert found.requirements == ("stage is none",)
 
-    class Full(CounterAdapter):
-        def do(self, step: Step) -> None:
-            raise RefusedError("no", ("not empty",))
 
-    trial = Trial(judge, Full, judge.initial_states()[0], Exercised())
-    trial.refuse(RESET)  # it is empty: the right reason
-    found = divergence(lambda: trial.take(UP))
-    assert found.fault is Fault.REFUSED
+def test_refusal_may_name_a_reason_that_the_definition_does_not_know() -> None:
+    trial = trial_of(NamesTheWrong)
+    trial.refuse(RESET)
 
 
 def test_other_errors_are_failures_of_the_implementation() -> None:
