@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from stagewright.spec.actions import (
     BudgetName,
@@ -134,7 +134,7 @@ class _Trace:
         for name, member in found.items():
             match member:
                 case Var():
-                    self._variable(member, root, keys)
+                    self._variable(cast("Var[object, object]", member), root, keys)
                 case BudgetName():
                     self._budget(Budget(name, member.default, member.doc), machine)
                 case Part():
@@ -144,6 +144,8 @@ class _Trace:
                     )
                 case Many():
                     self._family(member, name, root, keys)
+                case _:
+                    pass
         for member in found.values():
             if (marked := member_of(member)) is not None:
                 self._member(marked, this, root, keys)
@@ -292,8 +294,7 @@ def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
     """The machine in the new state, which a step property takes as its first argument."""
     if member.kind is not MemberKind.STEP_PROPERTY:
         return ()
-    root: Root = this._root
-    return (type(this)(this.profile_name_(), replace(root, new=True)),)
+    return (type(this)(this.profile_name_(), replace(this.root_(), new=True)),)
 
 
 def _check_used(own: tuple[Bound, ...], used: set[Bound], member: Member) -> None:

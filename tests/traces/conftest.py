@@ -9,7 +9,10 @@ import pytest
 
 from stagewright.spec import (
     Entity,
+    FlagVar,
     Machine,
+    OneVar,
+    OptionalVar,
     Term,
     action,
     flag,
@@ -42,11 +45,11 @@ class Phase(Enum):
 class Lease(Machine):
     """One lease: a node takes it, others may watch, and it is closed once."""
 
-    phase = one_of(Phase, init=Phase.free)
-    owner = optional(Node)
+    phase: OneVar[Phase] = one_of(Phase, init=Phase.free)
+    owner: OptionalVar[Node] = optional(Node)
     watchers = set_of(Node)
     seen = per(Node, flag())
-    strict = flag(init=ANY)  # never observed directly by some recorders
+    strict: FlagVar = flag(init=ANY)  # never observed directly by some recorders
 
     @action
     def take(self, node: Term[Node]) -> None:

@@ -13,8 +13,11 @@ from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_stages import Stage
 from stagewright.spec import (
     DomainError,
+    FlagVar,
     Machine,
     Number,
+    NumberVar,
+    OneVar,
     RefusedError,
     Scope,
     Term,
@@ -56,10 +59,10 @@ class Mood(StrEnum):
 class Car(Machine):
     """Dynamic targets, several initial states, and actions named as `transitions` names its own things."""
 
-    gear = one_of(Gear)
-    mood = one_of(Mood, init=Mood.ALWAYS)
-    speed = number(0, 3, init=ANY)
-    braked = flag()
+    gear: OneVar[Gear] = one_of(Gear)
+    mood: OneVar[Mood] = one_of(Mood, init=Mood.ALWAYS)
+    speed: NumberVar = number(0, 3, init=ANY)
+    braked: FlagVar = flag()
 
     @action
     def shift(self, to: Term[Gear]) -> None:
@@ -90,8 +93,8 @@ class Car(Machine):
 class Switch(Machine):
     """No enum variable at all."""
 
-    on = flag()
-    uses = number(0, 2)
+    on: FlagVar = flag()
+    uses: NumberVar = number(0, 2)
 
     @action
     def toggle(self) -> None:
