@@ -75,7 +75,7 @@ class TabletMigration(Machine):
     kind: OptionalVar[Kind] = optional(Kind)  # of the transition that is going on
     session: FlagVar = flag()  # an open session in group0: streaming is accepted
     excluded: SetVar[Role] = set_of(Role)  # replicas that are down for good and ignored
-    unwanted: FlagVar = flag()  # the leaving host is to leave, or the pending one's disk is nearly full
+    unwanted: FlagVar = flag()  # the leaving host must go, or the pending one's disk is nearly full
     barrier: OneVar[Progress] = one_of(Progress, init=Progress.none)
     operation: OneVar[Progress] = one_of(Progress, init=Progress.none)
 

@@ -39,6 +39,7 @@ class Stage(States):
     requests use (001, "Tablet migration").
     """
 
+    # fmt: off
     #                                     writes    reads     storage   barrier  action
     none                                 = PREVIOUS, PREVIOUS, PREVIOUS, False, Run.nothing
     allow_write_both_read_old            = PREVIOUS, PREVIOUS, BOTH,     True,  Run.nothing
@@ -54,26 +55,29 @@ class Stage(States):
     revert_migration                     = PREVIOUS, PREVIOUS, PREVIOUS, True,  Run.nothing
     repair                               = PREVIOUS, PREVIOUS, PREVIOUS, True,  Run.repair
     end_repair                           = PREVIOUS, PREVIOUS, PREVIOUS, True,  Run.nothing
+    # fmt: on
 
     def __init__(
         self, writes: Replicas, reads: Replicas, storage: Replicas, barrier: bool, action: Run
     ) -> None:
         self.writes = writes
         self.reads = reads
-        self.storage = storage  # which replicas have storage allocated once they have learned the stage
-        self.barrier = barrier  # a barrier may run after the stage was committed, before the next is
+        self.storage = storage  # replicas with storage allocated once they have learned the stage
+        self.barrier = barrier  # a barrier may run after the stage is committed, before the next
         self.action = action
 
 
 class Kind(States):
     """The kinds of tablet transition, and which replicas they have beside the ones that stay."""
 
+    # fmt: off
     #                     leaving pending
     migration           = True,  True
     intranode_migration = True,  True  # between two shards of one node: its sharder writes to both
     rebuild             = False, True  # a replica more
     rebuild_v2          = False, True  # the same, with a repair before streaming
     repair              = False, False
+    # fmt: on
 
     def __init__(self, leaving: bool, pending: bool) -> None:
         self.leaving = leaving
