@@ -9,6 +9,7 @@ from tests.random_machines.sorts import BOOL as BOOLEANS, FINITE
 from stagewright.spec.definition import Action, Assignment, Budget, Fairness, Requirement, Variable
 from stagewright.spec.nodes import BOOL, Apply, Bound, Field, Literal, Node, Op, Read, Select
 from stagewright.spec.sorts import (
+    BasicSort,
     BoolSort,
     EntitySort,
     EnumSort,
@@ -55,7 +56,7 @@ def _likely(scope: Expressions) -> Node:
 
 def _param(scope: Expressions) -> Bound:
     choices = scope.choices
-    kinds = (*FINITE, BOOLEANS, IntSort(0, 1))
+    kinds: list[BasicSort] = [*FINITE, BOOLEANS, IntSort(0, 1)]
     return scope.bound(choices.pick(kinds), "p")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations
+from typing import assert_never
 
 from tests.random_machines.definitions import RandomMachine
 
@@ -85,6 +86,8 @@ class Explored:
                 holds = all(self._always_reachable(prop, e) for e in self._instances(prop))
             case PropertyKind.LEADS_TO:
                 holds = not any(self._breaks(prop, e) for e in self._instances(prop))
+            case _:
+                assert_never(prop.kind)
         return Outcome.HOLDS if holds else Outcome.VIOLATED
 
     @property

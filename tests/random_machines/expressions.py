@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tests.random_machines.choices import Choices
@@ -25,6 +25,7 @@ from stagewright.spec.nodes import (
     fits,
 )
 from stagewright.spec.sorts import (
+    BasicSort,
     BoolSort,
     EntitySort,
     EnumSort,
@@ -217,8 +218,7 @@ class Expressions:
         return Apply(Op.MEMBER, (member, members), BOOL)
 
     def _quantified(self, quantity: Quantity, depth: int) -> Node | None:
-        sorts: Sequence[EnumSort | EntitySort | IntSort | BoolSort]
-        sorts = (*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL)
+        sorts: list[BasicSort] = [*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
         bound = self.bound(self.choices.pick(sorts))
         body = self.within(bound).condition(depth)
         sort: Sort = IntSort(0, UNBOUNDED) if quantity is Quantity.COUNT else BOOL

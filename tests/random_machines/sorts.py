@@ -77,7 +77,7 @@ NODE, TASK = EntitySort(Node), EntitySort(Task)
 COLOUR, STAGE = EnumSort(Colour), EnumSort(Stage)
 ENUMS = (COLOUR, STAGE)
 ENTITIES = (NODE, TASK)
-FINITE = (COLOUR, NODE, STAGE, TASK)
+FINITE: tuple[EnumSort | EntitySort, ...] = (COLOUR, NODE, STAGE, TASK)
 RECORDS = (record_sort(Row), record_sort(Cart))
 
 Sizes = Mapping[type[Entity], int]
