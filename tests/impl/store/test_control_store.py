@@ -59,7 +59,10 @@ def test_steps_on_volatile_variables_alone_are_not_written(path: Path) -> None:
 
 def test_log_carries_what_is_attached_and_notes_about_the_system(path: Path) -> None:
     def attach(step: Step | None, after: State) -> dict[str, object]:
-        return {"after": step and step.action, "stage": after["stage"] is Stage.allow_write_both_read_old}
+        return {
+            "after": step and step.action,
+            "stage": after["stage"] is Stage.allow_write_both_read_old,
+        }
 
     with opened(path) as store:
         tablet = durable(store, PROGRAM, "tablet0", attach=attach)
