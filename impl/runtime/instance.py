@@ -91,7 +91,7 @@ class Instance:
     def enabled(self) -> list[Step]:
         """Every step that is enabled, in the order of the definition."""
         guards = self.program.guards(self.cells)
-        return [_step_of(self.program.model.steps[i]) for i, holds in enumerate(guards) if holds]
+        return [step for step, holds in zip(self.program.taken, guards, strict=True) if holds]
 
     def refusals(self, action: ActionRef, /, **arguments: Value) -> tuple[str, ...]:
         """The names of the requirements that are false for a step now; empty if it is enabled."""
@@ -108,7 +108,7 @@ class Instance:
     def about_to(self, step: GroundStep, cells: Ints) -> None:
         """Tell the hook what is about to happen; it may prevent it by raising."""
         if self.hook is not None:
-            self.hook(_step_of(step), self.program.model.decode(cells))
+            self.hook(self.program.taken[step.index], self.program.model.decode(cells))
 
     def _trigger(self, step: GroundStep) -> bool:
         event = self.program.machine.events[step.action.name]
@@ -131,6 +131,11 @@ class Instance:
 
     def _ground(self, step: Step) -> GroundStep | None:
         """The ground form of a step; None if it is refused in every state of this scope."""
+        found = self.program.steps.get((step.action, tuple(step.arguments.items())))
+        return self._checked(step) if found is None else found
+
+    def _checked(self, step: Step) -> GroundStep | None:
+        """The same for a step whose arguments may be in another order, or wrong."""
         known = self.program.written
         if step.action not in known:
             near = get_close_matches(step.action, known, n=1)
@@ -163,10 +168,6 @@ def _as_step(action: ActionRef, arguments: dict[str, Value]) -> Step:
         return action
     name = action if isinstance(action, str) else action.__name__
     return Step(name, FrozenMap(arguments))
-
-
-def _step_of(step: GroundStep) -> Step:
-    return Step(step.action.name, FrozenMap(dict(step.arguments)))
 
 
 def _encoded(program: Program, state: State) -> Ints:

@@ -26,7 +26,8 @@ from stagewright.spec.lowering import ground
 from stagewright.spec.nodes import root_variable
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EnumSort
-from stagewright.spec.values import Value
+from stagewright.spec.values import FrozenMap, Value
+from stagewright.spec.verdict import Step
 
 # `transitions` keeps a model's state in this attribute; no action can have such a name.
 CONTROL_ATTRIBUTE = "control state"
@@ -99,6 +100,9 @@ class Program:
         self.steps: dict[tuple[str, Arguments], GroundStep] = {
             (s.action.name, s.arguments): s for s in self.model.steps
         }
+        self.taken = tuple(
+            Step(s.action.name, FrozenMap(dict(s.arguments))) for s in self.model.steps
+        )
         self.written = {a.name: a for a in definition.actions}
         self.actions = {a.name: a for a in self.model.definition.actions}  # those with a budget
         self.machine = Machine(
