@@ -23,7 +23,6 @@ from stagewright.commands.machine_flags import (
 
 if TYPE_CHECKING:
     from stagewright.checker.symbolic.limits import Progress
-    from stagewright.commands.report_result import Result
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
     from stagewright.spec.verdict import Report
@@ -41,7 +40,6 @@ holds in the next one too. A proof covers every run at the scope, however long. 
 run that stopped it is shown: state an invariant that excludes its first state, and try again.
 """
 
-_PLAIN_WIDTH = 100  # columns, where the output is no terminal
 _PLAIN_SECONDS = 5.0  # between two lines of progress where it is no terminal
 
 
@@ -89,19 +87,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit code that belongs to the outcome."""
-    from stagewright.commands.report_result import Result
+    from stagewright.commands.report_result import Result, print_result, written
 
     definition = machine_from(args.machine, args.profile)
     scope = scope_from(definition, args.size, args.budget)
     report = _proved(definition, scope, args)
-    written = _written(report, scope, args.out) if args.out else ()
-    result = Result(report, scope, written, _reproduce(args, definition, scope))
+    files = written(report, scope, args.out) if args.out else ()
+    result = Result(report, scope, files, _reproduce(args, definition, scope))
     if args.json:
         from stagewright.commands.report_json import document
 
         print(json.dumps(document([result]), indent=2, ensure_ascii=False))
     else:
-        _print(result)
+        print_result(result)
     return report.outcome.value
 
 
@@ -156,33 +154,11 @@ def _line(progress: Progress) -> str:
     )
 
 
-def _written(report: Report, scope: Scope, directory: Path) -> tuple[Path, ...]:
-    from stagewright.checker.counterexample import write_all
-
-    shown = [v for v in report.verdicts if v.run is not None]
-    return tuple(p for v in shown for p in write_all(report.definition, v, directory, scope))
-
-
-def _print(result: Result) -> None:
-    from rich.console import Console
-
-    from stagewright.commands.report_text import render_result
-
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    Console(width=width, highlight=False).print(render_result(result))
-
-
 def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -> str:
     """The command line that proves the same again, with everything that was left to defaults."""
-    words = ["stagewright", "prove", args.machine]
-    if definition.profile:
-        words += ["--profile", definition.profile]
-    for kind, size in scope.sizes.items():
-        words += ["--size", f"{kind.__name__.lower()}={size}"]
-    for name, limit in scope.budgets.items():
-        words += ["--budget", f"{name}={'any' if limit is None else limit}"]
-    for name in args.property:
-        words += ["--property", name]
+    from stagewright.commands.report_result import reproducing
+
+    words = reproducing("prove", args.machine, definition, scope, args.property)
     words += ["--k", str(args.k), "--depth", str(args.depth)]
     if args.rlimit is not None:
         words += ["--rlimit", str(args.rlimit)]

@@ -1,13 +1,17 @@
-"""A report together with what a command did with it."""
+"""A report together with what a command did with it: printed, written, and made again."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, Report
+
+_PLAIN_WIDTH = 100  # columns, where the output is no terminal
 
 
 @dataclass(frozen=True)
@@ -27,3 +31,37 @@ def overall(results: Sequence[Result]) -> Outcome:
         if worst in outcomes:
             return worst
     return Outcome.HOLDS
+
+
+def written(report: Report, scope: Scope, directory: Path) -> tuple[Path, ...]:
+    """Write every run that the report shows, in every form; the files."""
+    from stagewright.checker.counterexample import write_all
+
+    shown = [v for v in report.verdicts if v.run is not None]
+    return tuple(p for v in shown for p in write_all(report.definition, v, directory, scope))
+
+
+def print_result(result: Result) -> None:
+    """Print what a person reads."""
+    from rich.console import Console
+
+    from stagewright.commands.report_text import render_result
+
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    Console(width=width, highlight=False).print(render_result(result))
+
+
+def reproducing(
+    command: str, machine: str, definition: Definition, scope: Scope, properties: Sequence[str]
+) -> list[str]:
+    """The words of a command that does the same again, with everything that was left to defaults."""
+    words = ["stagewright", command, machine]
+    if definition.profile:
+        words += ["--profile", definition.profile]
+    for kind, size in scope.sizes.items():
+        words += ["--size", f"{kind.__name__.lower()}={size}"]
+    for name, limit in scope.budgets.items():
+        words += ["--budget", f"{name}={'any' if limit is None else limit}"]
+    for name in properties:
+        words += ["--property", name]
+    return words
