@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -23,6 +24,7 @@ from stagewright.spec.sorts import (
 from stagewright.spec.values import FrozenMap, Value
 
 
+@lru_cache(maxsize=1024)
 def values_of(sort: ScalarSort, scope: Scope) -> tuple[Value, ...]:
     """All values of a scalar sort: False before True, numbers upwards, members in order, none first."""
     match sort:

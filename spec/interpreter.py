@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any, assert_never, cast
 
@@ -43,7 +44,7 @@ class Interpreter:
     source: Definition
     scope: Scope
 
-    @property
+    @cached_property
     def definition(self) -> Definition:
         """The definition with its budgets spelled out as variables."""
         return within_budgets(self.source, self.scope)

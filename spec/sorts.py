@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from stagewright.spec.entities import Entity
 
@@ -36,7 +37,7 @@ class EnumSort:
 
     kind: type[Enum]
 
-    @property
+    @cached_property
     def members(self) -> tuple[Enum, ...]:
         return tuple(self.kind)
 
