@@ -69,7 +69,7 @@ class GroundNode:
                 return f"{self.op.name.lower()}({', '.join(map(repr, self.args))})"
 
 
-_Key = tuple[GroundOp, tuple[int, ...], int, tuple[int, ...]]
+_Key = tuple[GroundOp, bool, tuple[int, ...], int, tuple[int, ...]]
 
 
 class Builder:
@@ -93,9 +93,8 @@ class Builder:
         value: int = 0,
         table: tuple[int, ...] = (),
     ) -> GroundNode:
-        # For a constant the only difference between 1 and True is `boolean`; keep them apart.
-        tag = (int(boolean),) if op is GroundOp.CONST else ()
-        key = (op, tuple(a.id for a in args) + tag, value, table)
+        # For a constant or a table the only difference between 1 and True is `boolean`: keep them apart.
+        key = (op, boolean, tuple(a.id for a in args), value, table)
         if (known := self._known.get(key)) is not None:
             return known
         node = GroundNode(len(self.nodes), op, args, value, table, low, high, boolean)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
-from tests.random_machines.explored import Explored, TooLargeError
+from tests.random_machines.explored import Explored
 
 from stagewright.checker.check import check
 from stagewright.checker.symbolic.relation import StepRelation
@@ -22,54 +22,30 @@ from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Step
 
-MACHINES = 500
-MOST_STATES = 250
+EXAMPLES = 1200  # of which some repeat: see `test_enough_machines_of_all_kinds_were_met`
 RUNTIME_STATES = 6
-
-QUICK = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-
-
-def explored(machine: RandomMachine) -> Explored:
-    try:
-        return Explored(machine, MOST_STATES)
-    except TooLargeError:
-        assume(False)
-        raise
 
 
 def step_of(step: GroundStep) -> Step:
     return Step(step.action.name, FrozenMap(dict(step.arguments)))
 
 
-class Met:
-    """What the machines of a run were like."""
+@pytest.mark.slow
+@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@given(machine=machines())
+def test_every_backend_agrees_with_the_interpreter(met: Any, machine: RandomMachine) -> None:
+    def look(found: Explored) -> None:
+        if not found.initial:
+            with pytest.raises(ScopeError, match="no state satisfies its initial conditions"):
+                ground(machine.definition, machine.scope)
+            return
+        model = ground(machine.definition, machine.scope)
+        agree_on_the_ground_form(found, model)
+        agree_on_the_check(found, met)
+        agree_on_the_relation(found, model)
+        agree_on_the_runtime(found)
 
-    def __init__(self) -> None:
-        self.fingerprints: set[str] = set()
-        self.states: list[int] = []
-        self.outcomes: Counter[tuple[str, Outcome]] = Counter()
-
-
-MET = Met()
-
-
-@settings(max_examples=900, suppress_health_check=QUICK, phases=[Phase.generate, Phase.shrink])
-@given(machines())
-def test_every_backend_agrees_with_the_interpreter(machine: RandomMachine) -> None:
-    if machine.definition.fingerprint() in MET.fingerprints and len(MET.fingerprints) > MACHINES:
-        return
-    found = explored(machine)
-    if not found.initial:
-        with pytest.raises(ScopeError, match="no state satisfies its initial conditions"):
-            ground(machine.definition, machine.scope)
-        return
-    model = ground(machine.definition, machine.scope)
-    agree_on_the_ground_form(found, model)
-    agree_on_the_check(found)
-    agree_on_the_relation(found, model)
-    agree_on_the_runtime(found)
-    MET.fingerprints.add(machine.definition.fingerprint())
-    MET.states.append(len(found.states))
+    met.meet(machine, look)
 
 
 def agree_on_the_ground_form(found: Explored, model: GroundModel) -> None:
@@ -89,7 +65,7 @@ def agree_on_the_ground_form(found: Explored, model: GroundModel) -> None:
     assert overflows == found.overflows
 
 
-def agree_on_the_check(found: Explored) -> None:
+def agree_on_the_check(found: Explored, met: Any) -> None:
     report = check(found.machine.definition, found.machine.scope)
     assert report.exhausted
     assert report.states == len(found.states)
@@ -101,9 +77,9 @@ def agree_on_the_check(found: Explored) -> None:
         if found.overflows and prop.kind in {PropertyKind.REACHABLE, PropertyKind.LEADS_TO}:
             continue  # what lies beyond an overflow is not defined
         assert verdicts[prop.name] is found.verdict(prop), prop.name
-        MET.outcomes[prop.kind.value, verdicts[prop.name]] += 1
-    MET.outcomes[NO_DEADLOCK, verdicts[NO_DEADLOCK]] += 1
-    MET.outcomes[IN_BOUNDS, verdicts[IN_BOUNDS]] += 1
+        met.outcomes[prop.kind.value, verdicts[prop.name]] += 1
+    met.outcomes[NO_DEADLOCK, verdicts[NO_DEADLOCK]] += 1
+    met.outcomes[IN_BOUNDS, verdicts[IN_BOUNDS]] += 1
 
 
 def agree_on_the_relation(found: Explored, model: GroundModel) -> None:
