@@ -205,6 +205,12 @@ def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | 
             help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
             "for numbers `number(low, high)`",
         )
+    if issubclass(kind, int | str):
+        raise DefinitionError(
+            f"the members of {kind.__name__} are {'numbers' if issubclass(kind, int) else 'texts'} too",
+            where=where,
+            help=f"derive {kind.__name__} from States or Enum: a member is itself and nothing else",
+        )
     if len(kind.__members__) != len(list(kind)):
         aliases = [n for n, m in kind.__members__.items() if n != m.name]
         raise DefinitionError(

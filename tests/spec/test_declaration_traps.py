@@ -143,6 +143,22 @@ def test_plain_enum_with_two_names_of_one_member(refused_module: Refusal) -> Non
     )
 
 
+def test_enum_whose_members_are_numbers(refused_module: Refusal) -> None:
+    refused_module(
+        """
+        class Phase(int, Enum):
+            early = 1
+            late = 2
+
+        class Trap(Sound):
+            phase = one_of(Phase, init=Phase.early)
+                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+        "the members of Phase are numbers too",
+        "derive Phase from States or Enum",
+    )
+
+
 def test_plain_enum_with_two_names_as_a_parameter(refused_module: Refusal) -> None:
     refused_module(
         """
