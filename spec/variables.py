@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 
 from stagewright.spec.definition import Actor, AnyValue, Fairness
 from stagewright.spec.entities import Entity
@@ -116,7 +116,7 @@ class Var(Generic[S, V]):
         return stepping(self, source, target, fair=fair, by=by, spends=spends)
 
 
-def flag(init: bool | AnyValue = False, *, doc: str = "") -> Flag:
+def flag(init: bool | AnyValue = False, *, doc: str = "") -> FlagVar:
     """A variable that is true or false."""
     return _declared("flag", BOOL, init, doc)
 
@@ -130,7 +130,7 @@ def one_of(kind: Any, *, init: Any = ANY, doc: str = "") -> Var[Any, Any]:
     return _declared("one_of", sort_of(kind, "one_of(...)"), init, doc)
 
 
-def number(low: int, high: int, *, init: int | AnyValue | None = None, doc: str = "") -> Integer:
+def number(low: int, high: int, *, init: int | AnyValue | None = None, doc: str = "") -> NumberVar:
     """An integer variable in `low .. high`, both included; starts at `low` unless said otherwise."""
     if not (_is_int(low) and _is_int(high) and low <= high):
         raise DefinitionError(
@@ -205,9 +205,9 @@ def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | 
             help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
             "for numbers `number(low, high)`",
         )
-    if issubclass(kind, int | str):
+    if issubclass(kind, int):
         raise DefinitionError(
-            f"the members of {kind.__name__} are {'numbers' if issubclass(kind, int) else 'texts'} too",
+            f"the members of {kind.__name__} are numbers too",
             where=where,
             help=f"derive {kind.__name__} from States or Enum: a member is itself and nothing else",
         )
@@ -286,8 +286,6 @@ def _name(value: object) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
-Flag: TypeAlias = Var[Bool, bool]
-Integer: TypeAlias = Var[Number, int]
 
 
 FlagVar = Var[Bool, bool]
