@@ -22,7 +22,7 @@ from stagewright.spec import (
 )
 from stagewright.spec.terms import Bool
 from stagewright.spec.values import State
-from stagewright.spec.variables import ANY, Integer
+from stagewright.spec.variables import ANY, NumberVar
 from stagewright.spec.verdict import Step
 
 
@@ -34,7 +34,7 @@ class Counter(Machine):
     """Counts up to three, and back to where it began."""
 
     resets = budget(1)
-    count: Integer = number(0, 3)
+    count: NumberVar = number(0, 3)
 
     @action
     def up(self) -> None:
