@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from enum import Enum
-from typing import Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
@@ -12,14 +12,26 @@ from stagewright.spec.nodes import BOOL, Column, Node, Op, fits
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, SetSort, Sort
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import Symbolic, apply, lift, mend, node_of
-from stagewright.spec.terms import Bool, Maybe, Number, SetOf, Term, facade
+from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, facade
 from stagewright.spec.tracing import check_read
 
+if TYPE_CHECKING:
+    from stagewright.spec.machine import Record
+
 X = TypeVar("X", bound=Enum | Entity)
+R = TypeVar("R", bound="Record")
+K = TypeVar("K")
+S = TypeVar("S")
+V = TypeVar("V")
 
 
-def column_at(index: Node, column: Callable[[Any], Any]) -> Symbolic:
-    """A column of an enum, given as a function of its members, at a symbolic member."""
+def column_at(
+    index: Node, column: Callable[[Any], Any], wanted: type[Symbolic] | None = None
+) -> Symbolic:
+    """A column of an enum, given as a function of its members, at a symbolic member.
+
+    `wanted` is the facade that the column must have, if only one will do.
+    """
     if not isinstance(index.sort, EnumSort):
         raise DefinitionError(
             f"{index.sort} has no columns: its members are interchangeable",
@@ -29,6 +41,15 @@ def column_at(index: Node, column: Callable[[Any], Any]) -> Symbolic:
     check_read(index)
     values = [_frozen(column(member)) for member in index.sort.members]
     sort, wrap = _column_sort(values)
+    if wanted is Maybe and isinstance(sort, EnumSort):
+        sort, wrap = OptionalSort(sort), Maybe
+    if wanted not in {None, wrap}:
+        raise DefinitionError(
+            f"the column is of sort {sort}, which is not what this method is for",
+            where=here(),
+            help="`number_column` is for numbers, `optional_column` for members of which some are none, "
+            "`column` for all else",
+        )
     return wrap(Column(tuple(values), index, sort, here()))
 
 
@@ -85,6 +106,10 @@ def choose(condition: Bool, then: SetOf[X], otherwise: SetOf[X] | Set[X]) -> Set
 def choose(condition: Bool, then: Set[X], otherwise: SetOf[X]) -> SetOf[X]: ...
 @overload
 def choose(condition: Bool, then: int, otherwise: int) -> Number: ...
+@overload
+def choose(condition: Bool, then: R, otherwise: R) -> R: ...
+@overload
+def choose(condition: Bool, then: MapOf[K, S, V], otherwise: MapOf[K, S, V]) -> MapOf[K, S, V]: ...
 def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
     """`then` where the condition holds, else `otherwise`; both are values of one sort."""
     test = lift(condition, BOOL, "the condition of choose(...)")

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,9 @@ def load(name: str, profile: str = "", shipped: Mapping[str, str] | None = None)
     Raises:
         StagewrightError: nothing is found under that name, or its definition is wrong.
     """
-    return define(find(name, shipped or {}), profile)
+    machine = find(name, shipped or {})
+    with redirect_stdout(sys.stderr):  # a body that prints does so while it is defined
+        return define(machine, profile)
 
 
 def find(name: str, shipped: Mapping[str, str]) -> type[Machine]:
@@ -36,20 +39,31 @@ def find(name: str, shipped: Mapping[str, str]) -> type[Machine]:
     place, _, class_name = name.partition(":")
     if place.endswith(".py"):
         return _class_in(_file(Path(place)), class_name, place)
-    if class_name:
-        try:
-            module = importlib.import_module(place)
-        except ImportError as error:
-            raise InputError(
-                f"cannot import `{place}`: {error}", help="name a file or a module"
-            ) from None
-        return _class_in(module, class_name, place)
+    if class_name and place:
+        return _class_in(_module(place), class_name, place)
     near = get_close_matches(name, shipped, n=1, cutoff=0.4)
     hint = f"did you mean `{near[0]}`? " if near else ""
     raise InputError(
         f"there is no machine `{name}`",
         help=f"{hint}known: {', '.join(shipped) or 'none'}; or a file: `path/to/machine.py:Class`",
     )
+
+
+def _module(place: str) -> ModuleType:
+    try:
+        with redirect_stdout(sys.stderr):  # standard output belongs to the program that loads it
+            return importlib.import_module(place)
+    except StagewrightError:
+        raise
+    except (ImportError, TypeError, SystemExit) as error:  # TypeError: a relative name
+        raise InputError(
+            f"cannot import `{place}`: {error}", help="name a file or a module"
+        ) from None
+    except Exception as error:
+        raise InputError(
+            f"{place} fails when it is imported: {type(error).__name__}: {error}",
+            help="mend the module",
+        ) from error
 
 
 def _file(path: Path) -> ModuleType:
@@ -63,14 +77,16 @@ def _file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # standard output belongs to the program that loads it
+            spec.loader.exec_module(module)
     except StagewrightError:
         raise
     except SyntaxError as error:
-        raise InputError(f"{path}:{error.lineno}: {error.msg}", help="mend the file") from None
+        line = "" if error.lineno is None else f":{error.lineno}"
+        raise InputError(f"{path}{line}: {error.msg}", help="mend the file") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a Python text file", help="save it as UTF-8") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"{path} fails when it is imported: {type(error).__name__}: {error}",
             help="mend the file",

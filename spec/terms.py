@@ -173,13 +173,13 @@ class Term(Symbolic, Generic[E]):
         """A column of numbers."""
         from stagewright.spec.choices import column_at
 
-        return cast("Number", column_at(self.node, column))
+        return cast("Number", column_at(self.node, column, Number))
 
     def optional_column(self, column: Callable[[E], F | None]) -> Maybe[F]:
         """A column of members, some of which are none."""
         from stagewright.spec.choices import column_at
 
-        return cast("Maybe[F]", column_at(self.node, column))
+        return cast("Maybe[F]", column_at(self.node, column, Maybe))
 
 
 class Maybe(Symbolic, Generic[E]):

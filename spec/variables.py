@@ -286,8 +286,6 @@ def _name(value: object) -> str:
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
-
-
 FlagVar = Var[Bool, bool]
 """The type of `flag(...)`. Pyright wants these on variables that methods assign: `ok: FlagVar = flag()`."""
 

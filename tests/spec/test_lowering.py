@@ -12,6 +12,8 @@ from stagewright.spec import (
     DefinitionError,
     Entity,
     Machine,
+    OneVar,
+    OptionalVar,
     ScopeError,
     States,
     Term,
@@ -54,7 +56,7 @@ def test_a_column_of_members_and_one_of_conditions_stay_apart_though_their_table
     None
 ):
     class Shades(Machine):
-        stage = one_of(Stage, init=Stage.first)
+        stage: OneVar[Stage] = one_of(Stage, init=Stage.first)
         shade = one_of(Colour, init=Colour.red)
 
         @action
@@ -116,7 +118,7 @@ def test_two_places_that_a_requirement_keeps_apart_are_fine() -> None:
 
 def test_no_initial_state_is_an_error_of_the_scope() -> None:
     class Stuck(Machine):
-        leader = optional(Node)
+        leader: OptionalVar[Node] = optional(Node)
         size = number(0, 3, init=ANY)
 
         @initially

@@ -317,6 +317,16 @@ def test_change_of_a_set(refused: Refusal, effect: str, problem: str, help: str)
             "return a bool, an int, a member of one enum (or None), or a set of members of one enum",
         ),
         (
+            "self.stage.number_column(lambda s: s.writes)",
+            "the column is of sort set of Colour, which is not what this method is for",
+            "`number_column` is for numbers",
+        ),
+        (
+            "self.stage.optional_column(lambda s: s.rank)",
+            "the column is of sort 1..2, which is not what this method is for",
+            "`optional_column` for members of which some are none",
+        ),
+        (
             "self.stage.column(lambda s: s.name)",
             "a column must be of one kind for all members; this one has: str",
             "return a bool, an int",
