@@ -11,7 +11,6 @@ Only the module of the command that was asked for is imported, so that ``--help`
 import argparse
 import difflib
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import NamedTuple, NoReturn, Protocol, cast
 
 import stagewright
 from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.output import prepare_streams, silence_output, without_controls
 
 
 class Command(NamedTuple):
@@ -76,7 +76,8 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
 
     ``arguments`` are the words after the program's name; None takes them from `sys.argv`.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = [*(sys.argv[1:] if arguments is None else arguments)]  # `list` is a command here
+    prepare_streams()
     try:
         code = _dispatch(words)
         sys.stdout.flush()  # a closed pipe must show here, not while Python shuts down
@@ -86,8 +87,15 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        _silence_output()
+        silence_output()
         return ExitCode.BROKEN_PIPE
+    except MemoryError:
+        print("stagewright: memory ran out; choose a smaller scope", file=sys.stderr)
+        return ExitCode.UNDECIDED
+    except OSError as error:  # a full disk, too many open files: not ours to mend
+        silence_output()
+        print(without_controls(f"stagewright: {error}"), file=sys.stderr)
+        return ExitCode.BAD_INPUT
     except Exception as error:  # noqa: BLE001 - an uncaught error would exit with 1: "violated"
         return _report(error)
     return code
@@ -107,7 +115,13 @@ def _dispatch(words: list[str]) -> int:
         epilog=_EXIT_CODES_HELP,
     )
     module.configure(parser)
-    return int(module.execute(parser.parse_args(words[1:])))
+    args = parser.parse_args(words[1:])
+    try:
+        return int(module.execute(args))
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # rich turns one into exit code 1
+            raise stop.__context__ from None
+        raise
 
 
 def _without_command(words: list[str]) -> int:
@@ -162,7 +176,7 @@ def _report(error: Exception) -> int:
     from stagewright.spec.errors import StagewrightError
 
     if isinstance(error, StagewrightError):
-        print(f"error[{error.code}]: {error}", file=sys.stderr)
+        print(without_controls(f"error[{error.code}]: {error}"), file=sys.stderr)
         return ExitCode.BAD_INPUT
     traceback.print_exception(error)
     print("stagewright: this is a fault of stagewright, not of its input", file=sys.stderr)
@@ -176,8 +190,3 @@ def _code_of(stop: SystemExit) -> int:
         return stop.code
     print(stop.code, file=sys.stderr)
     return ExitCode.BAD_INPUT
-
-
-def _silence_output() -> None:
-    """Let Python's last flush of standard output go nowhere: its reader is gone."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -61,11 +61,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Check, print, and return the exit code that belongs to the outcome."""
+    from stagewright.commands.output import check_directory
     from stagewright.commands.report_result import overall, print_result
     from stagewright.machines import SHIPPED
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
 
+    check_directory("--out", args.out)
     profiles = [args.profile]
     if args.all_profiles:
         profiles = list(profile_names(find(args.machine, SHIPPED))) or [""]

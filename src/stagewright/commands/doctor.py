@@ -41,6 +41,8 @@ class Finding:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright doctor``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"example:\n  stagewright doctor --spark --json\n\n{parser.epilog or ''}"
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument(
         "--spark", action="store_true", help="also start Spark and run a small job (ten seconds)"

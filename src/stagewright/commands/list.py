@@ -23,13 +23,14 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"machines": [asdict(row) for row in rows]}, indent=2))
         return ExitCode.HOLDS
-    from rich.console import Console
     from rich.table import Table
+
+    from stagewright.commands.output import console
 
     table = Table("machine", "what it is", "profiles (the last is the default)", box=None)
     for row in rows:
         table.add_row(row.name, row.summary, ", ".join(row.profiles))
-    Console(highlight=False).print(table)
+    console().print(table)
     return ExitCode.HOLDS
 
 

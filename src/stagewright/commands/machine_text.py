@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -37,12 +37,6 @@ def render_differences(old: str, new: str, lines: Sequence[str]) -> RenderableTy
 def markdown_machine(facts: MachineFacts) -> str:
     """The machine as a Markdown page."""
     return "\n".join(_markdown(facts)).rstrip() + "\n"
-
-
-def console() -> Console:
-    """The terminal at its width; 100 columns where the output is a file or a pipe."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=100)
 
 
 def _at(text: str | Text, indent: int, style: str = "") -> RenderableType:

@@ -87,8 +87,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit code that belongs to the outcome."""
+    from stagewright.commands.output import check_directory
     from stagewright.commands.report_result import Result, print_result, written
 
+    check_directory("--out", args.out)
     definition = machine_from(args.machine, args.profile)
     scope = scope_from(definition, args.size, args.budget)
     report = _proved(definition, scope, args)

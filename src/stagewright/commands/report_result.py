@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, Report
-
-_PLAIN_WIDTH = 100  # columns, where the output is no terminal
 
 
 @dataclass(frozen=True)
@@ -43,12 +40,10 @@ def written(report: Report, scope: Scope, directory: Path) -> tuple[Path, ...]:
 
 def print_result(result: Result) -> None:
     """Print what a person reads."""
-    from rich.console import Console
-
+    from stagewright.commands.output import console
     from stagewright.commands.report_text import render_result
 
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    Console(width=width, highlight=False).print(render_result(result))
+    console().print(render_result(result))
 
 
 def reproducing(

@@ -136,16 +136,13 @@ def _reproduce(args: argparse.Namespace) -> str:
 
 
 def _print(report: Report, reproduce: str) -> None:
-    from rich.console import Console
-
+    from stagewright.commands.output import console
     from stagewright.commands.run_text import closing_lines, render_run
 
-    console = Console(highlight=False, soft_wrap=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=100)
-    console.print(render_run(report))
+    out = console()
+    out.print(render_run(report))
     for line in closing_lines(report, reproduce):
-        console.print(line, style="dim", soft_wrap=True, markup=False)
+        out.print(line, style="dim", soft_wrap=True, markup=False)
 
 
 class _progress_on:  # noqa: N801 - used as a function

@@ -64,7 +64,8 @@ def _print_machine(name: str, definition: Definition, form: str) -> None:
 
             print(markdown_machine(_facts(name, definition)), end="")
         case _:
-            from stagewright.commands.machine_text import console, render_machine
+            from stagewright.commands.machine_text import render_machine
+            from stagewright.commands.output import console
 
             console().print(render_machine(_facts(name, definition)))
 
@@ -82,7 +83,8 @@ def _print_differences(name: str, old: Definition, new: Definition, form: str) -
         case "markdown":
             print("\n".join(["```diff", *lines, "```"]))
         case "text":
-            from stagewright.commands.machine_text import console, render_differences
+            from stagewright.commands.machine_text import render_differences
+            from stagewright.commands.output import console
 
             console().print(render_differences(old.profile, new.profile, lines), soft_wrap=True)
         case _:

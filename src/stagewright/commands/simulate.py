@@ -87,17 +87,18 @@ def _as_json(definition: Definition, scope: Scope, seed: int, done: Walk) -> dic
 
 
 def _print(definition: Definition, scope: Scope, seed: int, done: Walk) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from stagewright.commands.output import console
+
+    out = console()
     profile = f" ({definition.profile})" if definition.profile else ""
-    console.print(f"{definition.name}{profile}, {scope}: {done.instances} instances, seed {seed}")
+    out.print(f"{definition.name}{profile}, {scope}: {done.instances} instances, seed {seed}")
     table = Table(box=None, show_header=False, pad_edge=False)
     for action, times in done.fired.items():
         table.add_row(f"  {action}", f"{times:,}" if times else "never")
-    console.print(table)
+    out.print(table)
     stuck = f"; {done.stuck} came to where no step is enabled" if done.stuck else ""
-    console.print(f"{done.steps:,} steps{stuck}")
-    console.print(f"trace: {done.trace}", soft_wrap=True)
-    console.print(f"validate it: stagewright validate {done.trace}", soft_wrap=True)
+    out.print(f"{done.steps:,} steps{stuck}")
+    out.print(f"trace: {done.trace}", soft_wrap=True)
+    out.print(f"validate it: stagewright validate {done.trace}", soft_wrap=True)

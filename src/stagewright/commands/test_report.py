@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from stagewright.spec.verdict import Step
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_PLAIN_WIDTH = 100  # columns, where the output is no terminal
 _LISTED = 6  # names of what was not exercised
 
 Json = object
@@ -157,12 +155,11 @@ def _outcome(result: SuiteResult) -> str:
 
 def print_text(tested: Tested) -> None:
     """Print the report for people."""
-    from rich.console import Console
+    from stagewright.commands.output import console
 
-    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
-    console = Console(width=width, highlight=False)
+    out = console()
     for part in _parts(tested):
-        console.print(part)
+        out.print(part)
 
 
 def _parts(tested: Tested) -> Iterator[RenderableType]:

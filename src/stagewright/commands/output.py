@@ -1,0 +1,70 @@
+"""Where a command writes: its two streams, the terminal of people, and the directories that users name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PLAIN_WIDTH = 100  # columns, where the output is no terminal
+
+
+def prepare_streams() -> None:
+    """Let both streams take any text: closed ones drop it, others escape what they cannot encode."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    for stream in (sys.stdout, sys.stderr):
+        lossless = getattr(stream, "errors", "") in ("strict", "surrogateescape")
+        if lossless and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def silence_output() -> None:
+    """If standard output takes nothing any more, let Python's last flush of it go nowhere."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)
+
+
+def console() -> Console:
+    """The terminal at its width; plain text of 100 columns elsewhere, and no styles with NO_COLOR."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else PLAIN_WIDTH
+    plain = bool(os.environ.get("NO_COLOR"))
+    return Console(width=width, highlight=False, color_system=None if plain else "auto")
+
+
+def without_controls(text: str) -> str:
+    """The text with control characters escaped, but for line ends: input may not steer a terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
+def check_directory(flag: str, directory: Path | None) -> None:
+    """Refuse a directory that cannot be made or written to before any work is done for it.
+
+    Raises:
+        InputError: names the flag and what is in the way.
+    """
+    if directory is None:
+        return
+    from stagewright.spec.errors import InputError
+
+    there = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise InputError(
+            f"{flag} {directory}: {there} is no directory", help="name another directory"
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(
+            f"{flag} {directory}: {there} cannot be written to", help="name another directory"
+        )
