@@ -3,7 +3,10 @@
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    from stagewright.commands import run_command_line
+    try:
+        from stagewright.commands import run_command_line
+    except KeyboardInterrupt:
+        return 130  # as everywhere later
 
     return run_command_line()
 

@@ -82,35 +82,43 @@ def execute(args: argparse.Namespace) -> int:
     """Run every stop, then say which came out as it should."""
     from importlib.resources import as_file, files
 
+    from stagewright.commands.output import check_directory
+
     reports: Path = args.out
+    check_directory("--out", reports)
     reports.mkdir(parents=True, exist_ok=True)
     with as_file(
         files("stagewright.traces") / "samples" / "scylla-coordinator-debug.log"
     ) as sample:
         stops = tour(reports, sample)
-        results = [_run(number, stop, len(stops)) for number, stop in enumerate(stops, 1)]
+        results: list[tuple[int, float]] = []
+        for number, stop in enumerate(stops, 1):
+            results.append(_run(number, stop, len(stops)))
+            code = results[-1][0]
+            if code not in (ExitCode.HOLDS, ExitCode.VIOLATED):
+                return code  # broken off; it has said why
     return _summary(reports, stops, results)
 
 
 def _run(number: int, stop: Stop, total: int) -> tuple[int, float]:
-    from rich.console import Console
-
     from stagewright.commands import run_command_line
+    from stagewright.commands.output import console
 
-    console = Console(highlight=False)
-    console.print()
-    console.rule(f"[bold]{number}/{total}[/]  {stop.says}", align="left")
-    console.print(f"$ stagewright {shlex.join(stop.arguments)}", style="bold cyan", soft_wrap=True)
+    out = console()
+    out.print()
+    out.rule(f"[bold]{number}/{total}[/]  {stop.says}", align="left")
+    out.print(f"$ stagewright {shlex.join(stop.arguments)}", style="bold cyan", soft_wrap=True)
     started = time.monotonic()
     code = run_command_line(stop.arguments)
     return code, time.monotonic() - started
 
 
 def _summary(reports: Path, stops: Sequence[Stop], results: Sequence[tuple[int, float]]) -> int:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from stagewright.commands.output import console
+
+    out = console()
     table = Table("", "command", "exit code", "seconds", box=None, pad_edge=False)
     right = True
     for stop, (code, seconds) in zip(stops, results, strict=True):
@@ -120,10 +128,10 @@ def _summary(reports: Path, stops: Sequence[Stop], results: Sequence[tuple[int, 
             "[green]as it should[/]" if as_expected else f"[red]should be {stop.expected.value}[/]"
         )
         table.add_row(mark, " ".join(stop.arguments[:4]), str(code), f"{seconds:.1f}")
-    console.print()
-    console.rule("[bold]what the demo did[/]", align="left")
-    console.print(table)
-    console.print(f"\nReports: {reports.resolve()}", soft_wrap=True)
+    out.print()
+    out.rule("[bold]what the demo did[/]", align="left")
+    out.print(table)
+    out.print(f"\nReports: {reports.resolve()}", soft_wrap=True)
     for page in sorted(reports.rglob("*.html")):
-        console.print(f"  look at {page}", soft_wrap=True)
+        out.print(f"  look at {page}", soft_wrap=True)
     return ExitCode.HOLDS if right else ExitCode.VIOLATED

@@ -13,6 +13,8 @@ from stagewright.commands.machine_flags import machine_from, positive, scope_fro
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
     from stagewright.traces.recording import HiddenSteps
@@ -76,11 +78,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
+    from stagewright.commands.output import check_directory, console
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.report import as_json, print_report, write_report
     from stagewright.traces.validate import Options
 
     # What can be refused without Spark is refused before it starts.
+    check_directory("--out", args.out)
     find_inputs(args.paths, args.format)
     resolve = _resolver(args.machine)
     options = Options(
@@ -95,9 +99,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(as_json(report), indent=2))
     else:
-        from rich.console import Console
-
-        print_report(report, Console())
+        print_report(report, console())
     if args.out is not None:
         document, text = write_report(report, args.out)
         print(f"written: {document}, {text}", file=sys.stderr)
@@ -107,19 +109,14 @@ def execute(args: argparse.Namespace) -> int:
 def _on_spark(
     paths: list[Path], resolve: Resolve, options: Options, cores: int | None
 ) -> TraceReport:
-    """The report; a Spark that was started for it is stopped again."""
-    from pyspark.sql import SparkSession
-
-    from stagewright.traces.spark_session import local_session
+    """The report."""
+    from stagewright.commands.on_spark import on_spark
     from stagewright.traces.validate import validate
 
-    running = SparkSession.getActiveSession() is not None
-    spark = local_session("stagewright validate", cores)
-    try:
+    def work(spark: SparkSession) -> TraceReport:
         return validate(paths, resolve, options, spark=spark, progress=_tell)
-    finally:
-        if not running:
-            spark.stop()
+
+    return on_spark(work, "stagewright validate", cores)
 
 
 def _tell(progress: str) -> None:
