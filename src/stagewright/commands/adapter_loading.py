@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -70,10 +71,11 @@ def _module(place: str) -> ModuleType:
     if str(beside) not in sys.path:
         sys.path.insert(0, str(beside))
     try:
-        return _file(path) if place.endswith(".py") else importlib.import_module(place)
+        with redirect_stdout(sys.stderr):  # standard output is the command's own
+            return _file(path) if place.endswith(".py") else importlib.import_module(place)
     except StagewrightError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(
             f"{place} fails when it is imported: {type(error).__name__}: {error}", help="mend it"
         ) from error
