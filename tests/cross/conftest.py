@@ -55,9 +55,7 @@ def met() -> Met:
 def all_met(met: Met) -> Met:
     """Enough machines, met by other tests or now."""
 
-    @settings(
-        max_examples=EXAMPLES, suppress_health_check=PATIENT, phases=[Phase.generate]
-    )
+    @settings(max_examples=EXAMPLES, suppress_health_check=PATIENT, phases=[Phase.generate])
     @given(machines())
     def meet(machine: RandomMachine) -> None:
         met.meet(machine, lambda explored: None)

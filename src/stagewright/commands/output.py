@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from pathlib import Path
@@ -20,8 +21,8 @@ def prepare_streams() -> None:
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
-        lossless = getattr(stream, "errors", "") in ("strict", "surrogateescape")
-        if lossless and hasattr(stream, "reconfigure"):
+        lossless = stream.errors in ("strict", "surrogateescape")
+        if lossless and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
