@@ -91,6 +91,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.report_result import Result, print_result, written
 
     check_directory("--out", args.out)
+    check_directory("--smtlib", args.smtlib)
     definition = machine_from(args.machine, args.profile)
     scope = scope_from(definition, args.size, args.budget)
     report = _proved(definition, scope, args)
