@@ -31,10 +31,9 @@ def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None])
     tracing = current(f"a loop over {sort}")
     where = here()
     loops = open_loops()
-    taken = {b.bound.name for b in tracing.loops} | {b.bound.name for b in loops}
     name = base = str(sort)[0].lower()
     number = 2
-    while name in taken:
+    while name in tracing.names:
         name, number = f"{base}{number}", number + 1
     bound = Bound(name, sort, next(tracing.serials), where)
     if not in_quantifier() and not tracing.effects:
@@ -44,6 +43,7 @@ def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None])
             help=f"write `every(… for {name} in {sort})`",
         )
     loops.append(Binding(bound, condition(bound)))
+    tracing.names.append(name)
     try:
         yield bound
     except GeneratorExit:
@@ -51,6 +51,7 @@ def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None])
         raise
     finally:
         loops.pop()
+        tracing.names.remove(name)
 
 
 def every(bodies: Iterable[Bool]) -> Bool:

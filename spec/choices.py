@@ -13,7 +13,7 @@ from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, 
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import Symbolic, apply, lift, mend, node_of
 from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, facade
-from stagewright.spec.tracing import check_read
+from stagewright.spec.tracing import check_use
 
 if TYPE_CHECKING:
     from stagewright.spec.machine import Record
@@ -38,7 +38,6 @@ def column_at(
             where=here(),
             help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
         )
-    check_read(index)
     values = [_frozen(column(member)) for member in index.sort.members]
     sort, wrap = _column_sort(values)
     if wanted is Maybe and isinstance(sort, EnumSort):
@@ -132,7 +131,7 @@ def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
             help="both values must be of one sort",
         )
     for node in (first, second):
-        check_read(node)
+        check_use(node)
     return facade(sort)(apply(Op.IF, sort, test, first, second))
 
 

@@ -187,6 +187,7 @@ class _Trace:
                 tracing.calling.append(root.prefix + member.name)
                 after = _after(member, this)
                 own = tuple(bounds_of(member, tracing.serials))
+                tracing.names += [b.name for b in (*params, *own)]
                 result = member.body(this, *after, *(parameter(b) for b in own))
         except (StagewrightError, NotInProfileError) as error:
             if isinstance(error, NotInProfileError):

@@ -149,7 +149,8 @@ class Definition:
             self.budgets,
             self.initially,
             tuple(
-                (a.name, a.params, a.requirements, a.assignments, a.fairness) for a in self.actions
+                (a.name, a.params, a.requirements, a.assignments, a.fairness, a.budget)
+                for a in self.actions
             ),
             tuple((p.name, p.kind, p.params, p.condition, p.premise) for p in self.properties),
             self.final,

@@ -16,6 +16,8 @@ from stagewright.spec.values import FrozenMap
 
 N = TypeVar("N", bound=Entity)
 BUDGET_PREFIX = "budget."
+MAX_SIZE = 1_000  # of an entity: the ground form has a cell and steps for each
+MAX_BUDGET = 10_000  # a counter up to it is part of every state
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def scope_of(
     """The definition's default scope, with some sizes (by entity or its name, in any case) and budgets changed.
 
     Raises:
-        ScopeError: an unknown entity or budget, a size below 1, a budget below 0.
+        ScopeError: an unknown entity or budget, a size below 1 or a budget below 0, or far too large.
     """
     chosen = {kind: kind.default_scope for kind in definition.entities}
     names = {kind.__name__.lower(): kind for kind in definition.entities}
@@ -51,6 +53,11 @@ def scope_of(
             raise ScopeError(
                 f"{name}={size}: a scope needs at least one {name}", help=f"write {name}=1 or more"
             )
+        if size > MAX_SIZE:
+            raise ScopeError(
+                f"{name}={size}: a scope has at most {MAX_SIZE:,} of an entity",
+                help="choose a smaller number: what goes wrong shows with a few",
+            )
         chosen[names[name.lower()]] = size
     spend = {b.name: b.default for b in definition.budgets}
     for name, limit in (budgets or {}).items():
@@ -60,6 +67,11 @@ def scope_of(
             raise ScopeError(
                 f"{name}={limit}: a budget cannot be negative",
                 help=f"write {name}=0 to switch it off",
+            )
+        if limit is not None and limit > MAX_BUDGET:
+            raise ScopeError(
+                f"{name}={limit}: a budget is at most {MAX_BUDGET:,}",
+                help=f"write {name}=any for no bound",
             )
         spend[name] = limit
     return Scope(FrozenMap(chosen), FrozenMap(spend))

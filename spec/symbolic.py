@@ -20,7 +20,7 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.tracing import check_read, current
+from stagewright.spec.tracing import check_use, current
 from stagewright.spec.truth import truth_asked
 
 ANY_INT = IntSort(-(2**31), 2**31)
@@ -67,7 +67,7 @@ class Symbolic:
 def apply(op: Op, sort: Sort, *args: Node) -> Node:
     """An operation written at the user's place; places that were assigned before are refused."""
     for arg in args:
-        check_read(arg)
+        check_use(arg)
     return Apply(op, args, sort, here())
 
 
@@ -85,7 +85,7 @@ def lift(value: object, sort: Sort, what: str, where: Source | None = None) -> N
     """
     node = node_of(value, sort)
     if node is not None:
-        check_read(node)
+        check_use(node)
     if node is None or not fits(node.sort, sort):
         wanted = _needed(sort)
         raise DefinitionError(

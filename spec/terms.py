@@ -20,11 +20,13 @@ from stagewright.spec.sorts import (
     IntSort,
     MapSort,
     OptionalSort,
+    RecordSort,
     SetSort,
     Sort,
 )
 from stagewright.spec.source import Source, here
 from stagewright.spec.symbolic import ANY_INT, Symbolic, apply, assign, lift
+from stagewright.spec.tracing import check_read
 from stagewright.spec.truth import truth_asked
 
 E = TypeVar("E")
@@ -296,7 +298,7 @@ class MapOf(Symbolic, Generic[K, S, V]):
         self._wrap = wrap
 
     def __getitem__(self, key: K | Term[K]) -> S:
-        return self._wrap(self._cell(key, here()))
+        return self._wrap(reading(self._cell(key, here())))
 
     def __setitem__(self, key: K | Term[K], value: S | V) -> None:
         where = here()
@@ -363,6 +365,18 @@ def facade(sort: Sort) -> Callable[[Node], Any]:
             from stagewright.spec.machine import record_facade
 
             return record_facade(sort)
+
+
+def reading(place: Node) -> Node:
+    """A place that the user names; a scalar one is thereby read."""
+    if not isinstance(place.sort, SetSort | MapSort | RecordSort):
+        check_read(place)
+    return place
+
+
+def named(place: Node) -> Any:
+    """The facade of a place that the user names."""
+    return facade(place.sort)(reading(place))
 
 
 def parameter(bound: Bound) -> Symbolic:

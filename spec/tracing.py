@@ -29,7 +29,7 @@ from stagewright.spec.nodes import (
     is_place,
     root_variable,
 )
-from stagewright.spec.sorts import SetSort
+from stagewright.spec.sorts import MapSort, RecordSort, SetSort
 from stagewright.spec.source import Source, here
 
 
@@ -57,12 +57,12 @@ class Tracing:
     # The parts' actions that this body drives; and those whose bodies run, outermost first.
     called: set[str] = field(default_factory=set[str])
     calling: list[str] = field(default_factory=list[str])
+    names: list[str] = field(default_factory=list[str])  # of parameters and open loops
     broken_loop: Source | None = None
     serials: Iterator[int] = field(default_factory=itertools.count)
 
     def require(self, condition: Node, name: str, where: Source) -> None:
         self._only_in_actions("require(...)", where)
-        self.check_read(condition)
         for binding in reversed(self.loops):
             condition = _quantified(binding, condition, where)
         same = [r for r in self.requirements if r.name == name]
@@ -78,7 +78,6 @@ class Tracing:
 
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)
-        self.check_read(value)
         looping = frozenset(b.bound for b in self.loops)
         for earlier in self.assignments:
             if _same_place(earlier.place, place, _loop_bounds(earlier) | looping):
@@ -101,10 +100,7 @@ class Tracing:
         self.assignments.append(Assignment(place, value, tuple(b.bound for b in self.loops), where))
 
     def check_read(self, node: Node) -> None:
-        """Refuse to use a place that this body has assigned: reads see the old state.
-
-        Asked when an expression is made of the node; a value that was computed before stays usable.
-        """
+        """Refuse to read a place that this body has assigned: reads see the old state."""
         if not self.assignments or not is_place(node):
             return
         for earlier in self.assignments:
@@ -112,7 +108,12 @@ class Tracing:
                 raise DefinitionError(
                     f"`{place_name(node)}` is read after it was assigned in {self.what}",
                     where=node.where or here(),
-                    help="reads see the state before the action: read it first, then assign",
+                    help="reads see the state before the action: read it first, then assign"
+                    + (
+                        ""
+                        if _is_scalar(node)
+                        else "; what is kept of a set, map or record is its place"
+                    ),
                 )
 
     @contextmanager
@@ -207,10 +208,26 @@ def quantifying() -> Generator[list[Binding]]:
 
 
 def check_read(node: Node) -> None:
-    """Refuse to use a place that the body being traced has assigned."""
+    """Refuse to read a place that the body being traced has assigned.
+
+    Scalars are read where they are named: what was named before the assignment stays usable.
+    """
     tracing = _current.get()
     if tracing is not None:
         tracing.check_read(node)
+
+
+def _is_scalar(node: Node) -> bool:
+    return not isinstance(node.sort, SetSort | MapSort | RecordSort)
+
+
+def check_use(node: Node) -> None:
+    """The same for sets, maps and records, which are read where an expression is made of them.
+
+    Naming one may be the first half of assigning a part of it.
+    """
+    if not _is_scalar(node):
+        check_read(node)
 
 
 def in_quantifier() -> bool:

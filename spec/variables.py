@@ -23,7 +23,7 @@ from stagewright.spec.sorts import (
 )
 from stagewright.spec.source import Source, here
 from stagewright.spec.symbolic import assign
-from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, facade
+from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, named
 from stagewright.spec.values import Value
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Var(Generic[S, V]):
     def __get__(self, holder: Holder | None, owner: type) -> S | Self:
         if holder is None:
             return self
-        wrapped: S = facade(self.sort)(holder.place_(self))
+        wrapped: S = named(holder.place_(self))
         return wrapped
 
     def __set__(self, holder: Holder, value: S | V) -> None:

@@ -249,3 +249,18 @@ def test_assigning_outside_of_a_trace(refused_module: Refusal) -> None:
         "an assignment outside of a machine's action or property",
         "write it in a method decorated with @action",
     )
+
+
+def test_using_a_set_that_was_kept_from_before_it_was_assigned(refused: Refusal) -> None:
+    refused(
+        """
+        @action
+        def go(self, node: Term[Node]) -> None:
+            before = self.up
+                     ^^^^^^^
+            self.up = self.up - self.up
+            require(before.has(node), "it was up")
+        """,
+        "`up` is read after it was assigned in action `go`",
+        "what is kept of a set, map or record is its place",
+    )
