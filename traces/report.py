@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
+from stagewright.spec.visible import visible
 from stagewright.traces.trace_report import EntityReport, Explanation, TraceReport, Where
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def print_report(report: TraceReport, console: Console) -> None:
         console.print(f"machine   {machine}", markup=False, highlight=False)
     _print_counts(report, console)
     for note in report.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+        console.print(visible(f"note: {note}"), markup=False, highlight=False)
     for entity in report.entities[:_SHOWN_MAX]:
         console.print()
         _print_entity(entity, console)
@@ -40,7 +41,7 @@ def print_report(report: TraceReport, console: Console) -> None:
         console.print("\nunparsed lines")
     for line in report.unparsed[:_SHOWN_MAX]:
         console.print(
-            f"  {line.where}: {line.reason}", markup=False, highlight=False, soft_wrap=True
+            visible(f"  {line.where}: {line.reason}"), markup=False, highlight=False, soft_wrap=True
         )
     if (more := report.totals.unparsed - _SHOWN_MAX) > 0:
         console.print(f"  … and {more:,} more")
@@ -131,7 +132,7 @@ def _print_entity(entity: EntityReport, console: Console) -> None:
     colour = _COLOURS[entity.verdict]
     console.print(f"[{colour}]{entity.verdict.value.upper()}[/] ", end="", highlight=False)
     for line in _lines(entity):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _lines(entity: EntityReport) -> list[str]:

@@ -18,7 +18,7 @@ from typing import NamedTuple, NoReturn, Protocol, cast
 
 import stagewright
 from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.output import prepare_streams, silence_output, without_controls
+from stagewright.commands.output import prepare_streams, silence_output
 
 
 class Command(NamedTuple):
@@ -89,13 +89,6 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         silence_output()
         return ExitCode.BROKEN_PIPE
-    except MemoryError:
-        print("stagewright: memory ran out; choose a smaller scope", file=sys.stderr)
-        return ExitCode.UNDECIDED
-    except OSError as error:  # a full disk, too many open files: not ours to mend
-        silence_output()
-        print(without_controls(f"stagewright: {error}"), file=sys.stderr)
-        return ExitCode.BAD_INPUT
     except Exception as error:  # noqa: BLE001 - an uncaught error would exit with 1: "violated"
         return _report(error)
     return code
@@ -174,9 +167,17 @@ def _load(command: Command) -> CommandModule | None:
 def _report(error: Exception) -> int:
     """Print an error: a user's in words, ours with its traceback; return the exit code."""
     from stagewright.spec.errors import StagewrightError
+    from stagewright.spec.visible import visible
 
     if isinstance(error, StagewrightError):
-        print(without_controls(f"error[{error.code}]: {error}"), file=sys.stderr)
+        print(visible(f"error[{error.code}]: {error}"), file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    if isinstance(error, MemoryError):
+        print("stagewright: memory ran out; choose a smaller scope", file=sys.stderr)
+        return ExitCode.UNDECIDED
+    if isinstance(error, OSError):  # a full disk, too many open files: not ours to mend
+        silence_output()
+        print(visible(f"stagewright: {error}"), file=sys.stderr)
         return ExitCode.BAD_INPUT
     traceback.print_exception(error)
     print("stagewright: this is a fault of stagewright, not of its input", file=sys.stderr)

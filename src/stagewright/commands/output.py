@@ -45,11 +45,6 @@ def console() -> Console:
     return Console(width=width, highlight=False, color_system=None if plain else "auto")
 
 
-def without_controls(text: str) -> str:
-    """The text with control characters escaped, but for line ends: input may not steer a terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
-
-
 def check_directory(flag: str, directory: Path | None) -> None:
     """Refuse a directory that cannot be made or written to before any work is done for it.
 
