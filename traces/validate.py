@@ -90,6 +90,7 @@ def validate(
     partitions = max(context.defaultParallelism, size >> 30)
     reading = read_parts(context, parts, partitions)
     try:
+        _refuse_nothing(reading)
         logs = _interpret_logs(reading)
         streams = set().union(*(p.streams for p in reading.parts), logs.streams)
         resolve = _only(machine) if isinstance(machine, Definition) else machine
@@ -104,6 +105,16 @@ def validate(
     ]
     notes = [*passed_over, *logs.notes, *notes]
     return compose(reading, judged, judges, notes, time.monotonic() - started)
+
+
+def _refuse_nothing(reading: Reading) -> None:
+    """Nothing at all is no trace in which all is well: a recorder that never wrote looks like this."""
+    if all(one.tally.lines == one.tally.blank for one in reading.parts):
+        first, *more = dict.fromkeys(one.part.path for one in reading.parts)
+        others = f" nor in {len(more)} more files" if more else ""
+        raise InputError(
+            f"there is no event in {first}{others}", help="was anything recorded there?"
+        )
 
 
 @dataclass

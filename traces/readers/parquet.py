@@ -52,6 +52,9 @@ def check(path: Path) -> None:
     for name in REQUIRED:
         if name not in schema.names:
             raise InputError(f"{path} has no column `{name}`", help=expected)
+    for name in set(schema.names):
+        if schema.names.count(name) > 1:
+            raise InputError(f"{path} has several columns `{name}`", help=expected)
     for field in schema:
         if pa.types.is_null(field.type) and field.name in (*TEXTS, "end"):
             good = field.name not in REQUIRED  # a column of nulls is as good as none
