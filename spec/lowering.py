@@ -5,7 +5,7 @@ Columns become tables, parameters constants, sets and maps one cell a member, sy
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
@@ -51,6 +51,7 @@ class _Lowering:
         self.expressions = Expressions(self.layout, scope, self.builder)
 
     def model(self) -> GroundModel:
+        candidates = self._initial_candidates()  # first: at a large scope the rest takes long
         steps: list[GroundStep] = []
         for action in self.definition.actions:
             for chosen in self._instances(action.params):
@@ -72,7 +73,7 @@ class _Lowering:
             definition=self.definition,
             scope=self.scope,
             cells=tuple(self.cells),
-            initial=self._initial_states(condition),
+            initial=self._initial_states(candidates, condition),
             steps=tuple(steps),
             invariants=tuple(kinds[PropertyKind.INVARIANT]),
             step_properties=tuple(kinds[PropertyKind.STEP]),
@@ -83,8 +84,9 @@ class _Lowering:
             initial_condition=self.builder.and_([*fixed, condition]),
         )
 
-    def _initial_states(self, condition: GroundNode) -> tuple[tuple[int, ...], ...]:
-        ranges = [
+    def _initial_candidates(self) -> list[Sequence[int]]:
+        """What each cell may hold at first."""
+        ranges: list[Sequence[int]] = [
             range(c.low, c.high + 1) if start is None else (start,)
             for c, start in zip(self.cells, self.layout.starts, strict=True)
         ]
@@ -96,7 +98,12 @@ class _Lowering:
                 f"{self.definition.name}: {candidates:,} candidates for the initial state at this scope",
                 help="give more variables an `init`, or choose a smaller scope",
             )
-        states = tuple(s for s in product(*ranges) if evaluate(condition, s))
+        return ranges
+
+    def _initial_states(
+        self, candidates: Sequence[Sequence[int]], condition: GroundNode
+    ) -> tuple[tuple[int, ...], ...]:
+        states = tuple(s for s in product(*candidates) if evaluate(condition, s))
         if not states:
             raise ScopeError(
                 f"{self.definition.name}: no state satisfies its initial conditions at this scope "
