@@ -41,7 +41,8 @@ def column_at(
     values = [_frozen(column(member)) for member in index.sort.members]
     sort, wrap = _column_sort(values)
     if wanted is Maybe and isinstance(sort, EnumSort):
-        sort, wrap = OptionalSort(sort), facade(OptionalSort(sort))
+        optional = OptionalSort(sort)
+        sort, wrap = optional, facade(optional)
     if wanted not in {None, wrap}:
         raise DefinitionError(
             f"the column is of sort {sort}, which is not what this method is for",

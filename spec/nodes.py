@@ -220,6 +220,7 @@ def fits(sort: Sort, target: Sort) -> bool:
             isinstance(target, MapSort)
             and sort.key == target.key
             and fits(sort.value, target.value)
+            and fits(target.value, sort.value)  # a map of optional values is coded differently
         )
     if isinstance(sort, SetSort):
         return isinstance(target, SetSort) and sort.element == target.element

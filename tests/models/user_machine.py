@@ -31,8 +31,6 @@ class Phase(Enum):
 
 
 class Lock(Machine):
-    """One lock."""
-
     phase: OneVar[Phase] = one_of(Phase, init=Phase.free)
     holder: OptionalVar[Node] = optional(Node)
     turns: NumberVar = number(0, 2)

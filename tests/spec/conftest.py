@@ -48,6 +48,7 @@ class Sound(Machine):
     stage = one_of(Stage, init=Stage.rest)
     learned = per(Node, one_of(Stage, init=Stage.rest))
     seen = per(Node, per(Colour, flag()))
+    views = per(Node, optional(Stage))
     ready = flag()
     fresh = flag()
     copies = number(0, 3)
@@ -62,6 +63,7 @@ class Sound(Machine):
         self.learned[node] = self.stage
         self.stage = Stage.moving
         self.seen[node][Colour.red] = True
+        self.views[node] = Stage.rest
         self.ready = ~self.fresh
         self.fresh = True
         self.copies = choose(self.copies < 3, self.copies + 1, 0)

@@ -58,7 +58,7 @@ def test_assignment_to_nothing_alike(refused: Refusal) -> None:
             ^^^^^^^^^^
         """,
         "Trap has no variable `xyzzy`",
-        "it has: stage, learned, seen, ready, fresh, copies, leader, up, colours, row, rows",
+        "it has: stage, learned, seen, views, ready, fresh, copies, leader, up, colours, row, rows",
     )
 
 

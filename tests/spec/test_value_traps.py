@@ -235,6 +235,11 @@ def test_condition(refused: Refusal, condition: str, problem: str, help: str) ->
             "write another value of the state that is Stage per Node",
         ),
         (
+            "self.views = self.learned",
+            "the assigned value is of sort Stage per Node, but Stage or none per Node is needed here",
+            "write another value of the state that is Stage or none per Node",
+        ),
+        (
             "self.row = True",
             "the assigned value is True, but Row is needed here",
             "write another Row of the state, or assign its fields one by one",
