@@ -202,7 +202,7 @@ def assigned_twice(label: str, path: tuple[Value, ...], assignment: Assignment) 
     return DefinitionError(
         f"`{label}` assigns {path_name(path)} twice",
         where=assignment.where,
-        help="require that the two keys differ",
+        help="take the two keys as parameters of the action, and require that they differ",
     )
 
 

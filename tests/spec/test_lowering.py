@@ -97,7 +97,10 @@ def test_two_places_that_may_be_one_are_refused_with_the_mend() -> None:
     with pytest.raises(DefinitionError) as caught:
         ground(definition, scope_of(definition))
     assert caught.value.problem == "`swap` assigns seen[node0] twice"
-    assert caught.value.help == "require that the two keys differ"
+    assert (
+        caught.value.help
+        == "take the two keys as parameters of the action, and require that they differ"
+    )
     assert caught.value.where is not None
     assert caught.value.where.text().strip() == "self.seen[other] = False"
 
