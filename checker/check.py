@@ -7,8 +7,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from stagewright.checker.coverage import coverage_of
-from stagewright.checker.explicit.numpy_engine import numpy_engine
-from stagewright.checker.explicit.search import Exploration, Watch, explore
+from stagewright.checker.explicit.engines import EngineKind, search
+from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
 from stagewright.checker.vacuity import is_premise, with_premises
 from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
@@ -27,9 +27,15 @@ def check(
     limits: Limits | None = None,
     progress: OnProgress | None = None,
     properties: Collection[str] = (),
+    engine: EngineKind = EngineKind.AUTO,
+    workers: int | None = None,
+    coverage: bool = True,
+    keep: bool = True,
 ) -> Report:
     """Search every reachable state and decide every promise (or only those named in `properties`).
 
+    `workers`: None for one a core; `coverage`: count how often steps happen and requirements refuse;
+    `keep`: False to forget states as early as possible, which saves memory and may cost a second search.
     A Ctrl-C while this runs ends the search, and the report says what was found until then.
 
     Raises:
@@ -41,8 +47,9 @@ def check(
     stop = Stop(limits)
     with interruptible(stop):
         model = ground(with_premises(narrowed), scope)
-        watch = watch_for(model, deadlock=not properties or NO_DEADLOCK in properties)
-        found = explore(numpy_engine(model), watch, stop, progress)
+        deadlock = not properties or NO_DEADLOCK in properties
+        watch = watch_for(model, deadlock=deadlock, coverage=coverage)
+        found = search(model, watch, stop, progress, kind=engine, workers=workers, keep=keep)
         verdicts = verdicts_of(narrowed, found, stop, progress)
     if properties and IN_BOUNDS not in properties and found.overflow is None:
         verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
@@ -61,15 +68,16 @@ def check(
     )
 
 
-def watch_for(model: GroundModel, *, deadlock: bool) -> Watch:
-    """All that can be decided while searching, and the edges if more is to be decided afterwards."""
+def watch_for(model: GroundModel, *, deadlock: bool, coverage: bool = True) -> Watch:
+    """All that can be decided while searching, and the graph if more is to be decided afterwards."""
     return Watch(
         states=[p.condition for p in model.invariants],
         steps=[p.condition for p in model.step_properties],
         state_promises=sum(not is_premise(p.property) for p in model.invariants),
         step_promises=sum(not is_premise(p.property) for p in model.step_properties),
         deadlock=deadlock,
-        edges=bool(model.reachable or model.leads_to),
+        graph=bool(model.reachable or model.leads_to),
+        coverage=coverage,
     )
 
 

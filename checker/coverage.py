@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from stagewright.checker.explicit.engine import requirement_keys
-from stagewright.checker.explicit.search import Exploration
+from stagewright.checker.explicit.exploration import Exploration
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.domains import values_of
 from stagewright.spec.ground import GroundModel

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stagewright.checker.explicit.engine import Bools
-from stagewright.checker.explicit.graph import Graph
+from stagewright.checker.explicit.graph import Bools, Graph
 
 
 def nearest_hopeless(graph: Graph, goal: Bools, expanded: int) -> int | None:

@@ -36,6 +36,7 @@ class Progress:
     depth: int
     seconds: float
     deciding: str = ""
+    memory: int = 0  # bytes held
 
 
 @dataclass

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stagewright.checker.explicit.engine import Bools
-from stagewright.checker.explicit.graph import Graph, Ints
+from stagewright.checker.explicit.graph import Bools, Graph, Ints
 from stagewright.spec.definition import Fairness
 from stagewright.spec.ground import GroundStep
 

@@ -9,10 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from stagewright.checker.explicit.engine import Bools
-from stagewright.checker.explicit.graph import Graph
+from stagewright.checker.explicit.exploration import Edge, Exploration
+from stagewright.checker.explicit.graph import Bools, Graph
 from stagewright.checker.explicit.runs import Path, paths_to, run_along
-from stagewright.checker.explicit.search import Edge, Exploration
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_lasso, fair_steps
@@ -52,7 +51,7 @@ def verdicts_of(
     for prop in definition.properties:
         started = time.monotonic()
         if progress is not None and prop.kind in _AFTERWARDS:
-            progress(found.progress(stop.seconds, deciding=prop.name))
+            progress(found.tally.progress(stop.seconds, deciding=prop.name))
         finding = asked.about(prop)
         findings.append((prop.name, finding, time.monotonic() - started))
     if found.watch.deadlock:
@@ -140,7 +139,7 @@ class _Questions:
     @cached_property
     def graph(self) -> Graph:
         """All explored edges."""
-        return self._found.graph()
+        return self._found.graph
 
     def _fine(self, name: str, note: str, depth: int, seconds: float = 0.0) -> PropertyVerdict:
         if self._found.exhausted:
@@ -156,7 +155,7 @@ class _Questions:
         violated = [
             (state, i)
             for i, (instance, state) in enumerate(
-                zip(self._model.invariants, found.first_false, strict=True)
+                zip(self._model.invariants, found.first_false, strict=False)
             )
             if instance.property.name == prop.name and state is not None
         ]
@@ -171,7 +170,7 @@ class _Questions:
         violated = [
             (edge.source, i, edge)
             for i, (instance, edge) in enumerate(
-                zip(self._model.step_properties, found.bad_edges, strict=True)
+                zip(self._model.step_properties, found.bad_edges, strict=False)
             )
             if instance.property.name == prop.name and edge is not None
         ]
@@ -184,17 +183,18 @@ class _Questions:
     def _vacuous(self, prop: Property) -> str:
         """A remark, if the promise has a premise and no instance of it ever held."""
         name = premise_name(prop.name)
-        seen: list[object] = []
-        for instances, firsts in (
-            (self._model.invariants, self._found.first_false),
-            (self._model.step_properties, self._found.bad_edges),
+        watch, tally = self._found.watch, self._found.tally
+        seen: list[bool] = []
+        for instances, met in (
+            (self._model.invariants[watch.state_promises :], tally.met_states),
+            (self._model.step_properties[watch.step_promises :], tally.met_steps),
         ):
             seen += [
-                first
-                for instance, first in zip(instances, firsts, strict=True)
+                false
+                for instance, false in zip(instances, met, strict=True)
                 if instance.property.name == name
             ]
-        if seen and all(first is None for first in seen):
+        if seen and not any(seen):
             return "; vacuous: its premise never held"
         return ""
 
@@ -232,7 +232,7 @@ class _Questions:
         assert instance.premise is not None
         premise, conclusion = self._evaluate([instance.premise, instance.condition])
         fair = fair_steps(self._model.steps)
-        lasso = fair_lasso(self.graph, fair, premise, conclusion, self._stuck)
+        lasso = fair_lasso(self.graph, fair, premise, conclusion, self._found.stuck)
         if lasso is None:
             return None
         if lasso.cycle:
@@ -241,18 +241,9 @@ class _Questions:
             note = "no step is enabled in the last state: the run stays there for ever"
         return _Breach(lasso.start, note, instance, lasso)
 
-    @cached_property
-    def _stuck(self) -> Bools:
-        """The expanded states without any enabled step."""
-        stuck: Bools = np.diff(self.graph.out.offsets) == 0
-        stuck[self._found.expanded :] = False
-        for states in self._found.overflowing:
-            stuck[states] = False
-        return stuck
-
     def _evaluate(self, nodes: Sequence[GroundNode]) -> list[Bools]:
         """The value of each condition in every state."""
-        engine, states = self._found.engine, self._found.table.states
+        engine, states = self._found.engine, self._found.words
         conditions = engine.state_conditions(nodes)
         parts = [
             conditions(states[:, first : first + engine.batch])
@@ -261,7 +252,7 @@ class _Questions:
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     def _told_overflow(self, state: int, step: GroundStep) -> str:
-        old = self._found.engine.layout.unpack(self._found.table.states, state)
+        old = self._found.engine.layout.unpack(self._found.words, state)
         assigned = [
             (self._model.cells[index], evaluate(node, old)) for index, node in step.updates.items()
         ]

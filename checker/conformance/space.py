@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from stagewright.checker.conformance.divergence import Move, Walk
 from stagewright.checker.conformance.judge import without_budgets
-from stagewright.checker.explicit.engine import Bools
-from stagewright.checker.explicit.graph import Graph
-from stagewright.checker.explicit.numpy_engine import numpy_engine
+from stagewright.checker.explicit.engines import search
+from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.explicit.graph import Bools, Graph
 from stagewright.checker.explicit.runs import decoded, paths_to, step_of
-from stagewright.checker.explicit.search import Exploration, Watch, explore
 from stagewright.checker.limits import Limits, OnProgress, Stop
 from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.ground import Cell
@@ -71,7 +70,7 @@ class Space:
     @cached_property
     def graph(self) -> Graph:
         """The edges; states that were not expanded have none."""
-        return self.found.graph()
+        return self.found.graph
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
@@ -126,7 +125,7 @@ class Space:
 
     def _values(self, cell: int) -> Numbers:
         place = self.found.engine.layout.places[cell]
-        words = self.found.table.states[place.word]
+        words = self.found.words[place.word]
         bits = words >> np.uint64(place.shift) & np.uint64(place.mask)
         values: Numbers = bits.astype(np.int64)
         return values
@@ -139,9 +138,7 @@ class Space:
         evaluate = engine.state_conditions(conditions)
         for start in range(0, expanded, engine.batch):
             end = min(start + engine.batch, expanded)
-            for row, values in zip(
-                holds, evaluate(self.found.table.states[:, start:end]), strict=True
-            ):
+            for row, values in zip(holds, evaluate(self.found.words[:, start:end]), strict=True):
                 row[start:end] = values
         return holds
 
@@ -155,8 +152,8 @@ def explored(
 ) -> Space:
     """Explore a definition breadth-first, up to a number of states."""
     model = ground(_requirements_as_invariants(definition, scope), scope)
-    watch = Watch(deadlock=False, edges=True)
-    found = explore(numpy_engine(model), watch, Stop(Limits(states=states)), progress)
+    watch = Watch(deadlock=False, graph=True)
+    found = search(model, watch, Stop(Limits(states=states)), progress)
     positions: dict[Step, list[int]] = {}
     for i, condition in enumerate(model.invariants):
         action = condition.property.name

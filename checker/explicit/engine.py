@@ -1,6 +1,6 @@
 """The seam between the search and what computes successors: any engine that does this can serve.
 
-The NumPy engine (`numpy_engine.py`) is one; the search, the runs and the verdicts know only this.
+The NumPy engine (`numpy_engine.py`) and the native one (`native/`) do; runs and verdicts know only this.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.graph import Bools, Graph
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.spec.ground import GroundModel, GroundNode
 
-Bools = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 StepIndices = NDArray[np.int32]
 
@@ -63,6 +63,10 @@ class Engine(Protocol):
 
     def expand(self, states: Words) -> Expansion:
         """All steps enabled in each of the states."""
+        ...
+
+    def graph(self, states: Words, expanded: int) -> Graph:
+        """The edges of the first so many of all `states`; their numbers are their columns."""
         ...
 
     def state_conditions(self, nodes: Sequence[GroundNode]) -> StateConditions:

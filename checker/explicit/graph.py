@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.checker.explicit.engine import Bools
-
+Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
 
@@ -32,21 +31,28 @@ class Adjacency:
 
 @dataclass(frozen=True)
 class Graph:
-    """Edge e leads from `sources[e]` to `targets[e]` by ground step `steps[e]`; sources ascend."""
+    """Edge e leads from `sources[e]` to `targets[e]` by ground step `steps[e]`.
+
+    Edges are ordered by source, those of one source by step. `overflowing`: the states of which some
+    step would leave a variable's bounds, and is no edge.
+    """
 
     states: int
     sources: SmallInts
     targets: SmallInts
     steps: SmallInts
+    overflowing: Ints
 
     @classmethod
-    def of(cls, states: int, parts: list[tuple[SmallInts, SmallInts, SmallInts]]) -> Self:
-        """From the edges found batch by batch, each batch ordered by source."""
-        columns = zip(*parts, strict=True) if parts else ((), (), ())
-        joined = [
-            np.concatenate(column) if column else np.empty(0, dtype=np.int32) for column in columns
-        ]
-        return cls(states, *joined)
+    def of(
+        cls, states: int, parts: list[tuple[SmallInts, SmallInts, SmallInts]], overflowing: Ints
+    ) -> Self:
+        """From the edges found batch by batch, each batch ordered by source and step."""
+        nothing = np.empty(0, dtype=np.int32)
+        sources, targets, steps = (
+            np.concatenate([nothing, *(part[column] for part in parts)]) for column in range(3)
+        )
+        return cls(states, sources, targets, steps, overflowing)
 
     @cached_property
     def out(self) -> Adjacency:

@@ -9,14 +9,15 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.emit import Code, Scope
 from stagewright.checker.explicit.engine import (
-    Bools,
     Expansion,
     StateConditions,
     StepConditions,
     requirement_keys,
 )
+from stagewright.checker.explicit.graph import Bools, Graph
 from stagewright.checker.explicit.packing import Layout, Words, layout_of
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
@@ -66,6 +67,10 @@ class NumpyEngine:
             ),
             np.array(false_counts, dtype=np.int64),
         )
+
+    def graph(self, states: Words, expanded: int) -> Graph:
+        """The edges of the first so many of all states."""
+        return graph_of(self, states, expanded)
 
     def state_conditions(self, nodes: Sequence[GroundNode]) -> StateConditions:
         """Compile the conditions into one function of the packed states."""

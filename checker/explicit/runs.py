@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stagewright.checker.explicit.search import Exploration
+from stagewright.checker.explicit.exploration import Exploration
 from stagewright.spec.ground import GroundModel, GroundStep
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Run, Step
@@ -47,24 +47,22 @@ def _path(parents: dict[int, _Parent], target: int) -> Path:
 
 def _parents(found: Exploration, depth: int, states: Sequence[int]) -> dict[int, _Parent]:
     """The first parent, among the states of one depth, of each of the given states."""
-    missing = np.array(states, dtype=np.int64)
     parents: dict[int, _Parent] = {}
-    end = min(found.levels[depth + 1], found.expanded)
-    first = found.levels[depth]
-    while missing.size:
+    missing = list(states)
+    first, end = found.level(depth)
+    end = min(end, found.expanded)
+    while missing:
         assert first < end, "every state but the initial ones has a parent one level up"
         after = min(first + found.engine.batch, end)
-        expansion = found.engine.expand(found.table.states[:, first:after])
-        known = found.states
-        reached = found.table.add(expansion.successors)
-        assert found.states == known, "searching backwards finds nothing new"
-        edges = np.flatnonzero(np.isin(reached, missing))
-        # By source, then by ground step; the last write of the reversed order is the first edge.
-        order = edges[np.lexsort((expansion.steps[edges], expansion.sources[edges]))]
-        for edge in order[::-1].tolist():
-            source = first + int(expansion.sources[edge])
-            parents[int(reached[edge])] = _Parent(source, int(expansion.steps[edge]))
-        missing = missing[~np.isin(missing, reached[edges])]
+        expansion = found.engine.expand(found.words[:, first:after])
+        for state in missing:
+            wanted = found.words[:, state : state + 1]
+            edges = np.flatnonzero((expansion.successors == wanted).all(axis=0))
+            if edges.size:
+                sources, steps = expansion.sources[edges], expansion.steps[edges]
+                source = int(sources.min())
+                parents[state] = _Parent(first + source, int(steps[sources == source].min()))
+        missing = [state for state in missing if state not in parents]
         first = after
     return parents
 
@@ -77,7 +75,7 @@ def step_of(step: GroundStep) -> Step:
 def decoded(found: Exploration, state: int) -> State:
     """An explored state in the definition's own values."""
     model: GroundModel = found.engine.model
-    return model.decode(found.engine.layout.unpack(found.table.states, state))
+    return model.decode(found.engine.layout.unpack(found.words, state))
 
 
 def run_along(found: Exploration, path: Path, loop: tuple[int, int] | None = None) -> Run:

@@ -26,8 +26,8 @@ def some_graph(chance: random.Random) -> tuple[int, list[Edge]]:
 
 
 def graph_of(states: int, edges: list[Edge]) -> Graph:
-    columns = [np.array([e[i] for e in edges], dtype=np.int32) for i in range(3)]
-    return Graph(states, *columns)
+    sources, targets, steps = (np.array([e[i] for e in edges], dtype=np.int32) for i in range(3))
+    return Graph(states, sources, targets, steps, np.empty(0, dtype=np.int64))
 
 
 def is_fair(edges: list[Edge], visited: set[int], taken: set[int]) -> bool:

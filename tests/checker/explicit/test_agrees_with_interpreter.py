@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.coverage import coverage_of
-from stagewright.checker.explicit.numpy_engine import numpy_engine
+from stagewright.checker.explicit.engines import EngineKind, search
+from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.runs import decoded, step_of
-from stagewright.checker.explicit.search import Exploration, Watch, explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.spec import Scope, scope_of
 from stagewright.spec.definition import Action, Definition
@@ -26,6 +26,8 @@ CASES = [
     pytest.param(("ewd840", "three", {}), id="EWD 840"),
     pytest.param(("tablet_barrier", "", {"tablet": 1, "node": 2}), id="tablet barrier"),
 ]
+
+engines = pytest.mark.parametrize("kind", [EngineKind.NUMPY, EngineKind.NATIVE])
 
 Graph = dict[State, list[tuple[Step, State]]]
 
@@ -51,9 +53,8 @@ def refusing(judge: Interpreter, action: Action, state: State, chosen: Environme
     return [r.name for r in always or false]
 
 
-def by_search(definition: Definition, scope: Scope) -> Exploration:
-    engine = numpy_engine(ground(definition, scope))
-    return explore(engine, Watch(edges=True), Stop(Limits()))
+def by_search(definition: Definition, scope: Scope, kind: EngineKind) -> Exploration:
+    return search(ground(definition, scope), Watch(graph=True), Stop(Limits()), kind=kind)
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,20 @@ def case(request: pytest.FixtureRequest) -> Case:
     return Case(definition, scope, by_interpreter(definition, scope))
 
 
-def test_the_same_states_and_steps_are_found(case: Case) -> None:
-    found = by_search(case.definition, case.scope)
+@engines
+def test_the_same_states_and_steps_are_found(case: Case, kind: EngineKind) -> None:
+    found = by_search(case.definition, case.scope, kind)
     states = [decoded(found, i) for i in range(found.states)]
     assert len(set(states)) == found.states
     assert set(states) == set(case.graph)
-    graph, steps = found.graph(), found.engine.model.steps
+    graph, steps = found.graph, found.engine.model.steps
     edges = zip(graph.sources.tolist(), graph.steps.tolist(), graph.targets.tolist(), strict=True)
     told = Counter((states[a], step_of(steps[s]), states[b]) for a, s, b in edges)
     assert told == Counter((a, s, b) for a, after in case.graph.items() for s, b in after)
 
 
-def test_the_same_coverage_is_counted(case: Case) -> None:
+@engines
+def test_the_same_coverage_is_counted(case: Case, kind: EngineKind) -> None:
     definition = case.definition
     judge = Interpreter(definition, case.scope)
     fired: Counter[str] = Counter()
@@ -95,6 +98,6 @@ def test_the_same_coverage_is_counted(case: Case) -> None:
             for environment in judge.instances(action.params):
                 for name in refusing(judge, action, state, environment):
                     false[action.name, name] += 1
-    coverage = coverage_of(definition, by_search(definition, case.scope))
+    coverage = coverage_of(definition, by_search(definition, case.scope, kind))
     assert dict(coverage.fired) == {a.name: fired[a.name] for a in definition.actions}
     assert {k: n for k, n in coverage.requirement_false.items() if n} == dict(false)

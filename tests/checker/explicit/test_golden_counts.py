@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
+from stagewright.checker.explicit.engines import EngineKind
 from stagewright.spec import scope_of
 from stagewright.spec.loading import load
 from stagewright.spec.verdict import Outcome
@@ -23,11 +24,12 @@ MODELS = Path(__file__).resolve().parents[2] / "models"
         ("tablet_barrier", "", {"tablet": 3, "node": 3}, 171_458, 35),
     ],
 )
+@pytest.mark.parametrize("engine", [EngineKind.NUMPY, EngineKind.NATIVE])
 def test_distinct_states_are_as_many_as_other_checkers_find(
-    model: str, profile: str, sizes: dict[str, int], states: int, depth: int
+    model: str, profile: str, sizes: dict[str, int], states: int, depth: int, engine: EngineKind
 ) -> None:
     definition = load(str(MODELS / f"{model}.py"), profile)
-    report = check(definition, scope_of(definition, sizes))
+    report = check(definition, scope_of(definition, sizes), engine=engine)
     assert (report.states, report.depth) == (states, depth)
     assert report.exhausted
     assert {v.name: v.outcome for v in report.verdicts if v.outcome is not Outcome.HOLDS} == {}

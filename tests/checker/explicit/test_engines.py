@@ -1,13 +1,15 @@
-"""The generated code computes what the ground form means, on models made at random."""
+"""The code that each engine generates computes what the ground form means, on models made at random."""
 
 import random
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from stagewright.checker.explicit.engine import requirement_keys
+from stagewright.checker.explicit.engine import Engine, requirement_keys
+from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import ScopeError
@@ -26,6 +28,10 @@ from stagewright.spec.sorts import BoolSort, IntSort
 from stagewright.spec.values import FrozenMap
 
 seeds = st.integers(0, 2**32)
+engines = pytest.mark.parametrize(
+    "engine_of", [numpy_engine, NativeEngine], ids=["numpy", "native"]
+)
+EngineOf = Callable[[GroundModel], Engine]
 SIZES = (1, 2, 3, 5, 130, 300, 1 << 20, 1 << 40)
 
 
@@ -142,14 +148,15 @@ class Maker:
         return GroundStep(index, action, (), named, b.and_(needs), updates, b.or_(overflows))
 
 
-@settings(max_examples=300)
-@given(seeds)
-def test_expansion_agrees_with_plain_evaluation(seed: int) -> None:
+@engines
+@settings(max_examples=150)
+@given(seed=seeds)
+def test_expansion_agrees_with_plain_evaluation(engine_of: EngineOf, seed: int) -> None:
     maker = Maker(seed)
     steps = [maker.step(i) for i in range(maker.chance.randint(1, 4))]
     states = [maker.state() for _ in range(maker.chance.randint(1, 9))]
     model = model_of(maker.cells, maker.builder, steps, states[0])
-    engine = numpy_engine(model)
+    engine = engine_of(model)
     expansion = engine.expand(engine.layout.pack(states))
 
     edges, overflows, false = Counter[object](), Counter[object](), Counter[tuple[str, str]]()
@@ -175,15 +182,16 @@ def test_expansion_agrees_with_plain_evaluation(seed: int) -> None:
     assert dict(zip(requirement_keys(model), counts, strict=True)) == dict(false)
 
 
-@settings(max_examples=300)
-@given(seeds)
-def test_conditions_agree_with_plain_evaluation(seed: int) -> None:
+@engines
+@settings(max_examples=150)
+@given(seed=seeds)
+def test_conditions_agree_with_plain_evaluation(engine_of: EngineOf, seed: int) -> None:
     maker = Maker(seed)
     nodes = [maker.condition(3) for _ in range(3)]
     over_steps = [maker.condition(3, new=True) for _ in range(3)]
     old = [maker.state() for _ in range(6)]
     new = [maker.state() for _ in range(6)]
-    engine = numpy_engine(model_of(maker.cells, maker.builder, [], old[0]))
+    engine = engine_of(model_of(maker.cells, maker.builder, [], old[0]))
     packed_old, packed_new = engine.layout.pack(old), engine.layout.pack(new)
     for node, values in zip(nodes, engine.state_conditions(nodes)(packed_old), strict=True):
         assert values.tolist() == [bool(evaluate(node, state)) for state in old]
@@ -203,8 +211,9 @@ def test_a_packed_state_unpacks_to_itself(seed: int) -> None:
     assert [engine.layout.unpack(packed, i) for i in range(4)] == states
 
 
-def test_a_variable_too_wide_for_a_word_is_refused_by_name() -> None:
+@engines
+def test_a_variable_too_wide_for_a_word_is_refused_by_name(engine_of: EngineOf) -> None:
     cell = Cell(0, "balance", "balance", (), IntSort(0, 2**70), 0, 2**70 + 1)
     builder = Builder([(cell.low, cell.high, False)])
     with pytest.raises(ScopeError, match=r"balance ranges over .* too wide for the search"):
-        numpy_engine(model_of([cell], builder, [], (0,)))
+        engine_of(model_of([cell], builder, [], (0,)))

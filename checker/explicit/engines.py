@@ -1,0 +1,53 @@
+"""Which engine searches: the native one where code can be compiled, else NumPy's."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+
+from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.limits import OnProgress, Stop
+from stagewright.spec.ground import GroundModel
+
+
+class EngineKind(Enum):
+    """How successors are computed."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    NUMPY = "numpy"
+
+
+def search(
+    model: GroundModel,
+    watch: Watch,
+    stop: Stop,
+    progress: OnProgress | None = None,
+    *,
+    kind: EngineKind = EngineKind.AUTO,
+    workers: int | None = None,
+    keep: bool = True,
+) -> Exploration:
+    """Search a model breadth-first; the result is the same for every engine and number of workers.
+
+    `workers`: None for one a core. `keep`: False to forget states as early as possible.
+    """
+    from stagewright.checker.explicit.native.jit import available
+
+    if kind is EngineKind.NUMPY or (kind is EngineKind.AUTO and not available()):
+        from stagewright.checker.explicit.numpy_engine import numpy_engine
+        from stagewright.checker.explicit.search import explore as explore_in_batches
+
+        return explore_in_batches(numpy_engine(model), watch, stop, progress)
+    from stagewright.checker.explicit.native.engine import NativeEngine
+    from stagewright.checker.explicit.native.search import explore
+
+    count = cores() if workers is None else workers
+    return explore(NativeEngine(model), watch, stop, progress, workers=count, keep=keep)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

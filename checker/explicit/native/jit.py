@@ -1,0 +1,163 @@
+"""From LLVM's text to callable functions of this process, with the object code cached on disk.
+
+The only place that knows `llvmlite`. A cache that cannot be read or written costs time, never a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_OPTIMISATION = 2
+_CACHE_VARIABLE = "STAGEWRIGHT_CACHE"  # a folder; empty: no cache
+_LARGEST_CACHE = 256 << 20
+
+
+class Module:
+    """Compiled functions, alive as long as this object is."""
+
+    def __init__(self, text: str) -> None:
+        import llvmlite.binding as llvm
+
+        key = hashlib.sha256(f"{_fingerprint()}\n{text}".encode()).hexdigest()
+        code = _cached(key)
+        if code is None:
+            code = _compiled(text, _target_machine())
+            _keep(key, code)
+        self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+
+    def address(self, name: str) -> int:
+        """Where a function that is not local begins."""
+        found: int = self._engine.get_function_address(name)
+        assert found, name
+        return found
+
+    def function(self, name: str, arguments: int) -> Callable[..., int]:
+        """A function of so many 64-bit numbers or addresses that returns a 64-bit number.
+
+        Python's other threads run while it does.
+        """
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * arguments)
+        return kind(self.address(name))
+
+
+def available() -> bool:
+    """Whether code can be compiled for this machine."""
+    try:
+        _target_machine()
+    except Exception:  # noqa: BLE001 - no llvmlite, or none for this processor: the NumPy engine serves
+        return False
+    return True
+
+
+@cache
+def _target_machine() -> Any:
+    return _new_machine()
+
+
+def _new_machine() -> Any:
+    """What code is made for; an execution engine takes it for its own and frees it."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=_OPTIMISATION,
+        jit=True,
+    )
+
+
+@cache
+def _fingerprint() -> str:
+    """What, besides the text, decides the code."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    cpu = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return repr((llvmlite.__version__, llvm.llvm_version_info, *cpu, _OPTIMISATION))
+
+
+def _compiled(text: str, machine: Any) -> bytes:
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text)
+    module.triple = llvm.get_process_triple()
+    module.data_layout = str(machine.target_data)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options()
+    options.slp_vectorization = options.loop_vectorization = False
+    builder = llvm.create_pass_builder(machine, options)
+    inline = llvm.create_new_module_pass_manager()
+    inline.add_always_inliner_pass()
+    inline.run(module, builder)
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_new_gvn_pass()
+    passes.add_simplify_cfg_pass()
+    for function in module.functions:
+        if not function.is_declaration:
+            passes.run(function, builder)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def cache_folder() -> Path | None:
+    """Where object code is kept; None if it is not to be kept."""
+    chosen = os.environ.get(_CACHE_VARIABLE)
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "stagewright" / "native"
+
+
+def _cached(key: str) -> bytes | None:
+    folder = cache_folder()
+    if folder is None:
+        return None
+    with contextlib.suppress(OSError):
+        sealed = (folder / key).read_bytes()
+        seal, code = sealed[:32], sealed[32:]
+        if hashlib.sha256(code).digest() == seal:  # a torn file is no code
+            os.utime(folder / key)
+            return code
+    return None
+
+
+def _keep(key: str, code: bytes) -> None:
+    folder = cache_folder()
+    if folder is None:
+        return
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".new-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        Path(name).replace(folder / key)
+        _tidy(folder)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what was used longest ago once the cache grows large."""
+    files = [(p.stat(), p) for p in folder.iterdir()]
+    size = sum(s.st_size for s, _ in files)
+    for status, path in sorted(files, key=lambda f: f[0].st_mtime):
+        if size <= _LARGEST_CACHE:
+            break
+        path.unlink(missing_ok=True)
+        size -= status.st_size
+
+
+def addresses(arrays: Sequence[Any]) -> list[int]:
+    """Where the arrays' data lie."""
+    return [array.ctypes.data for array in arrays]

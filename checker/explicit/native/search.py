@@ -1,0 +1,294 @@
+"""The native search: Python sets the stage level by level, compiled workers do what there is to do.
+
+Workers share the table and the log and take blocks of the level as they come; nothing else is shared, so
+that counts are sums and notes are minima, whoever found them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+
+from stagewright.checker.explicit.exploration import Exploration, Noted, Tally, Watch, in_order
+from stagewright.checker.explicit.native import observed as block, tables, worker
+from stagewright.checker.explicit.native.engine import NativeEngine
+from stagewright.checker.explicit.native.expansion import Plan, expansion_source
+from stagewright.checker.explicit.native.jit import Module
+from stagewright.checker.explicit.native.observed import Numbers
+from stagewright.checker.explicit.native.visited import Visited
+from stagewright.checker.explicit.packing import Words
+from stagewright.checker.limits import Limits, OnProgress, Stop
+
+_FIRST_BUDGET, _LARGEST_BUDGET = 1 << 12, 1 << 20  # states a round
+_ROUND_SECONDS = 0.1  # so long may a Ctrl-C or a limit wait, about
+_SMALLEST_ROUND = 64
+
+
+def explore(
+    engine: NativeEngine,
+    watch: Watch,
+    stop: Stop,
+    progress: OnProgress | None = None,
+    *,
+    workers: int = 1,
+    keep: bool = True,
+) -> Exploration:
+    """Search from the initial states until nothing is new, or `stop` says so.
+
+    Without `keep` the states of a level are forgotten once they are expanded, unless questions are asked
+    afterwards; if a promise is broken, its levels are searched once more for the run that shows it.
+    """
+    keep = keep or watch.graph
+    search = _Search(engine, watch, stop, progress, workers, keep=keep)
+    search.run()
+    if keep:
+        return Exploration(engine, search.tally, lambda _: search.words)
+
+    def once_more(found: Exploration) -> Words:
+        return _once_more(engine, found.tally, stop, progress, workers)
+
+    return Exploration(engine, search.tally, once_more)
+
+
+def _once_more(
+    engine: NativeEngine, tally: Tally, stop: Stop, progress: OnProgress | None, workers: int
+) -> Words:
+    """The states of all depths up to the one behind the last violation, in order.
+
+    Raises:
+        MemoryError: they need more than the limit.
+    """
+    limits = Limits(depth=tally.noted_depth + 1, memory=stop.limits.memory)
+    again = _Search(engine, Watch(deadlock=False), Stop(limits), progress, workers, keep=True)
+    again.run()
+    if len(again.tally.levels) <= tally.noted_depth:
+        raise MemoryError(f"for the run to a violation: {again.tally.stopped}")
+    return again.words
+
+
+class _Search:
+    """The search under way."""
+
+    def __init__(
+        self,
+        engine: NativeEngine,
+        watch: Watch,
+        stop: Stop,
+        progress: OnProgress | None,
+        workers: int,
+        *,
+        keep: bool,
+    ) -> None:
+        self._engine, self._watch, self._stop, self._progress = engine, watch, stop, progress
+        self._keep = keep
+        self._plan = engine.plan(watch)
+        self._module = Module(expansion_source(self._plan))
+        self.visited = Visited(engine.layout, workers=workers)
+        self.visited.shared[tables.EXPAND] = self._module.address("expand")
+        self._workers = [_Worker(self._plan) for _ in range(workers)]
+        self.tally = Tally.empty(engine, watch)
+        self._budget = _FIRST_BUDGET
+
+    def run(self) -> None:
+        tally = self.tally
+        self.visited.add(self._engine.layout.pack(self._engine.model.initial))
+        tally.states = self.visited.count
+        with self._threads() as pool:
+            while not tally.exhausted and not self._over():
+                end = tally.states
+                complete = self._expand_level(end, pool)
+                self._settle_level()
+                if not complete:
+                    break
+                if tally.states > end:
+                    tally.levels.append(end)
+                if not self._keep and self.visited.kind.quotient:
+                    self.visited.release(end)
+        self._count()
+        self._look_at_rest()
+
+    @property
+    def words(self) -> Words:
+        """All states, in the order of their ids."""
+        return in_order(self.visited.states(0, self.tally.states), self.tally.segments())
+
+    @contextmanager
+    def _threads(self) -> Iterator[ThreadPoolExecutor | None]:
+        if len(self._workers) == 1:
+            yield None
+            return
+        with ThreadPoolExecutor(len(self._workers)) as pool:
+            yield pool
+
+    def _over(self) -> bool:
+        """Whether the search is to stop between two levels."""
+        limits = self._stop.limits
+        if limits.depth is not None and len(self.tally.levels) > limits.depth:
+            self.tally.stopped = f"the depth limit of {limits.depth} was reached"
+        elif limits.stop_at_first and self.tally.violated:
+            self.tally.stopped = "a violation was found"
+        return bool(self.tally.stopped)
+
+    def _expand_level(self, end: int, pool: ThreadPoolExecutor | None) -> bool:
+        """Expand the states before `end`; False if the search is to stop."""
+        shared, tally = self.visited.shared, self.tally
+        shared[tables.CURSOR], shared[tables.END] = tally.expanded, end
+        while True:
+            reason = self._stop.reason(tally.states, self.visited.bytes)
+            if not reason and not self._make_room():
+                reason = self._stop.reason(memory=self.visited.bytes + self.visited.table_bytes)
+            if reason:
+                tally.stopped = reason
+                return False
+            done = self._round(pool)
+            tally.states = self.visited.count
+            tally.expanded = min(int(shared[tables.CURSOR]), end)
+            tally.transitions = sum(int(w.own[worker.TRANSITIONS]) for w in self._workers)
+            if self._progress is not None:
+                memory = self.visited.bytes
+                self._progress(tally.progress(self._stop.seconds, memory=memory))
+            if done:
+                return True
+
+    def _make_room(self) -> bool:
+        """Grow the table if it is nearly full; False if that would take more than the memory limit."""
+        slack = len(self._workers) * self._plan.most_successors(worker.BLOCK)
+        while self.visited.count >= self.visited.capacity - slack:
+            if self._stop.reason(memory=self.visited.bytes + self.visited.table_bytes):
+                return False
+            self.visited.grow()
+        self.visited.shared[tables.LIMIT] = self.visited.capacity - slack
+        return True
+
+    def _round(self, pool: ThreadPoolExecutor | None) -> bool:
+        """Let every worker work for a while; True if the level is done."""
+        started = time.monotonic()
+        budget = self._states_of_round()
+        for one in self._workers:
+            one.own[worker.BUDGET] = budget
+        outcomes = self._work(pool)
+        while any(one.pending for one in self._workers):  # a state found no place near its home
+            self.visited.grow()
+            self.visited.shared[tables.LIMIT] = 0  # finish the block, begin no other
+            outcomes = self._work(pool)
+        if time.monotonic() - started < _ROUND_SECONDS / 2:
+            self._budget = min(2 * self._budget, _LARGEST_BUDGET)
+        else:
+            self._budget = max(self._budget // 2, _SMALLEST_ROUND)
+        return all(outcome == worker.LEVEL_DONE for outcome in outcomes)
+
+    def _states_of_round(self) -> int:
+        limit = self._stop.limits.states
+        if limit is None:
+            return self._budget
+        room = max(_SMALLEST_ROUND, limit - self.tally.states)
+        return min(self._budget, -(-room // len(self._workers)))
+
+    def _work(self, pool: ThreadPoolExecutor | None) -> list[int]:
+        work, shared = self.visited.code.work, self.visited.shared.ctypes.data
+        if pool is None:
+            return [work(shared, one.own.ctypes.data) for one in self._workers]
+        owns = [one.own.ctypes.data for one in self._workers]
+        return list(pool.map(lambda own: work(shared, own), owns))
+
+    def _settle_level(self) -> None:
+        """What was noted in this level is the nearest of its kind, and stays."""
+        self.visited.settle([one.own for one in self._workers])
+        self.tally.states = self.visited.count
+        tally, place = self.tally, self._plan.observed
+        depth = len(tally.levels) - 1
+        for i, note in enumerate(tally.state_notes):
+            if note is None:
+                tally.state_notes[i] = self._settled(place.state_note(i), depth)
+                if tally.state_notes[i] is not None:
+                    self._clear(place.live_states, i)
+        for i, note in enumerate(tally.step_notes):
+            if note is None:
+                tally.step_notes[i] = self._settled(place.step_note(i), depth)
+                if tally.step_notes[i] is not None:
+                    self._clear(place.live_steps, i)
+        if tally.deadlock is None:
+            tally.deadlock = self._settled(place.deadlock, depth)
+        if tally.overflow is None:
+            tally.overflow = self._settled(place.overflow, depth)
+
+    def _settled(self, place: int, depth: int) -> Noted | None:
+        """The least of what the workers noted at a place."""
+        notes = [self._plan.observed.noted(one.block, place) for one in self._workers]
+        least = min((Noted(n.words, n.step) for n in notes if n is not None), default=None)
+        if least is not None:
+            self.tally.noted_depth = depth
+        return least
+
+    def _clear(self, place: int, index: int) -> None:
+        for one in self._workers:
+            block.clear(one.block, place, index)
+
+    def _count(self) -> None:
+        """The workers' counters, summed."""
+        tally, place = self.tally, self._plan.observed
+        total = np.sum([one.block for one in self._workers], axis=0)
+        tally.fired += total[place.fired : place.false]
+        if self._watch.coverage:
+            tally.false_counts += self._engine.false_counts(total[place.false :], tally.expanded)
+        for met, where in (
+            (tally.met_states, place.seen_states),
+            (tally.met_steps, place.seen_steps),
+        ):
+            for i in range(len(met)):
+                met[i] = any(block.is_set(one.block, where, i) for one in self._workers)
+
+    def _look_at_rest(self) -> None:
+        """Look at the states that are known but were not expanded, depth by depth."""
+        tally, promises = self.tally, self._watch.state_promises
+        if tally.exhausted or not self._watch.states:
+            return
+        evaluate = self._engine.state_conditions(self._watch.states)
+        for first, after in tally.segments():
+            if first < tally.expanded:
+                continue
+            least: dict[int, Noted] = {}
+            for start in range(first, after, self._engine.batch):
+                states = self.visited.states(start, min(after, start + self._engine.batch))
+                for i, holds in enumerate(evaluate(states)):
+                    if holds.all():
+                        continue
+                    if i >= promises:
+                        tally.met_states[i - promises] = True
+                        continue
+                    bad = states[:, ~holds]
+                    row = np.lexsort(bad[::-1])[0]
+                    note = Noted(tuple(bad[:, row].tolist()))
+                    least[i] = min(note, least.get(i, note))
+            depth = tally.depth_of(first)
+            for i, note in least.items():
+                if tally.state_notes[i] is None:
+                    tally.state_notes[i] = note
+                    tally.noted_depth = depth
+
+
+class _Worker:
+    """One worker's own memory."""
+
+    def __init__(self, plan: Plan) -> None:
+        most = plan.most_successors(worker.BLOCK) + 1
+        words = plan.layout.words
+        self.block: Numbers = plan.observed.block()
+        self._out = np.zeros(most * words, dtype=np.uint64)
+        self._hashes = np.zeros(most, dtype=np.uint64)
+        self._new = np.zeros(most, dtype=np.uint64)
+        self.own: Numbers = np.zeros(worker.OWN_SIZE, dtype=np.int64)
+        self.own[worker.SPARE] = -1
+        self.own[worker.OUT] = self._out.ctypes.data
+        self.own[worker.HASHES] = self._hashes.ctypes.data
+        self.own[worker.NEW] = self._new.ctypes.data
+        self.own[worker.OBSERVED] = self.block.ctypes.data
+
+    @property
+    def pending(self) -> bool:
+        """Whether a block's successors are still to be entered."""
+        return bool(self.own[worker.NEXT] < self.own[worker.COUNT])

@@ -1,0 +1,186 @@
+"""The visited states: a table and a log in memory of their own, and the compiled code that uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from stagewright.checker.explicit.graph import SmallInts
+from stagewright.checker.explicit.native import tables
+from stagewright.checker.explicit.native.jit import Module
+from stagewright.checker.explicit.native.memory import Reserved
+from stagewright.checker.explicit.native.observed import Numbers
+from stagewright.checker.explicit.native.tables import (
+    BUCKET_BYTES,
+    SPARE_BUCKETS,
+    TableKind,
+    kind_for,
+)
+from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE, worker_source
+from stagewright.checker.explicit.packing import Layout, Words
+
+_ADDRESS_SPACE = 1 << 40  # bytes, for the table and for the log
+_SMALLEST = 12  # log2 of buckets
+_ROOMIEST = 18  # up to here the table may begin larger, if that makes its slots smaller
+_WIDEST_REST = 29  # bits of a state that a 32-bit slot holds besides the distance
+FULL_SHARE = 0.85
+_MOST_IDS = (1 << 32) - 2
+
+
+@dataclass(frozen=True)
+class Code:
+    """The compiled functions of one kind of table."""
+
+    module: Module
+    work: Callable[..., int]
+    enter_all: Callable[..., int]
+    grow: Callable[..., int] | None
+    refill: Callable[..., int] | None
+    rename: Callable[..., int] | None
+    find_all: Callable[..., int] | None
+
+
+@cache
+def code_for(kind: TableKind, *, shared: bool, canonical: str = "") -> Code:
+    """The compiled code of a kind of table, for one worker or several."""
+    module = Module(worker_source(kind, shared=shared, canonical=canonical))
+    ids = not kind.quotient
+    return Code(
+        module,
+        module.function("work", 2),
+        module.function("enter_all", 4),
+        None if ids else module.function("grow", 2),
+        module.function("refill", 3) if ids else None,
+        module.function("rename", 3 + kind.words) if ids else None,
+        module.function("find_all", 4) if ids else None,
+    )
+
+
+class Visited:
+    """States that were met, each once: in the table, and in the log in the order they came."""
+
+    def __init__(
+        self, layout: Layout, *, workers: int = 1, ids: bool = False, canonical: str = ""
+    ) -> None:
+        """`ids`: their places in the log will be asked for."""
+        bits = sum(place.bits for place in layout.places)
+        begin = min(max(_SMALLEST, bits - _WIDEST_REST), _ROOMIEST)
+        self.kind = kind_for(layout.words, bits, begin, ids=ids)
+        self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
+        self.log = Reserved(_ADDRESS_SPACE)
+        self.table = Reserved(_ADDRESS_SPACE, huge=True)
+        self.shared = np.zeros(tables.SHARED_SIZE, dtype=np.int64)
+        self.shared[tables.LOG] = self.log.address
+        self.shared[tables.TABLE] = self.table.address
+        self.shared[tables.BITS] = begin
+        self.released = 0  # states at the log's beginning whose memory was given back
+
+    @classmethod
+    def of_states(cls, layout: Layout, states: Words) -> Visited:
+        """Distinct states, whose places are their columns."""
+        visited = cls(layout, ids=True)
+        count = states.shape[1]
+        visited.log.words(0, count * layout.words).reshape(count, layout.words)[:] = states.T
+        visited.shared[tables.LENGTH] = count
+        while visited.capacity < count:
+            visited.shared[tables.BITS] += 1
+        visited._refill()
+        return visited
+
+    @property
+    def count(self) -> int:
+        """How many states there are."""
+        return int(self.shared[tables.LENGTH])
+
+    @property
+    def capacity(self) -> int:
+        """How many states there may be before the table grows."""
+        slots = self.kind.slots << int(self.shared[tables.BITS])
+        most = int(slots * FULL_SHARE)
+        return most if self.kind.quotient else min(most, _MOST_IDS)
+
+    @property
+    def bytes(self) -> int:
+        """Memory held."""
+        return self.table_bytes + (self.count - self.released) * self.kind.words * 8
+
+    @property
+    def table_bytes(self) -> int:
+        return ((1 << int(self.shared[tables.BITS])) + SPARE_BUCKETS) * BUCKET_BYTES
+
+    def states(self, first: int, after: int) -> Words:
+        """A view of the log, shape (words, states)."""
+        words = self.kind.words
+        return self.log.words(first * words, after * words).reshape(after - first, words).T
+
+    def release(self, after: int) -> None:
+        """Give back the memory of the log's states before this one."""
+        size = self.kind.words * 8
+        self.log.forget(self.released * size, after * size)
+        self.released = after
+
+    def add(self, states: Words) -> None:
+        """Enter states, which may repeat."""
+        given = np.ascontiguousarray(states.T)
+        own = np.zeros(OWN_SIZE, dtype=np.int64)
+        own[SPARE] = -1
+        while self.capacity < self.count + given.shape[0]:
+            self.grow()
+        while self.code.enter_all(
+            self.shared.ctypes.data, own.ctypes.data, given.ctypes.data, given.shape[0]
+        ):
+            self.grow()
+        self.settle([own])
+
+    def grow(self) -> None:
+        """Twice as many buckets.
+
+        Raises:
+            MemoryError: there is no room for them.
+        """
+        bits = int(self.shared[tables.BITS])
+        if ((2 << bits) + SPARE_BUCKETS) * BUCKET_BYTES > self.table.size:
+            raise MemoryError("no address space is left for the table of states")
+        if self.code.grow is not None:
+            lost = self.code.grow(self.table.address, bits)
+            self.shared[tables.BITS] = bits + 1
+            assert not lost, "states lost their place while the table grew"
+        else:
+            self.table.clear(self.table_bytes)
+            self.shared[tables.BITS] = bits + 1
+            self._refill()
+
+    def _refill(self) -> None:
+        assert self.code.refill is not None
+        lost = self.code.refill(self.shared.ctypes.data, 0, self.count)
+        assert not lost, "states found no place in the table"
+
+    def settle(self, owns: list[Numbers]) -> None:
+        """Close the gaps that workers left in the log: each may hold a place that it did not use."""
+        spares = sorted((int(own[SPARE]) for own in owns if own[SPARE] >= 0), reverse=True)
+        for own in owns:
+            own[SPARE] = -1
+        for spare in spares:
+            last = self.count - 1
+            if spare != last:
+                self._move(last, spare)
+            self.shared[tables.LENGTH] = last
+
+    def _move(self, old: int, new: int) -> None:
+        assert self.code.rename is not None
+        words = [int(w) for w in self.states(old, old + 1)[:, 0]]
+        self.states(new, new + 1)[:] = self.states(old, old + 1)
+        assert not self.code.rename(self.shared.ctypes.data, old, new, *words)
+
+    def places(self, states: Words) -> SmallInts:
+        """The place of each state in the log, -1 if it was never met."""
+        assert self.code.find_all is not None
+        given = np.ascontiguousarray(states.T)
+        found = np.empty(given.shape[0], dtype=np.int32)
+        self.code.find_all(
+            self.shared.ctypes.data, given.ctypes.data, given.shape[0], found.ctypes.data
+        )
+        return found
