@@ -67,7 +67,8 @@ class Visited:
     ) -> None:
         """`ids`: their places in the log will be asked for."""
         bits = sum(place.bits for place in layout.places)
-        begin = min(max(_SMALLEST, bits - _WIDEST_REST), _ROOMIEST)
+        roomy = max(_SMALLEST, bits - _WIDEST_REST)
+        begin = roomy if roomy <= _ROOMIEST else _SMALLEST
         self.kind = kind_for(layout.words, bits, begin, ids=ids)
         self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
         self.log = Reserved(_ADDRESS_SPACE)

@@ -39,7 +39,7 @@ def worker_source(kind: TableKind, *, shared: bool, canonical: str = "") -> str:
     successors are to be replaced before they are looked up.
     """
     text = table_source(kind, shared=shared) + canonical
-    text += _work(kind, shared=shared, canonical=bool(canonical)) + _enter(kind)
+    text += _work(kind, shared=shared, canonical=bool(canonical)) + _enter(kind, shared=shared)
     if not kind.quotient:
         text += _find_all(kind)
     return text + MODULE_END
@@ -130,12 +130,7 @@ def _insert_block(f: Function, kind: TableKind, *, shared: bool) -> None:
 
 def _log_new(f: Function, new: Value, count: Value, *, shared: bool) -> None:
     """Append new states to the log (an id table does so itself)."""
-    length = f.at(f["shared"], LENGTH)
-    if shared:
-        first = f.op(f"atomicrmw add {length}, {count} monotonic", I64)
-    else:
-        first = f.load(length, 0)
-        f.store(length, 0, f.add(first, count))
+    first = _room(f, count, shared=shared)
     log = f.load(f["shared"], LOG, POINTER)
     index = f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), count)):
@@ -143,7 +138,17 @@ def _log_new(f: Function, new: Value, count: Value, *, shared: bool) -> None:
         f.set(index, f.add(f.get(index), 1))
 
 
-def _enter(kind: TableKind) -> str:
+def _room(f: Function, count: Value, *, shared: bool) -> Value:
+    """The first of so many free places at the log's end, now taken."""
+    length = f.at(f["shared"], LENGTH)
+    if shared:
+        return f.op(f"atomicrmw add {length}, {count} monotonic", I64)
+    first = f.load(length, 0)
+    f.store(length, 0, f.add(first, count))
+    return first
+
+
+def _enter(kind: TableKind, *, shared: bool) -> str:
     """`enter_all(shared, own, states, count)`: enter states, new ones at the log's end; 0, or FULL."""
     f = Function(
         "enter_all",
@@ -160,9 +165,8 @@ def _enter(kind: TableKind) -> str:
             f.return_(FULL)
         if kind.quotient:
             with f.when(f.compare("eq", entered, 1)):
-                length = f.load(f["shared"], LENGTH)
-                f.store(f.load(f["shared"], LOG, POINTER), length, words[0])
-                f.store(f["shared"], LENGTH, f.add(length, 1))
+                place = _room(f, Value("1", I64), shared=shared)
+                f.store(f.load(f["shared"], LOG, POINTER), place, words[0])
         f.set(index, f.add(f.get(index), 1))
     f.return_(0)
     return f.source()
