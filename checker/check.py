@@ -63,7 +63,7 @@ def check(
         depth=found.depth,
         exhausted=found.exhausted,
         seconds=stop.seconds,
-        coverage=coverage_of(narrowed, found),
+        coverage=coverage_of(narrowed, found) if coverage else None,
         note=_note(found),
     )
 

@@ -55,8 +55,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--max-memory", type=positive, metavar="MIB", help="stop before more memory is used"
     )
     parser.add_argument("--stop-at-first", action="store_true", help="stop at the first violation")
+    _add_engine(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write counterexamples there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("how the search runs (the result is always the same)")
+    group.add_argument(
+        "--workers", type=positive, metavar="N", help="search with N threads (default: one a core)"
+    )
+    group.add_argument(
+        "--engine",
+        choices=("auto", "native", "numpy"),
+        default="auto",
+        help="compile the search with LLVM, or leave it to NumPy (default: compile where possible)",
+    )
+    group.add_argument(
+        "--lean",
+        action="store_true",
+        help="forget states as early as possible: 5-20 bytes a state, but a violation's run is "
+        "searched for once more (not with goals and liveness, which need all states)",
+    )
+    group.add_argument(
+        "--no-coverage",
+        action="store_true",
+        help="do not count how often each action happened and each requirement refused",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -87,6 +112,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _checked(definition: Definition, args: argparse.Namespace, *, several: bool) -> Result:
     from stagewright.checker.check import check
+    from stagewright.checker.explicit.engines import EngineKind
     from stagewright.commands.progress import progress_on
     from stagewright.commands.report_result import Result, written
 
@@ -94,7 +120,15 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
     name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
     with progress_on(sys.stderr, f"checking {name} at {scope}") as progress:
         report = check(
-            definition, scope, limits=_limits(args), progress=progress, properties=args.property
+            definition,
+            scope,
+            limits=_limits(args),
+            progress=progress,
+            properties=args.property,
+            engine=EngineKind(args.engine),
+            workers=args.workers,
+            coverage=not args.no_coverage,
+            keep=not args.lean,
         )
     directory = args.out / definition.profile if several and args.out else args.out
     files = written(report, scope, directory) if directory else ()
