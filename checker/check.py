@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from stagewright.checker.coverage import coverage_of
+from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
@@ -31,11 +32,13 @@ def check(
     workers: int | None = None,
     coverage: bool = True,
     keep: bool = True,
+    checkpoint: Checkpoint | None = None,
 ) -> Report:
     """Search every reachable state and decide every promise (or only those named in `properties`).
 
     `workers`: None for one a core; `coverage`: count how often steps happen and requirements refuse;
     `keep`: False to forget states as early as possible, which saves memory and may cost a second search.
+    `checkpoint`: where to write the search from time to time, and take it up again.
     A Ctrl-C while this runs ends the search, and the report says what was found until then.
 
     Raises:
@@ -49,7 +52,16 @@ def check(
         model = ground(with_premises(narrowed), scope)
         deadlock = not properties or NO_DEADLOCK in properties
         watch = watch_for(model, deadlock=deadlock, coverage=coverage)
-        found = search(model, watch, stop, progress, kind=engine, workers=workers, keep=keep)
+        found = search(
+            model,
+            watch,
+            stop,
+            progress,
+            kind=engine,
+            workers=workers,
+            keep=keep,
+            checkpoint=checkpoint,
+        )
         verdicts = verdicts_of(narrowed, found, stop, progress)
     if properties and IN_BOUNDS not in properties and found.overflow is None:
         verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)

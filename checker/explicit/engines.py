@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from enum import Enum
 
+from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.spec.ground import GroundModel
@@ -27,6 +28,7 @@ def search(
     kind: EngineKind = EngineKind.AUTO,
     workers: int | None = None,
     keep: bool = True,
+    checkpoint: Checkpoint | None = None,
 ) -> Exploration:
     """Search a model breadth-first; the result is the same for every engine and number of workers.
 
@@ -38,12 +40,20 @@ def search(
         from stagewright.checker.explicit.numpy_engine import numpy_engine
         from stagewright.checker.explicit.search import explore as explore_in_batches
 
-        return explore_in_batches(numpy_engine(model), watch, stop, progress)
+        return explore_in_batches(numpy_engine(model), watch, stop, progress, checkpoint=checkpoint)
     from stagewright.checker.explicit.native.engine import NativeEngine
     from stagewright.checker.explicit.native.search import explore
 
     count = cores() if workers is None else workers
-    return explore(NativeEngine(model), watch, stop, progress, workers=count, keep=keep)
+    return explore(
+        NativeEngine(model),
+        watch,
+        stop,
+        progress,
+        workers=count,
+        keep=keep,
+        checkpoint=checkpoint,
+    )
 
 
 def cores() -> int:

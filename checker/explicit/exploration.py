@@ -7,7 +7,7 @@ verdict is the same whatever engine searched, with however many workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -100,6 +100,19 @@ class Tally:
     def depth_of(self, state: int) -> int:
         """How many steps the nearest initial state is away."""
         return int(np.searchsorted(self.levels, state, side="right")) - 1
+
+    def copy(self) -> Tally:
+        """As it is now; later counting does not change it."""
+        return replace(
+            self,
+            fired=self.fired.copy(),
+            false_counts=self.false_counts.copy(),
+            levels=[*self.levels],
+            state_notes=[*self.state_notes],
+            step_notes=[*self.step_notes],
+            met_states=[*self.met_states],
+            met_steps=[*self.met_steps],
+        )
 
     def progress(self, seconds: float, deciding: str = "", memory: int = 0) -> Progress:
         """Where the check is."""

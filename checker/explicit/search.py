@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engine import Engine, Expansion
 from stagewright.checker.explicit.exploration import (
     Exploration,
@@ -25,11 +26,19 @@ _SMALLEST_BATCH = 64
 
 
 def explore(
-    engine: Engine, watch: Watch, stop: Stop, progress: OnProgress | None = None
+    engine: Engine,
+    watch: Watch,
+    stop: Stop,
+    progress: OnProgress | None = None,
+    *,
+    checkpoint: Checkpoint | None = None,
 ) -> Exploration:
-    """Search from the initial states until nothing is new, or `stop` says so."""
+    """Search from the initial states until nothing is new, or `stop` says so.
+
+    `checkpoint`: take up what is written there, if anything, and write there from time to time.
+    """
     search = _Search(engine, watch, stop, progress)
-    search.run()
+    search.run(checkpoint)
     return Exploration(
         engine, search.tally, lambda found: in_order(search.table.states, found.segments())
     )
@@ -49,19 +58,33 @@ class _Search:
         self.tally = Tally.empty(engine, watch)
         self._level = Notes()
 
-    def run(self) -> None:
+    def run(self, checkpoint: Checkpoint | None) -> None:
+        if checkpoint is not None and checkpoint.exists:
+            self.tally, levels = checkpoint.load(self._engine, self._watch)
+            for level in levels:
+                self.table.add(level)
+        else:
+            self.table.add(self._engine.layout.pack(self._engine.model.initial))
         tally = self.tally
-        self.table.add(self._engine.layout.pack(self._engine.model.initial))
         tally.states = self.table.count
+        boundary, complete = tally, True
         while not tally.exhausted and not self._over():
             end = tally.states
+            if checkpoint is not None and checkpoint.due:
+                checkpoint.save(tally, self._log)
+            boundary = tally.copy()
             complete = self._expand_level(end)
             self._settle_level()
             if not complete:
                 break
             if tally.states > end:
                 tally.levels.append(end)
+        if checkpoint is not None:
+            checkpoint.save(tally if complete else boundary, self._log)
         self._look_at_rest()
+
+    def _log(self, first: int, after: int) -> Words:
+        return self.table.states[:, first:after]
 
     def _over(self) -> bool:
         """Whether the search is to stop between two levels."""

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.exploration import Exploration, Noted, Tally, Watch, in_order
 from stagewright.checker.explicit.native import observed as block, tables, worker
 from stagewright.checker.explicit.native.engine import NativeEngine
@@ -36,15 +37,18 @@ def explore(
     *,
     workers: int = 1,
     keep: bool = True,
+    checkpoint: Checkpoint | None = None,
 ) -> Exploration:
     """Search from the initial states until nothing is new, or `stop` says so.
+
+    `checkpoint`: take up what is written there, if anything, and write there from time to time.
 
     Without `keep` the states of a level are forgotten once they are expanded, unless questions are asked
     afterwards; if a promise is broken, its levels are searched once more for the run that shows it.
     """
     keep = keep or watch.graph
     search = _Search(engine, watch, stop, progress, workers, keep=keep)
-    search.run()
+    search.run(checkpoint)
     if keep:
         return Exploration(engine, search.tally, lambda _: search.words)
 
@@ -64,7 +68,7 @@ def _once_more(
     """
     limits = Limits(depth=tally.noted_depth + 1, memory=stop.limits.memory)
     again = _Search(engine, Watch(deadlock=False), Stop(limits), progress, workers, keep=True)
-    again.run()
+    again.run(None)
     if len(again.tally.levels) <= tally.noted_depth:
         raise MemoryError(f"for the run to a violation: {again.tally.stopped}")
     return again.words
@@ -93,23 +97,56 @@ class _Search:
         self.tally = Tally.empty(engine, watch)
         self._budget = _FIRST_BUDGET
 
-    def run(self) -> None:
-        tally = self.tally
-        self.visited.add(self._engine.layout.pack(self._engine.model.initial))
-        tally.states = self.visited.count
+    def run(self, checkpoint: Checkpoint | None) -> None:
+        self._begin(checkpoint)
+        tally, boundary, complete = self.tally, self._base, True
         with self._threads() as pool:
             while not tally.exhausted and not self._over():
                 end = tally.states
+                if checkpoint is not None:
+                    boundary = self._counted()
+                    if checkpoint.due or self._forgetful:
+                        checkpoint.save(boundary, self.visited.states)
+                if self._forgetful:
+                    self.visited.release(tally.expanded)
                 complete = self._expand_level(end, pool)
                 self._settle_level()
                 if not complete:
                     break
                 if tally.states > end:
                     tally.levels.append(end)
-                if not self._keep and self.visited.kind.quotient:
-                    self.visited.release(end)
-        self._count()
+        self.tally = self._counted()
+        if checkpoint is not None:
+            checkpoint.save(self.tally if complete else boundary, self.visited.states)
         self._look_at_rest()
+
+    def _begin(self, checkpoint: Checkpoint | None) -> None:
+        """The initial states, or all that an earlier search found."""
+        if checkpoint is not None and checkpoint.exists:
+            self.tally, levels = checkpoint.load(self._engine, self._watch)
+            for level in levels:
+                self.visited.add(level)
+            self._forget_settled()
+        else:
+            self.visited.add(self._engine.layout.pack(self._engine.model.initial))
+        self.tally.states = self.visited.count
+        self._base = self.tally.copy()
+
+    def _forget_settled(self) -> None:
+        """No worker need note a violation of what is settled."""
+        place = self._plan.observed
+        for live, notes in (
+            (place.live_states, self.tally.state_notes),
+            (place.live_steps, self.tally.step_notes),
+        ):
+            for i, note in enumerate(notes):
+                if note is not None:
+                    self._clear(live, i)
+
+    @property
+    def _forgetful(self) -> bool:
+        """Whether states can be, and are to be, forgotten once they are expanded."""
+        return not self._keep and self.visited.kind.quotient
 
     @property
     def words(self) -> Words:
@@ -147,7 +184,8 @@ class _Search:
             done = self._round(pool)
             tally.states = self.visited.count
             tally.expanded = min(int(shared[tables.CURSOR]), end)
-            tally.transitions = sum(int(w.own[worker.TRANSITIONS]) for w in self._workers)
+            new = sum(int(w.own[worker.TRANSITIONS]) for w in self._workers)
+            tally.transitions = self._base.transitions + new
             if self._progress is not None:
                 memory = self.visited.bytes
                 self._progress(tally.progress(self._stop.seconds, memory=memory))
@@ -228,19 +266,22 @@ class _Search:
         for one in self._workers:
             block.clear(one.block, place, index)
 
-    def _count(self) -> None:
-        """The workers' counters, summed."""
-        tally, place = self.tally, self._plan.observed
+    def _counted(self) -> Tally:
+        """What was found until now, with the sums of the workers' counters."""
+        tally, base, place = self.tally.copy(), self._base, self._plan.observed
         total = np.sum([one.block for one in self._workers], axis=0)
-        tally.fired += total[place.fired : place.false]
+        tally.fired = base.fired + total[place.fired : place.false]
         if self._watch.coverage:
-            tally.false_counts += self._engine.false_counts(total[place.false :], tally.expanded)
+            new = tally.expanded - base.expanded
+            false = self._engine.false_counts(total[place.false :], new)
+            tally.false_counts = base.false_counts + false
         for met, where in (
             (tally.met_states, place.seen_states),
             (tally.met_steps, place.seen_steps),
         ):
             for i in range(len(met)):
-                met[i] = any(block.is_set(one.block, where, i) for one in self._workers)
+                met[i] |= any(block.is_set(one.block, where, i) for one in self._workers)
+        return tally
 
     def _look_at_rest(self) -> None:
         """Look at the states that are known but were not expanded, depth by depth."""

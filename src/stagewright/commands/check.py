@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.commands.checkpointing import add_checkpoint, checkpoint_of, recalled
 from stagewright.commands.machine_flags import (
     add_machine,
     add_scope,
@@ -30,6 +31,7 @@ examples:
   stagewright check tablet --profile seed --size node=3 --budget crashes=1
   stagewright check my/machine.py:Counter --out counterexamples
   stagewright check tablet --all-profiles --timeout 60 --json
+  stagewright check tablet --size node=3 --checkpoint search; stagewright check --resume search
 
 An infinite run takes a step whenever one is enabled; the fairness of the actions says which steps
 it cannot put off for ever. Ctrl-C ends the search and reports what was found until then.
@@ -40,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright check``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
-    add_machine(parser)
+    add_machine(parser, optional=True)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--profile", default="", help="the version to check (default: the newest)")
     which.add_argument("--all-profiles", action="store_true", help="check every profile")
@@ -56,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--stop-at-first", action="store_true", help="stop at the first violation")
     _add_engine(parser)
+    add_checkpoint(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write counterexamples there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -92,7 +95,9 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
 
+    args = recalled(args)
     check_directory("--out", args.out)
+    check_directory("--checkpoint", args.checkpoint)
     profiles = [args.profile]
     if args.all_profiles:
         profiles = list(profile_names(find(args.machine, SHIPPED))) or [""]
@@ -117,6 +122,7 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
     from stagewright.commands.report_result import Result, written
 
     scope = scope_from(definition, args.size, args.budget)
+    checkpoint = checkpoint_of(args, definition)
     name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
     with progress_on(sys.stderr, f"checking {name} at {scope}") as progress:
         report = check(
@@ -129,7 +135,10 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
             workers=args.workers,
             coverage=not args.no_coverage,
             keep=not args.lean,
+            checkpoint=checkpoint,
         )
+    if checkpoint is not None and not report.exhausted:
+        print(f"to go on: stagewright check --resume {checkpoint.directory}", file=sys.stderr)
     directory = args.out / definition.profile if several and args.out else args.out
     files = written(report, scope, directory) if directory else ()
     return Result(report, scope, files, _reproduce(args, definition, scope))

@@ -16,10 +16,12 @@ UNBOUNDED = "any"
 MOST_DIGITS = 9
 
 
-def add_machine(parser: argparse.ArgumentParser) -> None:
+def add_machine(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Declare the argument MACHINE."""
     parser.add_argument(
-        "machine", help="a shipped name, path/to/file.py, path/to/file.py:Class or module:Class"
+        "machine",
+        nargs="?" if optional else None,
+        help="a shipped name, path/to/file.py, path/to/file.py:Class or module:Class",
     )
 
 

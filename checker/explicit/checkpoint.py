@@ -1,0 +1,151 @@
+"""A search written to a directory level by level, so that it can be taken up again.
+
+The directory grows: states are written once, in files of whole levels, and what was counted and noted
+until then replaces the last such record in one step. A search that dies loses what came after the last
+record, never the record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stagewright.checker.explicit.engine import Engine
+from stagewright.checker.explicit.exploration import Noted, Tally, Watch
+from stagewright.checker.explicit.packing import Words
+from stagewright.spec.errors import InputError
+
+_RECORD = "search.json"
+_FORMAT = 1
+_SECONDS = 30.0
+
+
+@dataclass
+class Checkpoint:
+    """One directory, and how often to write to it."""
+
+    directory: Path
+    seconds: float = _SECONDS
+    _written: int = 0  # states
+    _last: float = field(default_factory=time.monotonic)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a search to take up."""
+        return (self.directory / _RECORD).exists()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to write again."""
+        return time.monotonic() - self._last >= self.seconds
+
+    def save(self, tally: Tally, states: Callable[[int, int], Words]) -> None:
+        """Write a search that stands between two levels; `states(first, after)` reads its log."""
+        if tally.states > self._written:
+            words = np.ascontiguousarray(states(self._written, tally.states).T)
+            _write(self.directory / _states_name(self._written, tally.states), words.tobytes())
+        record = {"format": _FORMAT, "words": states(0, 0).shape[0], "tally": _plain(tally)}
+        _write(self.directory / _RECORD, json.dumps(record).encode())
+        self._written, self._last = tally.states, time.monotonic()
+
+    def load(self, engine: Engine, watch: Watch) -> tuple[Tally, Iterator[Words]]:
+        """What was counted, and the states in the order of the log, level by level.
+
+        Raises:
+            InputError: the files are damaged, or belong to another search.
+        """
+        path = self.directory / _RECORD
+        try:
+            record = json.loads(path.read_bytes())
+            tally = _tally(record["tally"], engine, watch)
+            same = record["format"] == _FORMAT and record["words"] == engine.layout.words
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} cannot be read: {error}", help=_AGAIN) from error
+        if not same:
+            raise InputError(f"{path} was written by another search", help=_AGAIN)
+        states = self._states(engine.layout.words, tally.states)
+        self._written = tally.states
+        ends = [*tally.levels[1:], tally.states]
+        return tally, (
+            states[:, first:after] for first, after in zip(tally.levels, ends, strict=True)
+        )
+
+    def _states(self, words: int, count: int) -> Words:
+        parts = [np.empty((0, words), dtype=np.uint64)]
+        read = 0
+        while read < count:
+            path = next(self.directory.glob(f"states-{read:020}-*"), None)
+            data = b"" if path is None else path.read_bytes()
+            after = read if path is None else int(path.name.rsplit("-", 1)[1])
+            if not read < after <= count or len(data) != (after - read) * words * 8:
+                raise InputError(
+                    f"{self.directory} lacks the states from {read:,} on, or they are damaged",
+                    help=_AGAIN,
+                )
+            parts.append(np.frombuffer(data, dtype=np.uint64).reshape(-1, words))
+            read = after
+        return np.concatenate(parts).T
+
+
+_AGAIN = "start the search again, with another directory"
+
+
+def _states_name(first: int, after: int) -> str:
+    return f"states-{first:020}-{after:020}"
+
+
+def _plain(tally: Tally) -> dict[str, Any]:
+    plain = {key: value for key, value in vars(tally).items() if key != "watch"}
+    plain["fired"], plain["false_counts"] = tally.fired.tolist(), tally.false_counts.tolist()
+    for key in ("state_notes", "step_notes"):
+        plain[key] = [None if note is None else asdict(note) for note in plain[key]]
+    for key in ("deadlock", "overflow"):
+        plain[key] = None if plain[key] is None else asdict(plain[key])
+    return plain
+
+
+def _tally(plain: dict[str, Any], engine: Engine, watch: Watch) -> Tally:
+    """The record as it was; its lists must be as long as this search's."""
+    tally = Tally.empty(engine, watch)
+    for key, before in vars(tally).items():
+        if key == "watch":
+            continue
+        value = plain[key]
+        if key in ("state_notes", "step_notes"):
+            value = [_noted(note) for note in value]
+        elif key in ("deadlock", "overflow"):
+            value = _noted(value)
+        elif isinstance(before, np.ndarray):
+            value = np.array(value, dtype=np.int64)
+        sized = isinstance(before, (list, np.ndarray)) and key != "levels"
+        if sized and len(before) != len(value):
+            raise ValueError(f"{key} has {len(value)} entries instead of {len(before)}")
+        setattr(tally, key, value)
+    tally.stopped = ""
+    return tally
+
+
+def _noted(plain: dict[str, Any] | None) -> Noted | None:
+    return None if plain is None else Noted(tuple(plain["words"]), plain["step"])
+
+
+def _write(path: Path, data: bytes) -> None:
+    """All of it under its name, or nothing."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
