@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stagewright.checker.explicit.graph import Bools, Graph, Ints
+from stagewright.checker.explicit.graph_work import components
 from stagewright.spec.definition import Fairness
 from stagewright.spec.ground import GroundStep
 
@@ -83,34 +84,11 @@ def fair_parts(graph: Graph, fair: FairSteps, region: Bools) -> Ints:
     """For each state the number of the fair strongly connected part of `region` it is in, or -1."""
     alive = region.copy()
     while True:
-        labels, count = _components(graph, alive)
+        labels, count = components(graph.out.offsets, graph.out.ends, alive)
         remove = _unfair(graph, fair, labels, count)
         if not remove.any():
             return labels
         alive &= ~remove
-
-
-def _components(graph: Graph, alive: Bools) -> tuple[Ints, int]:
-    """The strongly connected parts of the living states: a label for each state, or -1."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    states = np.flatnonzero(alive)
-    labels = np.full(graph.states, -1, dtype=np.int64)
-    if not states.size:
-        return labels, 0
-    renumbered = np.cumsum(alive, dtype=np.int64) - 1
-    inner = alive[graph.sources] & alive[graph.targets]
-    sources = renumbered[graph.sources[inner]]
-    offsets = np.concatenate(
-        (np.zeros(1, dtype=np.int64), np.cumsum(np.bincount(sources, minlength=states.size)))
-    )
-    ends = renumbered[graph.targets[inner]]
-    matrix = csr_matrix((np.ones(ends.size), ends, offsets), shape=(states.size, states.size))
-    matrix.sum_duplicates()  # SciPy loops for ever over parallel edges
-    count, found = connected_components(matrix, connection="strong")
-    labels[states] = found
-    return labels, int(count)
 
 
 def _unfair(graph: Graph, fair: FairSteps, labels: Ints, count: int) -> Bools:

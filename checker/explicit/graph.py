@@ -9,6 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.graph_work import closure, edges_at, grouped, offsets_of
+
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 SmallInts = NDArray[np.int32]
@@ -23,10 +25,7 @@ class Adjacency:
 
     def of(self, states: Ints) -> Ints:
         """The positions of all edges at the given states, state by state."""
-        first, after = self.offsets[states], self.offsets[states + 1]
-        counts = after - first
-        before = np.cumsum(counts) - counts
-        return np.repeat(first - before, counts) + np.arange(counts.sum(), dtype=np.int64)
+        return edges_at(self.offsets, states)
 
 
 @dataclass(frozen=True)
@@ -57,17 +56,17 @@ class Graph:
     @cached_property
     def out(self) -> Adjacency:
         """Edges by the state that they leave."""
-        return Adjacency(_offsets(self.sources, self.states), self.targets)
+        return Adjacency(offsets_of(self.sources, self.states), self.targets)
 
     @cached_property
     def into(self) -> Adjacency:
         """Edges by the state that they enter."""
-        offsets, edges = _grouped(self.targets, self.states)
+        offsets, edges = grouped(self.targets, self.states)
         return Adjacency(offsets, self.sources[edges])
 
     @cached_property
     def _by_step(self) -> tuple[Ints, Ints]:
-        return _grouped(self.steps, int(self.steps.max(initial=-1)) + 1)
+        return grouped(self.steps, int(self.steps.max(initial=-1)) + 1)
 
     def edges_of_step(self, step: int) -> Ints:
         """The numbers of all edges that a ground step makes: one for each state that enables it."""
@@ -81,16 +80,7 @@ class Graph:
 
     def closure(self, adjacency: Adjacency, starts: Bools, within: Bools | None = None) -> Bools:
         """The states that `starts` lead to by the edges of `adjacency`, never leaving `within`."""
-        reached = starts.copy()
-        frontier = np.flatnonzero(starts)
-        while frontier.size:
-            ends = adjacency.ends[adjacency.of(frontier)]
-            ends = ends[~reached[ends]]
-            if within is not None:
-                ends = ends[within[ends]]
-            reached[ends] = True
-            frontier = np.unique(ends).astype(np.int64)
-        return reached
+        return closure(adjacency.offsets, adjacency.ends, starts, within)
 
     def distances(self, adjacency: Adjacency, starts: Bools, within: Bools) -> Ints:
         """The number of edges from the nearest start; -1 where none leads."""
@@ -134,21 +124,3 @@ class Graph:
         while (state := int(self.sources[path[-1]])) != start:
             path.append(entered[state])
         return path[::-1]
-
-
-def _grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
-    """Where each key's positions begin, and all positions in the order of their keys.
-
-    A counting sort: turning a matrix of one row on its side is SciPy's fast one.
-    """
-    from scipy.sparse import csr_matrix
-
-    positions = np.arange(keys.size, dtype=np.int64)
-    row = csr_matrix((positions, keys, np.array([0, keys.size])), shape=(1, count))
-    return _offsets(keys, count), np.asarray(row.tocsc().data, dtype=np.int64)
-
-
-def _offsets(ends: SmallInts, states: int) -> Ints:
-    """Where each state's edges begin, in an order by state."""
-    counts = np.bincount(ends, minlength=states)
-    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)))

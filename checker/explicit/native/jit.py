@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_OPTIMISATION = 2
+_OPTIMISATION = 1  # common parts are shared already: more costs compile time and gains nothing
 _CACHE_VARIABLE = "STAGEWRIGHT_CACHE"  # a folder; empty: no cache
 _LARGEST_CACHE = 256 << 20
 
@@ -50,6 +50,7 @@ class Module:
         return kind(self.address(name))
 
 
+@cache
 def available() -> bool:
     """Whether code can be compiled for this machine."""
     try:
@@ -95,16 +96,12 @@ def _compiled(text: str, machine: Any) -> bytes:
     module.triple = llvm.get_process_triple()
     module.data_layout = str(machine.target_data)
     module.verify()
-    options = llvm.create_pipeline_tuning_options()
-    options.slp_vectorization = options.loop_vectorization = False
-    builder = llvm.create_pass_builder(machine, options)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
     inline = llvm.create_new_module_pass_manager()
     inline.add_always_inliner_pass()
     inline.run(module, builder)
     passes = llvm.create_new_function_pass_manager()
     passes.add_sroa_pass()
-    passes.add_new_gvn_pass()
-    passes.add_simplify_cfg_pass()
     for function in module.functions:
         if not function.is_declaration:
             passes.run(function, builder)
