@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 _MEMORY_SHARE = 0.75
+_SHRINKING = 0.97  # a level this large compared with the one before tells nothing of the end
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,14 @@ class Progress:
     seconds: float
     deciding: str = ""
     memory: int = 0  # bytes held
+    shrink: float | None = None  # how the last complete level compares with the one before
+
+    @property
+    def expected(self) -> int | None:
+        """How many states there may be, should levels go on shrinking like that; None: they do not."""
+        if self.shrink is None or self.shrink >= _SHRINKING:
+            return None
+        return self.states + int(self.frontier * self.shrink / (1 - self.shrink))
 
 
 @dataclass

@@ -117,7 +117,13 @@ class Tally:
     def progress(self, seconds: float, deciding: str = "", memory: int = 0) -> Progress:
         """Where the check is."""
         waiting, depth = self.states - self.expanded, len(self.levels) - 1
-        return Progress(self.states, self.transitions, waiting, depth, seconds, deciding, memory)
+        shrink = None
+        if depth >= 2:
+            before, last, after = self.levels[-3:]
+            shrink = (after - last) / (last - before)
+        return Progress(
+            self.states, self.transitions, waiting, depth, seconds, deciding, memory, shrink
+        )
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _ADDRESS_SPACE = 1 << 40  # bytes, for the table and for the log
 _SMALLEST = 12  # log2 of buckets
 _ROOMIEST = 18  # up to here the table may begin larger, if that makes its slots smaller
 _WIDEST_REST = 29  # bits of a state that a 32-bit slot holds besides the distance
-FULL_SHARE = 0.85
+FULL_SHARE = 0.9
 _MOST_IDS = (1 << 32) - 2
 
 

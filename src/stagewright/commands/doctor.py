@@ -17,6 +17,7 @@ Status = Literal["ok", "optional", "missing"]
 
 REQUIRED = (
     "hypothesis",
+    "llvmlite",
     "numpy",
     "pandas",
     "pyarrow",
@@ -51,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Look, print, and return `ExitCode.VIOLATED` if something needed is missing."""
-    findings = [_python(), _machine(), *_packages(), _solver(), _java()]
+    findings = [_python(), _machine(), *_packages(), _search(), _solver(), _java()]
     if args.spark:
         findings.append(_spark_job())
     healthy = all(finding.status != "missing" for finding in findings)
@@ -61,6 +62,15 @@ def execute(args: argparse.Namespace) -> int:
     else:
         _print_table(findings)
     return ExitCode.HOLDS if healthy else ExitCode.VIOLATED
+
+
+def _search() -> Finding:
+    """Whether `check` can compile its searches: without, NumPy searches, several times slower."""
+    from stagewright.checker.explicit.native.jit import available, cache_folder
+
+    if not available():
+        return Finding("compiled search", "optional", "no: llvmlite serves no such processor")
+    return Finding("compiled search", "ok", f"yes; compiled code is kept in {cache_folder()}")
 
 
 def _python() -> Finding:

@@ -53,11 +53,19 @@ class _Lines:
 
 
 def line_of(progress: Progress) -> str:
-    """`1,234 states, 5,678 a second, 90 waiting, depth 12, 45 MiB, 3 s`."""
+    """`1,234 states, 5,678 a second, 90 waiting, depth 12, perhaps 1,500 in all, 45 MiB, 3 s`."""
     if progress.deciding:
         return f"{progress.states:,} states, {progress.seconds:.0f} s; deciding {progress.deciding}"
     rate = progress.states / progress.seconds if progress.seconds > 0 else 0.0
+    expected = progress.expected
+    end = "still growing" if expected is None else f"perhaps {_rounded(expected)} in all"
     return (
         f"{progress.states:,} states, {rate:,.0f} a second, {progress.frontier:,} waiting, "
-        f"depth {progress.depth}, {progress.memory / 2**20:,.0f} MiB, {progress.seconds:.0f} s"
+        f"depth {progress.depth}, {end}, {progress.memory / 2**20:,.0f} MiB, "
+        f"{progress.seconds:.0f} s"
     )
+
+
+def _rounded(number: int) -> str:
+    """Two digits that mean something."""
+    return f"{round(number, 2 - len(str(number))):,}"
