@@ -15,13 +15,6 @@ Ints = tuple[int, ...]
 Arguments = tuple[tuple[str, Value], ...]
 
 
-def composed(second: Permutation, first: Permutation) -> Permutation:
-    """First the one, then the other."""
-    return tuple(
-        tuple(after[image] for image in before) for after, before in zip(second, first, strict=True)
-    )
-
-
 def moved(symmetry: Symmetry, permutation: Permutation, state: Ints) -> Ints:
     """The state that a permutation makes of a state."""
     result = list(state)

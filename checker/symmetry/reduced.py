@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from stagewright.checker.explicit.engine import (
     Bools,
@@ -32,12 +31,16 @@ class Reduced:
         self._engine = engine
         self.symmetry = symmetry
         self.canonical = Canonical(engine.layout, symmetry)
+        self._model = self._with_canonical_starts()
         self._given: Words | None = None  # the successors last given, and what they really were
         self._real: Words | None = None
 
-    @cached_property
+    @property
     def model(self) -> GroundModel:
         """The model, with the canonical ones of its initial states."""
+        return self._model
+
+    def _with_canonical_starts(self) -> GroundModel:
         model, layout = self._engine.model, self._engine.layout
         packed = self.canonical(layout.pack(model.initial))
         states = (layout.unpack(packed, column) for column in range(packed.shape[1]))
