@@ -7,14 +7,14 @@ other groups sorted (`sorting.py`), the least is the canonical form; word 0 coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
-from stagewright.checker.symmetry.signatures import Codes, Signatures, signatures
+from stagewright.checker.symmetry.signatures import Codes, signatures, terms_of
 from stagewright.checker.symmetry.sorting import ComponentSort
 
 _ROWS = 1 << 14  # states at a time: their cells then stay in the cache
@@ -28,6 +28,7 @@ class Canonical:
         self.layout, self.symmetry = layout, symmetry
         self.sorts = [ComponentSort(layout, g) for g in symmetry.groups if g.by_sorting]
         self._tried = symmetry.tried
+        self._terms = terms_of(symmetry)
         self._cells_at = _cells_at(symmetry)
         moves = {
             cell
@@ -53,8 +54,7 @@ class Canonical:
             sort.sort(words)
 
     def _least(self, words: Words) -> Words:
-        codes = self.codes(words)
-        codes, ties = self.in_order(codes, signatures(self.symmetry, codes))
+        codes, ties = self.in_order(self.codes(words))
         least = self.packed(codes)
         self._sort(least)
         for tie in np.unique(ties[ties != 0]).tolist():
@@ -105,7 +105,7 @@ class Canonical:
             permuted[destinations[cell]] = held
         return permuted
 
-    def in_order(self, codes: Codes, told: Mapping[int, Signatures]) -> tuple[Codes, Numbers]:
+    def in_order(self, codes: Codes) -> tuple[Codes, Numbers]:
         """The states with members in the order of their signatures, and which neighbours are equal.
 
         Bit by bit, group by group: whether a member's signature is that of the next one.
@@ -115,7 +115,7 @@ class Canonical:
         orders: dict[int, Numbers] = {}  # by place: the member that comes there
         images: dict[int, Numbers] = {}  # by member: the place where it comes
         bit = 0
-        for group, of_group in told.items():
+        for group, of_group in signatures(self.symmetry, self._terms, codes).items():
             order = np.argsort(of_group, axis=0, kind="stable")
             ordered = np.take_along_axis(of_group, order, axis=0)
             for place in range(ordered.shape[0] - 1):

@@ -55,6 +55,22 @@ def closure_of(model: GroundModel, symmetry: Symmetry, branches: int = BRANCHES)
     return Closure(Answer.CLOSED)
 
 
+def unchanged(
+    model: GroundModel, symmetry: Symmetry, node: GroundNode, branches: int = BRANCHES
+) -> bool:
+    """Whether no permutation changes the value of a boolean expression; False also if that is not known."""
+    for index, group in enumerate(symmetry.groups):
+        for images in generators(group.size).values():
+            identity = symmetry.identity
+            permutation = (*identity[:index], images, *identity[index + 1 :])
+            try:
+                if not _Equality(model, symmetry, permutation, branches).holds([node], [node]):
+                    return False
+            except (TooLargeError, RecursionError):
+                return False
+    return True
+
+
 def _first_two(model: GroundModel, symmetry: Symmetry) -> str:
     kind = symmetry.groups[0].kind
     members = list(Renaming(model, symmetry).members(kind))[:2]

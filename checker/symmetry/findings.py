@@ -42,7 +42,7 @@ def findings(definition: Definition, kind: Kind, size: int) -> Iterator[Finding]
             what = f"the initial value of `{variable.name}` names {named}"
             yield Finding(what, variable.where)
     for place, node, where in _expressions(definition):
-        yield from _in_expression(node, kind, size, place, where)
+        yield from findings_in(node, kind, size, place, where)
 
 
 def _expressions(definition: Definition) -> Iterator[tuple[str, Node, Source | None]]:
@@ -67,9 +67,10 @@ def _expressions(definition: Definition) -> Iterator[tuple[str, Node, Source | N
     yield "what is final", definition.final, definition.final.where
 
 
-def _in_expression(
-    node: Node, kind: Kind, size: int, place: str, where: Source | None
+def findings_in(
+    node: Node, kind: Kind, size: int, place: str, where: Source | None = None
 ) -> Iterator[Finding]:
+    """Everything in one expression that tells members of the sort apart; `place` says where it stands."""
     where = node.where or where
     match node:
         case Literal(value):
@@ -87,7 +88,7 @@ def _in_expression(
         case _:
             pass
     for child in children(node):
-        yield from _in_expression(child, kind, size, place, where)
+        yield from findings_in(child, kind, size, place, where)
 
 
 def _is_of(node: Node, kind: Kind) -> bool:

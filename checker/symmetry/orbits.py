@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.symmetry.canonical import Canonical
-from stagewright.checker.symmetry.signatures import signatures
 from stagewright.checker.symmetry.sorting import ComponentSort
 
 _ROWS = 1 << 14
@@ -46,9 +45,7 @@ def _renamings(canonical: Canonical, states: Words) -> NDArray[np.int64]:
     symmetry = canonical.symmetry
     if not symmetry.tried:
         return found
-    codes, ties = canonical.in_order(
-        canonical.codes(states), signatures(symmetry, canonical.codes(states))
-    )
+    codes, ties = canonical.in_order(canonical.codes(states))
     for tie in np.unique(ties[ties != 0]).tolist():
         rows = np.flatnonzero(ties == tie)
         for permutation in symmetry.permutations(canonical.blocks(tie)):

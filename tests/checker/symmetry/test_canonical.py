@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.checker.symmetry import plain_form
 from tests.checker.symmetry.by_hand import Ints, model_of
 from tests.checker.symmetry.machines import Peer
 
@@ -81,6 +82,29 @@ def test_states_of_different_orbits_have_different_canonical_forms(
         found = permutation_between(symmetry, state, form)
         assert found is not None
         assert moved(symmetry, found, state) == form
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("two_phase_commit.py", {"manager": 12}),
+        ("tablet_barrier.py", {"tablet": 3, "node": 3}),
+        ("broken.py:Workers", {"node": 3, "task": 3}),
+        ("Gossip", {"peer": 4}),
+        ("Market", {"peer": 3, "item": 3}),
+    ],
+    ids=str,
+)
+def test_the_canonical_form_is_what_its_documentation_says(
+    name: str, sizes: dict[str, int]
+) -> None:
+    random, model = Random(5), model_of(name, sizes=sizes)
+    symmetry = detect(model).symmetry
+    layout = layout_of(model.cells)
+    states = [some_state(model, random) for _ in range(40)]
+    forms = Canonical(layout, symmetry)(layout.pack(states))
+    for state, form in zip(states, forms.T.tolist(), strict=True):
+        assert tuple(form) == plain_form.canonical(layout, symmetry, state)
 
 
 def test_components_of_more_than_a_word_are_sorted() -> None:
