@@ -7,7 +7,8 @@ other groups sorted (`sorting.py`), the least is the canonical form; word 0 coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,13 +65,34 @@ class Canonical:
 
     def _try(self, codes: Codes, least: Words, rows: Numbers, tie: int) -> None:
         """Try all permutations among members with equal signatures."""
+        left = ~self.alike(codes, least[:, rows], tie)
+        rows, codes = rows[left], codes[:, left]
         best = least[:, rows]
-        for permutation in self.symmetry.permutations(self.blocks(tie)):
-            if permutation != self.symmetry.identity:
-                image = self.image(codes, permutation)
-                lesser = _lesser(image, best)
-                best = np.where(lesser, image, best)
+        if rows.size:
+            for permutation in self.symmetry.permutations(self.blocks(tie)):
+                if permutation != self.symmetry.identity:
+                    image = self.image(codes, permutation)
+                    lesser = _lesser(image, best)
+                    best = np.where(lesser, image, best)
         least[:, rows] = best
+
+    def alike(self, codes: Codes, least: Words, tie: int) -> NDArray[np.bool_]:
+        """Where exchanging any two neighbours with equal signatures changes nothing.
+
+        Then no permutation among them does: for most ties, there is nothing to be tried.
+        """
+        alike = np.ones(codes.shape[1], dtype=np.bool_)
+        for swap in self._swaps(tie):
+            alike &= (self.image(codes, swap) == least).all(axis=0)
+        return alike
+
+    def _swaps(self, tie: int) -> Iterator[Permutation]:
+        identity = self.symmetry.identity
+        for group, blocks in enumerate(self.blocks(tie)):
+            for one, other in (pair for block in blocks for pair in pairwise(block)):
+                images = list(identity[group])
+                images[one], images[other] = other, one
+                yield (*identity[:group], tuple(images), *identity[group + 1 :])
 
     def image(self, codes: Codes, permutation: Permutation) -> Words:
         """The packed images under a permutation, with sorted components."""

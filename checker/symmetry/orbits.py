@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from math import factorial, prod
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,11 @@ def _renamings(canonical: Canonical, states: Words) -> NDArray[np.int64]:
     codes, ties = canonical.in_order(canonical.codes(states))
     for tie in np.unique(ties[ties != 0]).tolist():
         rows = np.flatnonzero(ties == tie)
-        for permutation in symmetry.permutations(canonical.blocks(tie)):
+        blocks = canonical.blocks(tie)
+        alike = canonical.alike(codes[:, rows], states[:, rows], tie)
+        found[rows[alike]] = prod(factorial(len(block)) for group in blocks for block in group)
+        rows = rows[~alike]
+        for permutation in symmetry.permutations(blocks) if rows.size else ():
             if permutation != symmetry.identity:
                 image = canonical.image(codes[:, rows], permutation)
                 found[rows] += (image == states[:, rows]).all(axis=0)
