@@ -19,7 +19,16 @@ does not matter. What is here finds that out from the definition, without a hint
 4. *Counting* (`orbits.py`). How many states each orbit stands for.
 5. *The search* (`reduced.py`). `Reduced(engine, symmetry)` is an engine over canonical states. Depths,
    verdicts on invariants, step properties, bounds and deadlock are those of the full search; numbers of
-   steps taken and of requirements that failed are per orbit. Goals and leads-to promises are
-   not decided on orbits.
+   steps taken and of requirements that failed are per orbit. Goals that no permutation changes are
+   decided on orbits, too (`goals.py`); other goals and leads-to promises are not.
 6. *Runs* (`lifting.py`). A counterexample is a path of canonical states, made a run of the machine.
+
+What an engine with a canonical form of its own has to keep to:
+
+- It starts from the canonical forms of the initial states, and stores canonical forms only.
+- Step properties compare a state with its successor as it is, before it is renamed.
+- It computes the same function, bit by bit, if runs and numbers of states are to be the same at every
+  limit: `canonical.py` says which, over the packed words of the engine's layout, and
+  `signatures.terms_of` and `sorting.comparators` give what it is made of. Any other true canonical
+  form (all permutations tried, the least taken) gives the same number of orbits and the same depths.
 """

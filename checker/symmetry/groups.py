@@ -120,10 +120,6 @@ class Symmetry:
             return code
         return permutation[action.value][code - action.first] + action.first
 
-    def cell_at(self, pattern: int, members: tuple[int, ...]) -> int:
-        """The cell of a pattern with these members as keys."""
-        return self._cell_at[pattern, members]
-
     @cached_property
     def _cell_at(self) -> dict[tuple[int, tuple[int, ...]], int]:
         return {
