@@ -40,7 +40,7 @@ class ComponentSort:
 
     def __init__(self, layout: Layout, group: SymmetricGroup) -> None:
         self._pairs = tuple(comparators(group.size))
-        self._parts = [_parts([layout.places[c] for c in cells]) for cells in group.components]
+        self._parts = [parts_of([layout.places[c] for c in cells]) for cells in group.components]
         self._kept = [~np.uint64(0)] * layout.words
         for cells in group.components:
             for place in (layout.places[c] for c in cells):
@@ -70,7 +70,8 @@ Part = list[tuple[Place, int]]
 """The cells that make one number, each with the place of its lowest bit in it."""
 
 
-def _parts(places: list[Place]) -> list[Part]:
+def parts_of(places: list[Place]) -> list[Part]:
+    """The numbers that a component makes."""
     parts: list[Part] = []
     used = _WORD_BITS
     for place in places:
