@@ -31,10 +31,11 @@ def suite_of(report: TraceReport, reproduce: str) -> Suite:
         "validate",
         "traces",
         "",
-        f"{len(report.files):,} files of {', '.join(report.machines) or 'no machine'}",
+        "; ".join(report.machines) or "no machine",
         _OUTCOMES[report.exit_code],
         tuple(_cases(report)),
-        f"entities: {entities or 'none'}; {totals.lines:,} lines, {totals.judged:,} events judged",
+        f"entities: {entities or 'none'}; files: {len(report.files):,}; lines: {totals.lines:,}; "
+        f"events judged: {totals.judged:,}",
         reproduce,
         None,
         facts={
@@ -51,7 +52,7 @@ def suite_of(report: TraceReport, reproduce: str) -> Suite:
 def _cases(report: TraceReport) -> Iterator[Case]:
     yield from map(_case, report.entities)
     if good := report.verdicts.get(TraceVerdict.OK, 0):
-        note = f"{good:,} traces are ok"
+        note = f"ok: {good:,}"
         yield Case(_OTHERS, "trace-ok", KIND, MEANING, "", Outcome.HOLDS, note, None)
     yield _lines_case(report)
 
@@ -67,8 +68,8 @@ def _case(entity: EntityReport) -> Case:
         str(entity.key),
         f"trace-{entity.cause.name.lower().replace('_', '-')}",
         KIND,
-        MEANING,
-        f"No trace has this: {entity.cause.value}.",
+        f"{MEANING} Here: {entity.cause.value}.",
+        "",
         Outcome.VIOLATED if violated else Outcome.UNDECIDED,
         entity.note or entity.cause.value,
         None if entity.where is None else line_place(entity.where.file, entity.where.line),
@@ -92,9 +93,9 @@ def _lines_case(report: TraceReport) -> Case:
         MEANING,
         "Every line of a trace is an event, or of other matters.",
         Outcome.UNDECIDED if many else Outcome.HOLDS,
-        f"{many:,} lines are no events" if many else f"{report.totals.lines:,} lines were read",
+        f"lines that are no events: {many:,}" if many else f"lines read: {report.totals.lines:,}",
         None if first is None else line_place(first.file, first.line),
-        f"{many:,} lines are no events" if many else "",
+        f"lines that are no events: {many:,}" if many else "",
         listed,
         listed,
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.spec.errors import InputError
+from stagewright.spec.errors import InputError, StagewrightError
 
 if TYPE_CHECKING:
     from stagewright.commands.ci_suite import Suite
@@ -99,10 +99,20 @@ def ci_reports(args: argparse.Namespace) -> CiReports:
         raise InputError(
             f"--junit and --sarif both name {args.junit}", help="name a file for each of them"
         )
-    github = args.github
-    if github is None:
-        github = os.environ.get("GITHUB_ACTIONS") == "true"
-    return CiReports(args.junit, args.sarif, github)
+    return CiReports(args.junit, args.sarif, _github_wanted(args))
+
+
+def annotate_error(args: argparse.Namespace, error: Exception) -> None:
+    """Show GitHub where a command's input is wrong, if it is to be told at all."""
+    if isinstance(error, StagewrightError) and _github_wanted(args):
+        from stagewright.commands.report_github import error_command
+
+        print(error_command(error), file=sys.stderr)
+
+
+def _github_wanted(args: argparse.Namespace) -> bool:
+    given: bool | None = args.github
+    return os.environ.get("GITHUB_ACTIONS") == "true" if given is None else given
 
 
 def _identity(place: str) -> str:
@@ -161,14 +171,21 @@ def _tell_github(suites: list[Suite]) -> None:
 
     for line in report_github.workflow_commands(suites):
         print(line, file=sys.stderr)
-    named = os.environ.get("GITHUB_STEP_SUMMARY", "")
-    if not named:
-        return
-    path = Path(named)
+    if named := os.environ.get("GITHUB_STEP_SUMMARY", ""):
+        wrong = _append_summary(suites, Path(named))
+        if wrong:  # the environment's fault, not the user's input: the verdict stands
+            told = f"nothing was added to the job's summary {named}: {wrong}"
+            print(report_github.command("warning", {"title": "stagewright"}, told), file=sys.stderr)
+
+
+def _append_summary(suites: list[Suite], path: Path) -> str:
+    """Why the summary could not be appended to the file; empty if it was."""
+    from stagewright.commands import report_github
+
     try:
         text = report_github.summary(suites, report_github.room_in(path))
         with path.open("a", encoding="utf-8") as sink:
             sink.write(text)
-    except OSError as error:  # the environment's fault, not the user's input: the verdict stands
-        told = f"the job's summary {path} cannot be written: {error.strerror or error}"
-        print(report_github.command("warning", {"title": "stagewright"}, told), file=sys.stderr)
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if text or not suites else "it is full"

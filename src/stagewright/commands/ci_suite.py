@@ -34,6 +34,11 @@ class FlowStep:
     changes: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ("step",)
 
+    @property
+    def is_breach(self) -> bool:
+        """Whether this is no step: the promise itself, which the last state breaks."""
+        return self.kinds == ("danger",)
+
 
 @dataclass(frozen=True)
 class Case:

@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stagewright.commands.ci_places import Place
+from stagewright.commands.ci_places import Place, place_of
 from stagewright.commands.ci_suite import Case, Level, Suite
 from stagewright.commands.ci_text import readable, shortened
 from stagewright.commands.report_text import first_sentence
+from stagewright.spec.errors import StagewrightError
 from stagewright.spec.verdict import Outcome
 
 MOST_OF_A_KIND = 10  # annotations: GitHub drops the others of a step without a word
 MOST_MESSAGE = 4_000  # characters: the runner cuts at 4,096
 MOST_TITLE = 200
 SUMMARY_BYTES = 1024 * 1024  # of one step: GitHub refuses a larger summary as a whole
+_ENDING_BYTES = 100  # kept free for the line that says what did not fit
 _TOLD_CHARACTERS = 20_000  # of one counterexample in the summary
 _STEPS = 40  # of a counterexample in an annotation: the last ones
 _COMMANDS = {Level.ERROR: "error", Level.WARNING: "warning", Level.NOTE: "notice"}
@@ -41,6 +43,13 @@ def workflow_commands(suites: Sequence[Suite]) -> list[str]:
     """The workflow commands, one a line; of each kind no more than GitHub shows, the rest counted."""
     found = [one for suite in suites for one in _annotations(suite)]
     return [str(one) for level in Level for one in _capped([a for a in found if a.level is level])]
+
+
+def error_command(error: StagewrightError) -> str:
+    """The workflow command for an error in what a user gave: on its line, if it has one."""
+    title = f"{error.code}: {shortened(readable(error.problem.partition(chr(10))[0]), MOST_TITLE)}"
+    text = f"{error.problem}\nhelp: {error.help}" if error.help else error.problem
+    return str(_Annotation(Level.ERROR, title, text, place_of(error.where)))
 
 
 def command(name: str, properties: Mapping[str, str | int], message: str) -> str:
@@ -84,7 +93,7 @@ def _annotations(suite: Suite) -> Iterator[_Annotation]:
 
 
 def _message(suite: Suite, case: Case) -> str:
-    steps = [f"{s.number:>3}  {s.text}" for s in case.flow if "danger" not in s.kinds]
+    steps = [f"{s.number:>3}  {s.text}" for s in case.flow if not s.is_breach]
     if (more := len(steps) - _STEPS) > 0:
         steps = [f"… {more:,} states before", *steps[more:]]
     ending = f"at {suite.scope}; reproduce: {suite.reproduce}"
@@ -94,15 +103,16 @@ def _message(suite: Suite, case: Case) -> str:
 
 
 def summary(suites: Sequence[Suite], room: int = SUMMARY_BYTES) -> str:
-    """The suites in Markdown, of at most `room` bytes: what does not fit is counted."""
+    """The suites in Markdown, of at most `room` bytes: what does not fit is counted; empty without room."""
     parts = [part for suite in suites for part in _parts(suite)]
+    room -= _ENDING_BYTES
+    if room < 0:
+        return ""
     kept: list[str] = []
-    ending = "\n*{} more parts did not fit into this summary.*\n"
-    room -= len(ending) + 8
     for part in parts:
-        size = len(part.encode())
-        if size > room:
-            return "".join(kept) + ending.format(len(parts) - len(kept))
+        if (size := len(part.encode())) > room:
+            left = len(parts) - len(kept)
+            return "".join([*kept, f"\n*{left:,} more parts did not fit into this summary.*\n"])
         kept.append(part)
         room -= size
     return "".join(kept)

@@ -112,7 +112,7 @@ def _case_rule(case: Case) -> Json:
     said = case.promise or case.meaning
     return {
         "id": case.rule,
-        "name": case.name,
+        "name": case.rule.rpartition(".")[2],
         "shortDescription": _text(first_sentence(said)),
         "fullDescription": _text(said),
         "help": {
@@ -194,7 +194,7 @@ def _code_flow(case: Case) -> Json:
 
 
 def _flow_location(step: FlowStep, order: int, *, essential: bool) -> Json:
-    numbered = step.text if "danger" in step.kinds else f"{step.number}  {step.text}"
+    numbered = step.text if step.is_breach else f"{step.number}  {step.text}"
     text = "\n".join([numbered, *step.changes])
     return {
         "location": {**_physical(step.where), "message": _text(text)},
