@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import threading
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -114,3 +116,13 @@ def test_help_names_them_with_an_example(capsys: Captured) -> None:
         told = capsys.readouterr().out
         assert "--junit FILE" in told
         assert f"stagewright {command} " in told
+
+
+def test_the_workflow_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = (MODELS.parents[1] / "README.md").read_text(encoding="utf-8")
+    (line,) = re.findall(r"- run: stagewright (.*)", readme)
+    words = [COMMIT if word == "my/machine.py" else word for word in shlex.split(line)]
+    monkeypatch.chdir(tmp_path)
+    assert run_command_line(words) == 0
+    assert "sarif_file: check.sarif" in readme
+    assert {path.name for path in tmp_path.iterdir()} == {"check.xml", "check.sarif"}
