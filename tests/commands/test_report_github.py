@@ -54,6 +54,15 @@ def annotated(capsys: Captured, *words: str) -> tuple[int, list[Annotation]]:
     return code, [read(line) for line in lines if line.startswith("::")]
 
 
+def test_a_command_escapes_what_would_end_it() -> None:
+    properties, message = {"title": "a::b, 100%\r\nc", "file": "%0A.py"}, "x::y, 50%\r\n%0Az"
+    line = report_github.command("error", properties, message)
+    assert line == (
+        "::error title=a%3A%3Ab%2C 100%25%0D%0Ac,file=%250A.py::x::y, 50%25%0D%0A%250Az"
+    )
+    assert read(line) == ("error", properties, message)
+
+
 def test_a_broken_promise_is_an_error_on_its_lines(capsys: Captured) -> None:
     code, found = annotated(capsys, "check", TURNSTILE, "--github")
     assert code == 1
@@ -74,7 +83,7 @@ def test_a_broken_promise_is_an_error_on_its_lines(capsys: Captured) -> None:
     assert [one.properties["title"] for one in found if one.kind == "warning"] == [
         "Turnstile: nowhere_is_empty is vacuous",
         "Turnstile: never_ends is vacuous",
-        "action never happens",
+        "action never happens: vanish",
     ]
 
 
@@ -82,12 +91,26 @@ def test_what_holds_is_not_annotated(capsys: Captured) -> None:
     assert annotated(capsys, "check", COMMIT, "--github") == (0, [])
 
 
-def test_what_is_undecided_is_a_warning(capsys: Captured) -> None:
-    code, found = annotated(capsys, "check", COMMIT, "--max-depth", "3", "--github")
+def test_what_a_spent_budget_leaves_open_is_told_once(capsys: Captured) -> None:
+    code, found = annotated(capsys, "check", COMMIT, "--max-depth", "1", "--github")
     assert code == 3
-    undecided = [one for one in found if one.properties["title"].endswith("is undecided")]
-    assert {one.kind for one in undecided} == {"warning"}
-    assert "no violation up to depth 3 (not exhausted)" in undecided[0].message
+    assert [one.kind for one in found] == ["warning", "notice", "notice"]
+    assert found[0].properties["title"] == "TwoPhaseCommit: 4 promises are undecided"
+    assert found[0].message.splitlines()[0].startswith("not exhausted: ")
+    assert "consistent: no violation up to depth 1 (not exhausted)" in found[0].message
+    assert found[1].properties["title"] == "TwoPhaseCommit: 4 x action never happens"
+    assert len(found[1].message.splitlines()) == 4
+    assert "`commit` of TwoPhaseCommit never happened so far." in found[1].message
+
+
+def test_a_single_open_question_is_a_warning_on_its_lines(capsys: Captured) -> None:
+    words = ["check", COMMIT, "--max-depth", "3", "--property", "consistent", "--github"]
+    code, found = annotated(capsys, *words)
+    assert code == 3
+    (undecided,) = [one for one in found if one.kind == "warning"]
+    assert undecided.properties["title"] == "TwoPhaseCommit: consistent is undecided"
+    line = Path(COMMIT).read_text().splitlines()[int(undecided.properties["line"]) - 1]
+    assert "def consistent" in line
 
 
 def test_github_is_told_by_itself_where_it_runs_unless_it_is_not_to_be(
@@ -168,7 +191,10 @@ def test_what_github_would_drop_is_counted(remarks: int, shown: int) -> None:
     assert len(found) == shown
     if remarks > shown:
         assert found[-1].properties["title"] == f"{remarks - 9} more of this kind"
-        assert all(one.properties["title"] == "action never happens" for one in found[:-1])
+        assert [one.properties["title"] for one in found[:-1]] == [
+            f"action never happens: a{i}" for i in range(9)
+        ]
+        assert "action never happens: a9\n" in found[-1].message
 
 
 def test_no_message_is_longer_than_the_runner_takes() -> None:

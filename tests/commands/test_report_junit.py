@@ -57,8 +57,9 @@ def results(suite: junitparser.TestSuite) -> dict[str, list[str]]:
     return {str(case.name): [type(result).__name__ for result in case.result] for case in suite}
 
 
-def properties(suite: junitparser.TestSuite) -> dict[str, str]:
-    return {str(one.name): str(one.value) for one in suite.properties()}
+def properties(file: Path) -> dict[str, str]:
+    found = ET.parse(file).iterfind("testsuite/properties/property")
+    return {str(one.get("name")): str(one.get("value")) for one in found}
 
 
 def test_each_promise_is_a_case_and_a_broken_one_tells_its_counterexample(tmp_path: Path) -> None:
@@ -85,8 +86,8 @@ def test_counts_and_scope_are_properties_of_the_suite(tmp_path: Path) -> None:
     code, report = written(tmp_path / "r.xml", "check", COMMIT)
     (suite,) = report
     assert code == 0
-    assert suite.failures + suite.errors + suite.skipped == 0
-    found = properties(suite)
+    assert (suite.failures, suite.errors, suite.skipped) == (0, 0, 0)
+    found = properties(tmp_path / "r.xml")
     assert (found["states"], found["transitions"], found["depth"]) == ("288", "1145", "10")
     assert (found["exhausted"], found["size.Manager"]) == ("true", "3")
     assert found["reproduce"] == f"stagewright check {COMMIT} --size manager=3"
@@ -119,7 +120,7 @@ def test_each_profile_is_a_suite_with_names_of_its_own(tmp_path: Path) -> None:
     _, report = written(tmp_path / "r.xml", "check", EWD840, "--all-profiles")
     classes = [{str(case.classname) for case in suite} for suite in report]
     assert classes == [{"check.Ewd840.three"}, {"check.Ewd840.six"}]
-    assert report.tests == sum(suite.tests for suite in report)
+    assert report.tests == sum(len(list(suite)) for suite in report)
 
 
 def test_prove_skips_what_it_leaves_to_check(tmp_path: Path) -> None:

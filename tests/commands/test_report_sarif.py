@@ -150,8 +150,19 @@ def test_what_is_undecided_is_a_warning_of_a_run_that_did_not_succeed(tmp_path: 
     assert (invocation["exitCode"], invocation["executionSuccessful"]) == (3, False)
     told = [n["message"]["text"] for n in invocation["toolExecutionNotifications"]]
     assert any("not exhausted" in text for text in told)
-    silent = by_rule(run).get("action-never-happens", [])
-    assert {r["level"] for r in silent} <= {"note"}  # nothing follows from a search cut short
+
+
+def test_what_a_search_cut_short_has_not_exercised_is_no_finding(tmp_path: Path) -> None:
+    _, (run,) = written(tmp_path / "r.sarif", "check", COMMIT, "--max-depth", "1")
+    assert set(by_rule(run)) == {
+        "TwoPhaseCommit.consistent",
+        "TwoPhaseCommit.an_end",
+        "TwoPhaseCommit.no-deadlock",
+        "TwoPhaseCommit.assigned-values-stay-in-bounds",
+    }
+    (invocation,) = run["invocations"]
+    told = [n["message"]["text"] for n in invocation["toolExecutionNotifications"]]
+    assert any("never happened so far" in text for text in told)
 
 
 def test_profiles_are_runs_of_different_categories_under_one_exit_code(tmp_path: Path) -> None:

@@ -80,7 +80,9 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
         told = plain_text(definition, verdict, result.scope)
         flow = tuple(_flow(definition, story, where))
     elif verdict.outcome is not Outcome.HOLDS:
-        headline = f"{definition.name}: {verdict.name} is {verdict.outcome.name.lower()}"
+        profile = f" ({definition.profile})" if definition.profile else ""
+        outcome = verdict.outcome.name.lower()
+        headline = f"{definition.name}{profile}: {verdict.name} is {outcome}"
     return Case(
         verdict.name,
         rule_of(definition.name, verdict.name),
@@ -143,8 +145,8 @@ def _remarks(definition: Definition, report: Report) -> Iterator[Remark]:
     if report.coverage is None:
         return
     so_far = "" if report.exhausted else " so far"
-    # Of a search that was cut short nothing follows yet.
-    serious = Level.WARNING if report.exhausted else Level.NOTE
+    provisional = not report.exhausted
+    serious = Level.NOTE if provisional else Level.WARNING
     silent = set(report.coverage.never_fired)
     lines = {action.name: place_of(action.where) for action in definition.actions}
     for name in report.coverage.never_fired:
@@ -154,6 +156,7 @@ def _remarks(definition: Definition, report: Report) -> Iterator[Remark]:
             serious,
             f"`{name}` of {definition.name} never happened{so_far}.",
             lines.get(name),
+            provisional,
         )
     for name, requirement in _never_false(report.coverage, silent):
         yield Remark(
@@ -162,6 +165,7 @@ def _remarks(definition: Definition, report: Report) -> Iterator[Remark]:
             Level.NOTE,
             f"`{requirement}`, required by `{name}` of {definition.name}, was never false{so_far}.",
             _requirement_place(definition, name, requirement) or lines.get(name),
+            provisional,
         )
 
 

@@ -76,13 +76,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that is no promise: an action that never happened, a requirement that never refused."""
+    """Something that is no promise: an action that never happened, a requirement that never refused.
+
+    It is `provisional` if the search was cut short: more of it may show the contrary.
+    """
 
     rule: str
     subject: str
     level: Level
     text: str
     where: Place | None
+    provisional: bool = False
 
 
 @dataclass(frozen=True)

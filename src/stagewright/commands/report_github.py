@@ -83,20 +83,37 @@ def _capped(found: Sequence[_Annotation]) -> Sequence[_Annotation]:
 
 
 def _annotations(suite: Suite) -> Iterator[_Annotation]:
+    """One for each finding that has a cause of its own; what shares its cause shares one."""
+    open_ones = [c for c in suite.cases if c.outcome is Outcome.UNDECIDED and not c.flow]
     for case in suite.cases:
-        if case.level is not None:
+        if case.level is not None and (case not in open_ones or len(open_ones) == 1):
             title = case.headline or f"{suite.title}: {case.name} is vacuous"
             yield _Annotation(case.level, title, _message(suite, case), case.where or suite.where)
+    if len(open_ones) > 1:
+        title = f"{suite.title}: {len(open_ones)} promises are undecided"
+        lines = [f"{case.name}: {case.note}" for case in open_ones]
+        text = "\n".join(filter(None, (suite.note, *lines, _again(suite))))
+        yield _Annotation(Level.WARNING, title, text, suite.where)
     for remark in suite.remarks:
-        title = remark.rule.replace("-", " ")
-        yield _Annotation(remark.level, title, remark.text, remark.where or suite.where)
+        if remark.level is not Level.NOTE:
+            title = f"{remark.rule.replace('-', ' ')}: {remark.subject}"
+            yield _Annotation(remark.level, title, remark.text, remark.where or suite.where)
+    for rule in dict.fromkeys(r.rule for r in suite.remarks if r.level is Level.NOTE):
+        alike = [r for r in suite.remarks if r.rule == rule and r.level is Level.NOTE]
+        title = f"{suite.title}: {len(alike)} x {rule.replace('-', ' ')}"
+        where = (alike[0].where if len(alike) == 1 else None) or suite.where
+        yield _Annotation(Level.NOTE, title, "\n".join(r.text for r in alike), where)
+
+
+def _again(suite: Suite) -> str:
+    return f"at {suite.scope}; reproduce: {suite.reproduce}"
 
 
 def _message(suite: Suite, case: Case) -> str:
     steps = [f"{s.number:>3}  {s.text}" for s in case.flow if not s.is_breach]
     if (more := len(steps) - _STEPS) > 0:
         steps = [f"… {more:,} states before", *steps[more:]]
-    ending = f"at {suite.scope}; reproduce: {suite.reproduce}"
+    ending = _again(suite)
     opening = "\n".join(filter(None, (first_sentence(case.promise), case.why or case.note)))
     room = MOST_MESSAGE - len(opening) - len(ending) - 2
     return "\n".join(filter(None, (opening, shortened("\n".join(steps), max(0, room)), ending)))

@@ -94,6 +94,8 @@ def _category(suite: Suite) -> str:
 def _invocation(suite: Suite, exit_code: int, left_out: int) -> Json:
     begun = suite.finished - timedelta(seconds=suite.seconds)
     warnings = [suite.note, f"{left_out:,} more results are left out" if left_out else ""]
+    # What may only be a matter of time is no finding: it would come and go with the machine's speed.
+    notes = [suite.summary, *(remark.text for remark in suite.remarks if remark.provisional)]
     return {
         "commandLine": suite.reproduce,
         "exitCode": exit_code,
@@ -102,7 +104,7 @@ def _invocation(suite: Suite, exit_code: int, left_out: int) -> Json:
         "startTimeUtc": begun.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "endTimeUtc": suite.finished.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "toolExecutionNotifications": [
-            {"level": "note", "message": _text(suite.summary)},
+            *({"level": "note", "message": _text(text)} for text in notes),
             *({"level": "warning", "message": _text(text)} for text in warnings if text),
         ],
     }
@@ -145,6 +147,8 @@ def _results(suite: Suite, numbers: Mapping[str, int]) -> Iterator[Json]:
             finding = _Finding("vacuous-promise", case.name, Level.WARNING, text, case.where)
             yield _plain_result(suite, finding, numbers)
     for remark in suite.remarks:
+        if remark.provisional:
+            continue
         finding = _Finding(
             remark.rule, remark.subject, remark.level, remark.text, remark.where or suite.where
         )
