@@ -158,6 +158,19 @@ def test_a_file_outside_of_the_repository_is_not_named(
     assert {one.properties["file"] for one in found} == {"outside/turnstile.py"}
 
 
+def test_files_are_named_from_the_root_of_their_own_repository(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    inner = tmp_path / "vendored"
+    (inner / "machines").mkdir(parents=True)
+    for repository in (tmp_path, inner):
+        (repository / ".git").mkdir()
+    file = inner / "machines" / "turnstile.py"
+    file.write_text(Path(TURNSTILE).read_text())
+    _, found = annotated(capsys, "check", str(file), "--github")
+    assert {one.properties["file"] for one in found} == {"machines/turnstile.py"}
+
+
 def test_bad_input_is_annotated_where_it_is_written(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
