@@ -141,14 +141,15 @@ class _Questions:
         """All explored edges."""
         return self._found.graph
 
-    def _fine(self, name: str, note: str, depth: int, seconds: float = 0.0) -> PropertyVerdict:
+    def _fine(self, name: str, note: str, depth: int, *, vacuous: bool = False) -> PropertyVerdict:
         if self._found.exhausted:
-            return PropertyVerdict(name, Outcome.HOLDS, METHOD, note, seconds=seconds)
+            note += "; vacuous: its premise never held" if vacuous else ""
+            return PropertyVerdict(name, Outcome.HOLDS, METHOD, note, vacuous=vacuous)
         if depth < 0:
             note = "nothing was searched (not exhausted)"
         else:
             note = f"no violation up to depth {depth} (not exhausted)"
-        return PropertyVerdict(name, Outcome.UNDECIDED, METHOD, note, seconds=seconds)
+        return PropertyVerdict(name, Outcome.UNDECIDED, METHOD, note)
 
     def _invariant(self, prop: Property) -> _Finding:
         found = self._found
@@ -162,8 +163,8 @@ class _Questions:
         if violated:
             state, i = min(violated)
             return _Breach(state, instance=self._model.invariants[i])
-        note = f"holds in all {found.states:,} states" + self._vacuous(prop)
-        return self._fine(prop.name, note, found.depth)
+        note = f"holds in all {found.states:,} states"
+        return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
 
     def _step_property(self, prop: Property) -> _Finding:
         found = self._found
@@ -177,11 +178,11 @@ class _Questions:
         if violated:
             state, i, edge = min(violated, key=lambda v: v[:2])
             return _Breach(state, instance=self._model.step_properties[i], beyond=edge)
-        note = f"holds in all {found.transitions:,} steps" + self._vacuous(prop)
-        return self._fine(prop.name, note, found.depth)
+        note = f"holds in all {found.transitions:,} steps"
+        return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
 
-    def _vacuous(self, prop: Property) -> str:
-        """A remark, if the promise has a premise and no instance of it ever held."""
+    def _vacuous(self, prop: Property) -> bool:
+        """Whether the promise has a premise and no instance of it ever held."""
         name = premise_name(prop.name)
         watch, tally = self._found.watch, self._found.tally
         seen: list[bool] = []
@@ -194,9 +195,7 @@ class _Questions:
                 for instance, false in zip(instances, met, strict=True)
                 if instance.property.name == name
             ]
-        if seen and not any(seen):
-            return "; vacuous: its premise never held"
-        return ""
+        return bool(seen) and not any(seen)
 
     def _afterwards(
         self,
@@ -218,8 +217,8 @@ class _Questions:
             if prop.kind is PropertyKind.REACHABLE
             else "holds on every fair run through"
         )
-        note = f"{what} all {self._found.states:,} states" + self._vacuous(prop)
-        return self._fine(prop.name, note, self._found.depth - 1)
+        note = f"{what} all {self._found.states:,} states"
+        return self._fine(prop.name, note, self._found.depth - 1, vacuous=self._vacuous(prop))
 
     def _goal(self, instance: GroundProperty) -> _Breach | None:
         (goal,) = self._evaluate([instance.condition])

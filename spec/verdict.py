@@ -56,7 +56,8 @@ class PropertyVerdict:
 
     `name` is the property's name, or one of "no deadlock" and "assigned values stay in bounds".
     `arguments` are the parameter values of the violated instance. `note` says what the method can say
-    more: "holds in all 45 states", "proved by 2-induction", "vacuous: the premise never held".
+    more: "holds in all 45 states", "proved by 2-induction", "vacuous: the premise never held"; `vacuous`
+    says this last one to programs.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PropertyVerdict:
     run: Run | None = None
     arguments: FrozenMap[str, Value] = field(default_factory=lambda: FrozenMap({}))
     seconds: float = 0.0
+    vacuous: bool = False  # it holds, but what it speaks of never happened
 
 
 @dataclass(frozen=True)

@@ -131,11 +131,12 @@ def _print_counts(report: TraceReport, console: Console) -> None:
 def _print_entity(entity: EntityReport, console: Console) -> None:
     colour = _COLOURS[entity.verdict]
     console.print(f"[{colour}]{entity.verdict.value.upper()}[/] ", end="", highlight=False)
-    for line in _lines(entity):
+    for line in entity_lines(entity):
         console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _lines(entity: EntityReport) -> list[str]:
+def entity_lines(entity: EntityReport) -> list[str]:
+    """What is wrong with an entity's trace, one thing a line; a trace's own text may be in it."""
     lines = [f"{entity.key} at event {entity.sequence}: {entity.cause.value}"]
     if entity.note:
         lines.append(f"  {entity.note}")

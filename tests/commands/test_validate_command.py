@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import junitparser
 import pytest
+from sarif_kit.validate import validation_errors
 
 from stagewright.commands import run_command_line
 
@@ -34,6 +36,36 @@ def test_a_violation_is_printed_as_json_and_written(
     assert printed["findings"][0]["where"]["line"] == 11
     assert sum(printed["lines"].values()) == 2 * printed["lines"]["read"]
     assert "VIOLATION" in (out / "report.txt").read_text()
+
+
+def test_a_violation_is_reported_to_ci_systems_on_its_line_of_the_log(
+    spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    junit, sarif = tmp_path / "r.xml", tmp_path / "r.sarif"
+    words = ["validate", JUMP, "--junit", str(junit), "--sarif", str(sarif), "--github"]
+    assert run_command_line(words) == 1
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("::")]
+    assert line.startswith("::error file=tests/traces/samples/impossible-jump.log,line=11,")
+    log = json.loads(sarif.read_bytes())
+    assert validation_errors(log) == []
+    (result,) = log["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("trace-step", "error")
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 11}
+    (suite,) = junitparser.JUnitXml.fromfile(str(junit))
+    kinds = [[type(one).__name__ for one in case.result] for case in suite]
+    assert kinds == [["Failure"], [], []]  # the trace, all others, and that every line was read
+
+
+def test_lines_that_are_no_events_are_an_error_to_ci_systems(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    trace, junit = tmp_path / "t.jsonl", tmp_path / "r.xml"
+    trace.write_text("?\n")
+    assert run_command_line(["validate", str(trace), "--junit", str(junit)]) == 3
+    (suite,) = junitparser.JUnitXml.fromfile(str(junit))
+    (error,) = next(case for case in suite if case.name == "every line is read").result
+    assert error.message.startswith("lines that are no events: 1")
+    assert f"{trace}:1" in str(error.text)
 
 
 def test_bad_input_is_exit_code_2_and_writes_nothing(

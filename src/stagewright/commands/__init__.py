@@ -115,6 +115,12 @@ def _dispatch(words: list[str]) -> int:
         if isinstance(stop.__context__, BrokenPipeError):  # rich turns one into exit code 1
             raise stop.__context__ from None
         raise
+    except Exception as error:
+        if hasattr(args, "github"):
+            from stagewright.commands.ci_reports import annotate_error
+
+            annotate_error(args, error)
+        raise
 
 
 def _without_command(words: list[str]) -> int:

@@ -6,10 +6,12 @@ import argparse
 import json
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.checkpointing import add_checkpoint, checkpoint_of, recalled
+from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import (
     add_machine,
     add_scope,
@@ -32,6 +34,7 @@ examples:
   stagewright check my/machine.py:Counter --out counterexamples
   stagewright check tablet --all-profiles --timeout 60 --json
   stagewright check tablet --size node=3 --checkpoint search; stagewright check --resume search
+  stagewright check my/machine.py --junit check.xml --sarif check.sarif
 
 An infinite run takes a step whenever one is enabled; the fairness of the actions says which steps
 it cannot put off for ever. Ctrl-C ends the search and reports what was found until then.
@@ -61,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_checkpoint(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write counterexamples there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_ci_reports(parser)
 
 
 def _add_engine(parser: argparse.ArgumentParser) -> None:
@@ -89,6 +93,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Check, print, and return the exit code that belongs to the outcome."""
+    from stagewright.commands.ci_of_report import suite_of
     from stagewright.commands.output import check_directory
     from stagewright.commands.report_result import overall, print_result
     from stagewright.machines import SHIPPED
@@ -98,6 +103,7 @@ def execute(args: argparse.Namespace) -> int:
     args = recalled(args)
     check_directory("--out", args.out)
     check_directory("--checkpoint", args.checkpoint)
+    reports = ci_reports(args)
     profiles = [args.profile]
     if args.all_profiles:
         profiles = list(profile_names(find(args.machine, SHIPPED))) or [""]
@@ -106,12 +112,14 @@ def execute(args: argparse.Namespace) -> int:
         definition = machine_from(args.machine, profile)
         result = _checked(definition, args, several=len(profiles) > 1)
         results.append(result)
-        if not args.json:
+        reports.add(partial(suite_of, "check", result))
+        if not args.json and not reports.take_standard_output:
             print_result(result)
     if args.json:
         from stagewright.commands.report_json import document
 
         print(json.dumps(document(results), indent=2, ensure_ascii=False))
+    reports.write(overall(results).value)
     return overall(results).value
 
 

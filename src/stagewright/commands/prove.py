@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import (
     add_machine,
     add_scope,
@@ -34,6 +35,7 @@ examples:
   stagewright prove tablet-migration
   stagewright prove tablet --size node=4 --k 3 --depth 15 --timeout 60
   stagewright prove my/machine.py:Counter --simple-paths --smtlib conditions
+  stagewright prove my/machine.py --junit prove.xml --sarif prove.sarif
 
 A promise is proved by k-induction: if it holds in k states in a row, from any state whatever, it
 holds in the next one too. A proof covers every run at the scope, however long. Where none is found, the
@@ -83,15 +85,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, metavar="DIR", help="write the runs shown there, in every form")
     add("--smtlib", type=Path, metavar="DIR", help="write the proofs' conditions as SMT-LIB there")
     add("--json", action="store_true", help="print one JSON object")
+    add_ci_reports(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit code that belongs to the outcome."""
+    from stagewright.checker.prove import not_handled
+    from stagewright.commands.ci_of_report import suite_of
     from stagewright.commands.output import check_directory
     from stagewright.commands.report_result import Result, print_result, written
 
     check_directory("--out", args.out)
     check_directory("--smtlib", args.smtlib)
+    reports = ci_reports(args)
     definition = machine_from(args.machine, args.profile)
     scope = scope_from(definition, args.size, args.budget)
     report = _proved(definition, scope, args)
@@ -101,8 +107,11 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.report_json import document
 
         print(json.dumps(document([result]), indent=2, ensure_ascii=False))
-    else:
+    elif not reports.take_standard_output:
         print_result(result)
+    left = () if args.property else not_handled(definition)
+    reports.add(lambda: suite_of("prove", result, left))
+    reports.write(report.outcome.value)
     return report.outcome.value
 
 

@@ -54,6 +54,7 @@ def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
         "outcome": verdict.outcome.name.lower(),
         "method": verdict.method,
         "note": verdict.note,
+        "vacuous": verdict.vacuous,
         "seconds": round(verdict.seconds, 3),
         "arguments": _plain(verdict.arguments),
         "run": None if verdict.run is None else _run(verdict.run),

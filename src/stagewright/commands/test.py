@@ -7,12 +7,14 @@ import json
 import os
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.adapter_loading import RUNTIME, adapter_factory
+from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.exit_codes import ExitCode
 from stagewright.commands.machine_flags import (
     add_machine,
@@ -83,13 +85,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--export", type=Path, metavar="FILE", help="write tour and refusals as a pytest file"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_ci_reports(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run the suites, print what they found, and return the exit code that belongs to it."""
     from stagewright.checker.conformance.judge import Judge
+    from stagewright.commands.ci_of_test import suite_of
     from stagewright.commands.test_report import Tested, document, print_text
 
+    begun = time.monotonic()
+    reports = ci_reports(args)
     if args.export is not None and args.suite == HYPOTHESIS:
         from stagewright.spec.errors import InputError
 
@@ -106,11 +112,12 @@ def execute(args: argparse.Namespace) -> int:
     )
     if args.json:
         print(json.dumps(document(tested), indent=2, ensure_ascii=False))
-    else:
+    elif not reports.take_standard_output:
         print_text(tested)
-    if any(result.failure is not None for result in results):
-        return ExitCode.VIOLATED
-    return ExitCode.UNDECIDED if tested.stopped else ExitCode.HOLDS
+    code = ExitCode[tested.outcome.upper()]
+    reports.add(lambda: suite_of(tested, time.monotonic() - begun))
+    reports.write(code)
+    return code
 
 
 @dataclass

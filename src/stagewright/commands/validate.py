@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
 from stagewright.spec.errors import InputError
 
@@ -74,10 +76,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write report.json and report.txt there"
     )
+    add_ci_reports(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
+    from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.report import as_json, print_report, write_report
@@ -85,6 +89,7 @@ def execute(args: argparse.Namespace) -> int:
 
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
+    reports = ci_reports(args)
     find_inputs(args.paths, args.format)
     resolve = _resolver(args.machine)
     options = Options(
@@ -98,12 +103,29 @@ def execute(args: argparse.Namespace) -> int:
     report = _on_spark(args.paths, resolve, options, args.cores)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
-    else:
+    elif not reports.take_standard_output:
         print_report(report, console())
     if args.out is not None:
         document, text = write_report(report, args.out)
         print(f"written: {document}, {text}", file=sys.stderr)
+    reports.add(lambda: suite_of(report, _reproduce(args)))
+    reports.write(report.exit_code)
     return report.exit_code
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    """The command line that judges the same again."""
+    words = ["stagewright", "validate", *map(str, args.paths)]
+    for flag, value in (
+        ("--machine", args.machine),
+        ("--profile", args.profile),
+        *(("--size", entry) for entry in args.size),
+        ("--format", "" if args.format == "auto" else args.format),
+        ("--hidden-steps", args.hidden_steps),
+        ("--max-states", args.max_states),
+    ):
+        words += [flag, str(value)] if value else []
+    return shlex.join([*words, *(["--ignore-fingerprint"] if args.ignore_fingerprint else [])])
 
 
 def _on_spark(

@@ -1,0 +1,101 @@
+"""Makes a suite of what `validate` reports: a case for each trace that is not ok, and one for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from stagewright.commands.ci_places import line_place
+from stagewright.commands.ci_suite import Case, Suite
+from stagewright.spec.trace import TraceVerdict
+from stagewright.spec.verdict import Outcome
+
+if TYPE_CHECKING:
+    from stagewright.traces.trace_report import EntityReport, TraceReport
+
+KIND = "recorded trace"
+MEANING = "A recorded trace must be a run that the definition allows."
+_READ = "every line is read"
+_OTHERS = "all other traces are ok"
+_OUTCOMES = {0: Outcome.HOLDS, 1: Outcome.VIOLATED, 3: Outcome.UNDECIDED}
+
+
+def suite_of(report: TraceReport, reproduce: str) -> Suite:
+    """The suite of one run of `stagewright validate`."""
+    totals = report.totals
+    entities = ", ".join(f"{n:,} {verdict.value}" for verdict, n in report.verdicts.items() if n)
+    notes = list(report.notes)
+    if report.entities_left_out:
+        notes.append(f"{report.entities_left_out:,} more traces that are not ok are not listed")
+    return Suite(
+        "validate",
+        "traces",
+        "",
+        "; ".join(report.machines) or "no machine",
+        _OUTCOMES[report.exit_code],
+        tuple(_cases(report)),
+        f"entities: {entities or 'none'}; files: {len(report.files):,}; lines: {totals.lines:,}; "
+        f"events judged: {totals.judged:,}",
+        reproduce,
+        None,
+        facts={
+            **{f"entities.{v.value}": report.verdicts.get(v, 0) for v in TraceVerdict},
+            "lines": totals.lines,
+            "lines.judged": totals.judged,
+            "lines.unparsed": totals.unparsed,
+        },
+        note="; ".join(notes),
+        seconds=report.seconds,
+    )
+
+
+def _cases(report: TraceReport) -> Iterator[Case]:
+    yield from map(_case, report.entities)
+    if good := report.verdicts.get(TraceVerdict.OK, 0):
+        note = f"ok: {good:,}"
+        yield Case(_OTHERS, "trace-ok", KIND, MEANING, "", Outcome.HOLDS, note, None)
+    yield _lines_case(report)
+
+
+def _case(entity: EntityReport) -> Case:
+    from stagewright.traces.report import entity_lines
+
+    violated = entity.verdict is TraceVerdict.VIOLATION
+    stream = entity.key.stream
+    headline = f"{stream.machine} {entity.key} at event {entity.sequence}: {entity.cause.value}"
+    lines = entity_lines(entity)
+    return Case(
+        str(entity.key),
+        f"trace-{entity.cause.name.lower().replace('_', '-')}",
+        KIND,
+        f"{MEANING} Here: {entity.cause.value}.",
+        "",
+        Outcome.VIOLATED if violated else Outcome.UNDECIDED,
+        entity.note or entity.cause.value,
+        None if entity.where is None else line_place(entity.where.file, entity.where.line),
+        headline,
+        "\n".join(line.strip() for line in lines[1:]),
+        "\n".join(lines),
+    )
+
+
+def _lines_case(report: TraceReport) -> Case:
+    """Whether every line was an event, or of other matters."""
+    many = report.totals.unparsed
+    listed = "\n".join(f"{line.where}: {line.reason}" for line in report.unparsed)
+    if (more := many - len(report.unparsed)) > 0 and report.unparsed:
+        listed += f"\n… and {more:,} more"
+    first = report.unparsed[0].where if report.unparsed else None
+    return Case(
+        _READ,
+        "trace-unparsed-lines",
+        KIND,
+        MEANING,
+        "Every line of a trace is an event, or of other matters.",
+        Outcome.UNDECIDED if many else Outcome.HOLDS,
+        f"lines that are no events: {many:,}" if many else f"lines read: {report.totals.lines:,}",
+        None if first is None else line_place(first.file, first.line),
+        f"lines that are no events: {many:,}" if many else "",
+        listed,
+        listed,
+    )
