@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.runs import Path, step_of
-from stagewright.checker.explicit.search import Exploration
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
 from stagewright.checker.symmetry.motion import Arguments, Ints, Renaming, permutation_between
-from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.ground import GroundModel, GroundStep
 from stagewright.spec.ground_eval import take
 from stagewright.spec.verdict import Run
@@ -47,14 +46,13 @@ def lifted(
     return Lifted(tuple(run), tuple(taken), tuple(permutations))
 
 
-def lifted_along(found: Exploration, path: Path) -> Lifted:
-    """The run along a path of a reduced exploration."""
+def lifted_along(found: Exploration, symmetry: Symmetry, path: Path) -> Lifted:
+    """The run along a path of an exploration of canonical states."""
     engine = found.engine
-    assert isinstance(engine, Reduced)
     start, steps = path
     ids = (start, *(state for _, state in steps))
-    states = [engine.layout.unpack(found.table.states, state) for state in ids]
-    return lifted(engine.model, engine.symmetry, states, [step for step, _ in steps])
+    states = [engine.layout.unpack(found.words, state) for state in ids]
+    return lifted(engine.model, symmetry, states, [step for step, _ in steps])
 
 
 def lifted_step(model: GroundModel, symmetry: Symmetry, run: Lifted, step: int) -> GroundStep:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.engine import (
-    Bools,
     Engine,
     Expansion,
     StateConditions,
     StepConditions,
 )
+from stagewright.checker.explicit.graph import Bools, Graph
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.checker.symmetry.canonical import Canonical
 from stagewright.checker.symmetry.groups import Symmetry
@@ -62,6 +63,10 @@ class Reduced:
         self._real = expansion.successors
         self._given = self.canonical(expansion.successors)
         return replace(expansion, successors=self._given)
+
+    def graph(self, states: Words, expanded: int) -> Graph:
+        """The edges between orbits: of the first so many of all canonical states."""
+        return graph_of(self, states, expanded)
 
     def state_conditions(self, nodes: Sequence[GroundNode]) -> StateConditions:
         """Prepare conditions on states; together they must not change under the symmetry."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from tests.checker.symmetry import machines
 
+from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.numpy_engine import numpy_engine
-from stagewright.checker.explicit.search import Exploration, Watch, explore
+from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.symmetry.detection import Detected, detect
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
@@ -105,6 +106,8 @@ class Compared:
         return Watch(
             states=[p.condition for p in self.model.invariants],
             steps=[p.condition for p in self.model.step_properties],
+            state_promises=len(self.model.invariants),
+            step_promises=len(self.model.step_properties),
         )
 
     @cached_property
@@ -121,7 +124,7 @@ class Compared:
 
     def states(self, found: Exploration) -> list[Ints]:
         """The explored states, by id."""
-        return [found.engine.layout.unpack(found.table.states, i) for i in range(found.states)]
+        return [found.engine.layout.unpack(found.words, i) for i in range(found.states)]
 
     def depths(self, found: Exploration) -> dict[str, int | None]:
         """How many steps each promise's nearest violation is away; None if there is none."""

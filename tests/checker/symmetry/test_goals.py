@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from tests.checker.symmetry.by_hand import Compared, model_of
 from tests.random_machines.definitions import RandomMachine, machines
 
-from stagewright.checker.explicit.search import Exploration, explore
+from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.goals import nearest_hopeless
-from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.symmetry.goals import decided_on_orbits
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.ground import GroundProperty
@@ -22,11 +19,9 @@ MOST_STATES = 300
 
 def hopeless_depth(found: Exploration, goal: GroundProperty) -> int | None:
     """How far the nearest state is from which the goal cannot be reached; None if there is none."""
-    explored = explore(found.engine, replace(found.watch, edges=True), Stop(Limits()))
-    (reached,) = explored.engine.state_conditions([goal.condition])(explored.table.states)
-    graph = explored.graph()
-    hopeless = nearest_hopeless(graph, reached, explored.expanded)
-    return None if hopeless is None else explored.depth_of(hopeless)
+    (reached,) = found.engine.state_conditions([goal.condition])(found.words)
+    hopeless = nearest_hopeless(found.graph, reached, found.expanded)
+    return None if hopeless is None else found.depth_of(hopeless)
 
 
 @pytest.mark.parametrize(

@@ -65,12 +65,12 @@ def test_runs_to_all_kinds_of_states_are_runs_of_the_machine(
     found = compared.reduced
     targets = set(range(0, found.states, max(1, found.states // TARGETS)))
     for target, path in paths_to(found, targets).items():
-        run = lifted_along(found, path)
+        run = lifted_along(found, compared.symmetry, path)
         assert accepted(judge, run_of(compared.model, run))
         assert len(run.steps) == found.depth_of(target)
         last = compared.engine.layout.pack([run.states[-1]])
         form = compared.engine.canonical(last)
-        assert (form == found.table.states[:, target : target + 1]).all()
+        assert (form == found.words[:, target : target + 1]).all()
 
 
 def test_the_run_breaks_the_invariant_that_the_path_breaks(
@@ -80,7 +80,7 @@ def test_the_run_breaks_the_invariant_that_the_path_breaks(
     for instance, state in zip(model.invariants, found.first_false, strict=True):
         if state is None:
             continue
-        run = lifted_along(found, paths_to(found, [state])[state])
+        run = lifted_along(found, compared.symmetry, paths_to(found, [state])[state])
         last = run_of(model, run).states[-1]
         assert not judge.holds(instance.property, last)[0]
         arguments = lifted_arguments(model, compared.symmetry, run, instance.arguments)
@@ -100,7 +100,7 @@ def test_the_run_ends_with_the_step_that_breaks_a_step_property(
         if edge is None:
             continue
         start, steps = paths_to(found, [edge.source])[edge.source]
-        run = lifted_along(found, (start, (*steps, (edge.step, edge.target))))
+        run = lifted_along(found, compared.symmetry, (start, (*steps, (edge.step, edge.target))))
         told = run_of(model, run)
         assert accepted(judge, told)
         assert not judge.holds(instance.property, told.states[-2], told.states[-1])[0]
@@ -121,7 +121,7 @@ def test_the_run_ends_where_a_step_would_leave_the_bounds(
         assert compared.full.overflow is None
         return
     state, index = found.overflow
-    run: Lifted = lifted_along(found, paths_to(found, [state])[state])
+    run: Lifted = lifted_along(found, compared.symmetry, paths_to(found, [state])[state])
     step = lifted_step(model, compared.symmetry, run, index)
     told = run_of(model, run)
     named = step_of(step)

@@ -83,7 +83,7 @@ def test_orbits_are_counted_right_and_violations_are_as_near(machine: RandomMach
     assert [len({forms[s] for s in orbit}) for orbit in split] == [1] * len(split)
     assert len(set(forms.values())) == len(split) == compared.reduced.states
     size_of = {state: len(orbit) for orbit in split for state in orbit}
-    sizes = orbit_sizes(compared.engine.canonical, compared.reduced.table.states)
+    sizes = orbit_sizes(compared.engine.canonical, compared.reduced.words)
     assert sizes == [size_of[s] for s in compared.states(compared.reduced)]
     assert compared.depths(compared.reduced) == compared.depths(compared.full)
     assert compared.reduced.depth == compared.full.depth

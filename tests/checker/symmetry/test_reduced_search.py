@@ -5,7 +5,12 @@ import pytest
 from tests.checker.symmetry.by_hand import Compared, model_of, orbits
 
 from stagewright.checker.explicit.engine import requirement_keys
+from stagewright.checker.explicit.native.engine import NativeEngine
+from stagewright.checker.explicit.native.jit import available
+from stagewright.checker.explicit.search import explore
+from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.symmetry.orbits import orbit_sizes, states_in
+from stagewright.checker.symmetry.reduced import Reduced
 
 CASES = [
     ("two_phase_commit.py", {"manager": 3}),
@@ -53,9 +58,9 @@ def test_every_orbit_stands_for_as_many_states_as_it_has(compared: Compared) -> 
     split = orbits(compared.model, compared.symmetry, set(compared.states(compared.full)))
     size_of = {state: len(orbit) for orbit in split for state in orbit}
     found = compared.reduced
-    sizes = orbit_sizes(compared.engine.canonical, found.table.states)
+    sizes = orbit_sizes(compared.engine.canonical, found.words)
     assert sizes == [size_of[state] for state in compared.states(found)]
-    assert states_in(compared.engine.canonical, found.table.states) == compared.full.states
+    assert states_in(compared.engine.canonical, found.words) == compared.full.states
 
 
 def test_violations_are_found_at_the_same_depth(compared: Compared) -> None:
@@ -92,6 +97,16 @@ def test_some_promises_are_broken_and_some_hold_in_these_machines() -> None:
     }
 
 
+@pytest.mark.skipif(not available(), reason="llvmlite is not installed")
+@pytest.mark.parametrize("name", ["tablet_barrier.py", "broken.py:Workers", "Gossip"])
+def test_the_native_engine_can_be_reduced_alike(name: str) -> None:
+    compared = Compared(model_of(name, sizes={"tablet": 2} if "tablet" in name else {}))
+    native = Reduced(NativeEngine(compared.model), compared.symmetry)
+    found = explore(native, compared.watch, Stop(Limits()))
+    assert (found.words == compared.reduced.words).all()
+    assert compared.depths(found) == compared.depths(compared.reduced)
+
+
 @pytest.mark.parametrize(
     ("managers", "orbit_count", "states"),
     [(5, 314, 8_832), (7, 920, 296_448), (8, 1_461, 1_745_408), (10, 3_300, 61_515_776)],
@@ -102,7 +117,7 @@ def test_two_phase_commit_has_as_many_orbits_as_are_known(
     compared = Compared(model_of("two_phase_commit.py", sizes={"manager": managers}))
     found = compared.reduced
     assert found.states == orbit_count
-    assert states_in(compared.engine.canonical, found.table.states) == states
+    assert states_in(compared.engine.canonical, found.words) == states
     assert all(group.by_sorting for group in compared.symmetry.groups)
 
 
@@ -114,6 +129,6 @@ def test_the_orbits_of_the_tablet_barrier_stand_for_all_of_its_states(
 ) -> None:
     compared = Compared(model_of("tablet_barrier.py", sizes={"tablet": tablets, "node": nodes}))
     found = compared.reduced
-    assert states_in(compared.engine.canonical, found.table.states) == states
+    assert states_in(compared.engine.canonical, found.words) == states
     assert found.depth == depth
     assert found.states < states / 20
