@@ -11,6 +11,7 @@ from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
+from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
 from stagewright.checker.vacuity import is_premise, with_premises
 from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition
@@ -18,7 +19,8 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
-from stagewright.spec.verdict import Report
+from stagewright.spec.values import FrozenMap
+from stagewright.spec.verdict import Reduction, Report
 
 
 def check(
@@ -33,11 +35,14 @@ def check(
     coverage: bool = True,
     keep: bool = True,
     checkpoint: Checkpoint | None = None,
+    symmetry: bool = False,
 ) -> Report:
     """Search every reachable state and decide every promise (or only those named in `properties`).
 
     `workers`: None for one a core; `coverage`: count how often steps happen and requirements refuse;
     `keep`: False to forget states as early as possible, which saves memory and may cost a second search.
+    `symmetry`: search one state of each orbit under permutations of interchangeable entities, where the
+    definition has such and everything that is asked can be decided so.
     `checkpoint`: where to write the search from time to time, and take it up again.
     A Ctrl-C while this runs ends the search, and the report says what was found until then.
 
@@ -52,6 +57,7 @@ def check(
         model = ground(with_premises(narrowed), scope)
         deadlock = not properties or NO_DEADLOCK in properties
         watch = watch_for(model, deadlock=deadlock, coverage=coverage)
+        choice = choose(model) if symmetry else Choice(None)
         found = search(
             model,
             watch,
@@ -61,6 +67,7 @@ def check(
             workers=workers,
             keep=keep,
             checkpoint=checkpoint,
+            symmetry=choice.symmetry,
         )
         verdicts = verdicts_of(narrowed, found, stop, progress)
     if properties and IN_BOUNDS not in properties and found.overflow is None:
@@ -77,6 +84,7 @@ def check(
         seconds=stop.seconds,
         coverage=coverage_of(narrowed, found) if coverage else None,
         note=_note(found),
+        reduction=_reduction(choice, found) if symmetry else None,
     )
 
 
@@ -108,6 +116,13 @@ def only(definition: Definition, names: Collection[str]) -> Definition:
             )
     chosen = tuple(p for p in definition.properties if p.name in names)
     return replace(definition, properties=chosen)
+
+
+def _reduction(choice: Choice, found: Exploration) -> Reduction:
+    sorts = {s.kind.__name__: s.size for s in choice.sorts if s.symmetric}
+    if choice.symmetry is None:
+        return Reduction(FrozenMap(sorts), used=False, reason=choice.reason)
+    return Reduction(FrozenMap(sorts), used=True, states=states_stood_for(found))
 
 
 def _note(found: Exploration) -> str:

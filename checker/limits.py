@@ -65,6 +65,10 @@ class Stop:
         """Since the start."""
         return time.monotonic() - self.started
 
+    def memory_left(self, memory: int) -> int:
+        """How many bytes may be taken besides so many."""
+        return max(0, self._memory - memory)
+
     def reason(self, states: int = 0, memory: int = 0) -> str:
         """Why to stop now, in words; empty to go on."""
         limits = self.limits

@@ -15,9 +15,11 @@ from stagewright.checker.explicit.runs import Path, paths_to, run_along
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_lasso, fair_steps
+from stagewright.checker.symmetry.lifting import lifted_step, run_of, told
+from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import premise_name
 from stagewright.spec.definition import Definition, Property, PropertyKind
-from stagewright.spec.ground import GroundNode, GroundProperty, GroundStep
+from stagewright.spec.ground import GroundModel, GroundNode, GroundProperty, GroundStep
 from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
@@ -37,6 +39,7 @@ class _Breach:
     note: str = ""
     instance: GroundProperty | None = None
     beyond: Edge | Lasso | None = None  # what follows on the path to `state`
+    leaves: int | None = None  # the ground step that would leave the bounds
 
 
 _Finding = _Breach | PropertyVerdict
@@ -75,10 +78,24 @@ def _violated(
     path: Path,
     seconds: float,
 ) -> PropertyVerdict:
-    arguments = dict(breach.instance.arguments) if breach.instance is not None else {}
-    run = _run(found, asked, path, breach.beyond)
+    arguments = breach.instance.arguments if breach.instance is not None else ()
+    note = breach.note
+    if isinstance(found.engine, Reduced):
+        assert not isinstance(breach.beyond, Lasso), "promises under fairness need all states"
+        lifted, arguments = told(found, path, breach.beyond, arguments)
+        run = run_of(found.engine.model, lifted)
+        last, symmetry = lifted.states[-1], found.engine.symmetry
+        if breach.leaves is not None:
+            step = lifted_step(found.engine.model, symmetry, lifted, breach.leaves)
+            note = _told_overflow(found.engine.model, last, step)
+    else:
+        run = _run(found, asked, path, breach.beyond)
+        if breach.leaves is not None:
+            last = found.engine.layout.unpack(found.words, breach.state)
+            model = found.engine.model
+            note = _told_overflow(model, last, model.steps[breach.leaves])
     return PropertyVerdict(
-        name, Outcome.VIOLATED, METHOD, breach.note, run, FrozenMap(arguments), seconds
+        name, Outcome.VIOLATED, METHOD, note, run, FrozenMap(dict(arguments)), seconds
     )
 
 
@@ -130,8 +147,7 @@ class _Questions:
         """Whether some enabled step assigns a value that its variable cannot hold."""
         if self._found.overflow is not None:
             state, index = self._found.overflow
-            step = self._model.steps[index]
-            return _Breach(state, self._told_overflow(state, step))
+            return _Breach(state, leaves=index)
         return self._fine(
             IN_BOUNDS, "no enabled step assigns a value out of bounds", self._found.depth - 1
         )
@@ -163,7 +179,7 @@ class _Questions:
         if violated:
             state, i = min(violated)
             return _Breach(state, instance=self._model.invariants[i])
-        note = f"holds in all {found.states:,} states"
+        note = f"holds in all {found.states:,} {_states(found)}"
         return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
 
     def _step_property(self, prop: Property) -> _Finding:
@@ -217,7 +233,7 @@ class _Questions:
             if prop.kind is PropertyKind.REACHABLE
             else "holds on every fair run through"
         )
-        note = f"{what} all {self._found.states:,} states"
+        note = f"{what} all {self._found.states:,} {_states(self._found)}"
         return self._fine(prop.name, note, self._found.depth - 1, vacuous=self._vacuous(prop))
 
     def _goal(self, instance: GroundProperty) -> _Breach | None:
@@ -250,14 +266,16 @@ class _Questions:
         ]
         return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
-    def _told_overflow(self, state: int, step: GroundStep) -> str:
-        old = self._found.engine.layout.unpack(self._found.words, state)
-        assigned = [
-            (self._model.cells[index], evaluate(node, old)) for index, node in step.updates.items()
-        ]
-        told = [
-            f"{value} to {cell.name} (bounds {cell.low}..{cell.high})"
-            for cell, value in assigned
-            if not cell.low <= value <= cell.high
-        ]
-        return f"`{step.label}` is enabled in the last state and would assign {', '.join(told)}"
+
+def _told_overflow(model: GroundModel, state: tuple[int, ...], step: GroundStep) -> str:
+    assigned = [(model.cells[index], evaluate(node, state)) for index, node in step.updates.items()]
+    shown = [
+        f"{value} to {cell.name} (bounds {cell.low}..{cell.high})"
+        for cell, value in assigned
+        if not cell.low <= value <= cell.high
+    ]
+    return f"`{step.label}` is enabled in the last state and would assign {', '.join(shown)}"
+
+
+def _states(found: Exploration) -> str:
+    return "orbits of states" if isinstance(found.engine, Reduced) else "states"

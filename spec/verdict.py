@@ -87,6 +87,16 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Reduction:
+    """How symmetry was used: then a report counts orbits, each of which stands for several states."""
+
+    sorts: FrozenMap[str, int]  # the interchangeable sorts, with their sizes
+    used: bool
+    reason: str = ""  # why it was not used
+    states: int | None = None  # how many states the orbits stand for, if that was counted
+
+
+@dataclass(frozen=True)
 class Report:
     """The result of one check or proof of one definition at one scope."""
 
@@ -101,6 +111,7 @@ class Report:
     seconds: float = 0.0
     coverage: Coverage | None = None
     note: str = ""
+    reduction: Reduction | None = None
 
     @property
     def outcome(self) -> Outcome:

@@ -114,23 +114,34 @@ def _plain(tally: Tally) -> dict[str, Any]:
 
 def _tally(plain: dict[str, Any], engine: Engine, watch: Watch) -> Tally:
     """The record as it was; its lists must be as long as this search's."""
-    tally = Tally.empty(engine, watch)
-    for key, before in vars(tally).items():
-        if key == "watch":
-            continue
-        value = plain[key]
-        if key in ("state_notes", "step_notes"):
-            value = [_noted(note) for note in value]
-        elif key in ("deadlock", "overflow"):
-            value = _noted(value)
-        elif isinstance(before, np.ndarray):
-            value = np.array(value, dtype=np.int64)
-        sized = isinstance(before, (list, np.ndarray)) and key != "levels"
-        if sized and len(before) != len(value):
-            raise ValueError(f"{key} has {len(value)} entries instead of {len(before)}")
-        setattr(tally, key, value)
-    tally.stopped = ""
-    return tally
+    empty = Tally.empty(engine, watch)
+    lengths = {
+        "fired": empty.fired.size,
+        "false_counts": empty.false_counts.size,
+        "state_notes": len(empty.state_notes),
+        "step_notes": len(empty.step_notes),
+        "met_states": len(empty.met_states),
+        "met_steps": len(empty.met_steps),
+    }
+    for key, length in lengths.items():
+        if len(plain[key]) != length:
+            raise ValueError(f"{key} has {len(plain[key])} entries instead of {length}")
+    return Tally(
+        watch,
+        np.array(plain["fired"], dtype=np.int64),
+        np.array(plain["false_counts"], dtype=np.int64),
+        levels=plain["levels"],
+        states=plain["states"],
+        expanded=plain["expanded"],
+        transitions=plain["transitions"],
+        state_notes=[_noted(note) for note in plain["state_notes"]],
+        step_notes=[_noted(note) for note in plain["step_notes"]],
+        deadlock=_noted(plain["deadlock"]),
+        overflow=_noted(plain["overflow"]),
+        noted_depth=plain["noted_depth"],
+        met_states=plain["met_states"],
+        met_steps=plain["met_steps"],
+    )
 
 
 def _noted(plain: dict[str, Any] | None) -> Noted | None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from stagewright.checker.explicit.checkpoint import Checkpoint
+from stagewright.checker.explicit.engine import Engine
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.spec.ground import GroundModel
+
+if TYPE_CHECKING:
+    from stagewright.checker.symmetry.groups import Symmetry
 
 
 class EngineKind(Enum):
@@ -29,30 +34,42 @@ def search(
     workers: int | None = None,
     keep: bool = True,
     checkpoint: Checkpoint | None = None,
+    symmetry: Symmetry | None = None,
 ) -> Exploration:
     """Search a model breadth-first; the result is the same for every engine and number of workers.
 
     `workers`: None for one a core. `keep`: False to forget states as early as possible.
+    `symmetry`: search one state of each orbit; the model must be closed under it.
     """
     from stagewright.checker.explicit.native.jit import available
+    from stagewright.checker.symmetry.reduced import Reduced
 
     if kind is EngineKind.NUMPY or (kind is EngineKind.AUTO and not available()):
         from stagewright.checker.explicit.numpy_engine import numpy_engine
         from stagewright.checker.explicit.search import explore as explore_in_batches
 
-        return explore_in_batches(numpy_engine(model), watch, stop, progress, checkpoint=checkpoint)
+        serving: Engine = numpy_engine(model)
+        if symmetry is not None:
+            serving = Reduced(serving, symmetry)
+        return explore_in_batches(serving, watch, stop, progress, checkpoint=checkpoint)
     from stagewright.checker.explicit.native.engine import NativeEngine
-    from stagewright.checker.explicit.native.search import explore
+    from stagewright.checker.explicit.native.search import Stored, explore
+    from stagewright.checker.symmetry.compiled import canonical_source
 
+    engine, stored = NativeEngine(model), None
+    if symmetry is not None:
+        canonical = canonical_source(engine.layout, symmetry)
+        stored = Stored(Reduced(engine, symmetry), canonical)
     count = cores() if workers is None else workers
     return explore(
-        NativeEngine(model),
+        engine,
         watch,
         stop,
         progress,
         workers=count,
         keep=keep,
         checkpoint=checkpoint,
+        stored=stored,
     )
 
 

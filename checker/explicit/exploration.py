@@ -6,6 +6,7 @@ verdict is the same whatever engine searched, with however many workers.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -99,7 +100,7 @@ class Tally:
 
     def depth_of(self, state: int) -> int:
         """How many steps the nearest initial state is away."""
-        return int(np.searchsorted(self.levels, state, side="right")) - 1
+        return bisect_right(self.levels, state) - 1
 
     def copy(self) -> Tally:
         """As it is now; later counting does not change it."""
@@ -142,6 +143,7 @@ class Exploration:
     engine: Engine
     tally: Tally
     fetch: Callable[[Exploration], Words]  # all states by id; only called if they are needed
+    kept: bool = True  # whether that takes no second search
 
     @property
     def watch(self) -> Watch:

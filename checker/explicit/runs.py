@@ -26,14 +26,17 @@ class _Parent:
 
 def paths_to(found: Exploration, targets: Iterable[int]) -> dict[int, Path]:
     """For each target, a shortest path from an initial state; always the same one."""
-    wanted = set(targets)
+    ends = sorted(set(targets))
+    wanted: dict[int, set[int]] = {}
+    for state in ends:
+        wanted.setdefault(found.depth_of(state), set()).add(state)
     parents: dict[int, _Parent] = {}
-    for depth in range(len(found.levels) - 1, 0, -1):
-        here = sorted(s for s in wanted if found.depth_of(s) == depth)
-        for state, parent in _parents(found, depth - 1, here).items():
+    for depth in range(max(wanted, default=0), 0, -1):
+        above = wanted.setdefault(depth - 1, set())
+        for state, parent in _parents(found, depth - 1, sorted(wanted[depth])).items():
             parents[state] = parent
-            wanted.add(parent.state)
-    return {target: _path(parents, target) for target in sorted(set(targets))}
+            above.add(parent.state)
+    return {target: _path(parents, target) for target in ends}
 
 
 def _path(parents: dict[int, _Parent], target: int) -> Path:

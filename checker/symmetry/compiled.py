@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from stagewright.checker.explicit.native.expressions import Tables
 from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
@@ -93,8 +94,8 @@ def _scattered(
                 kept[word] &= ~mask
                 added[word].append(f.and_(_moved(f, number, -down), mask))
     result: list[Value] = []
-    for word, keep, more in zip(words, kept, added, strict=True):
-        total = f.and_(word, keep) if more else word
+    for before, keep, more in zip(words, kept, added, strict=True):
+        total = f.and_(before, keep) if more else before
         for value in more:
             total = f.or_(total, value)
         result.append(total)
@@ -338,7 +339,7 @@ class _Trying:
             for place, (_, member) in enumerate(pairs):
                 f.store(orders, first + place, member)
                 f.store(images, f.add(member, first), place)
-            for (one, _), (other, _) in zip(pairs[:-1], pairs[1:], strict=True):
+            for (one, _), (other, _) in pairwise(pairs):
                 tied = f.zext(f.compare("eq", one, other))
                 ties = f.or_(ties, f.shl(tied, bit))
                 bit += 1

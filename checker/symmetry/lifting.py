@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stagewright.checker.explicit.exploration import Exploration
+from stagewright.checker.explicit.exploration import Edge, Exploration
 from stagewright.checker.explicit.runs import Path, step_of
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
 from stagewright.checker.symmetry.motion import Arguments, Ints, Renaming, permutation_between
+from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.ground import GroundModel, GroundStep
 from stagewright.spec.ground_eval import take
 from stagewright.spec.verdict import Run
@@ -70,6 +71,19 @@ def lifted_arguments(
     For a step property it is the state before the step: -2 where the path ends with that step.
     """
     return Renaming(model, symmetry).arguments(arguments, run.permutations[at])
+
+
+def told(
+    found: Exploration, path: Path, beyond: Edge | None, arguments: Arguments
+) -> tuple[Lifted, Arguments]:
+    """The run along a path (and one step more), and what the instance that it breaks is called there."""
+    engine = found.engine
+    assert isinstance(engine, Reduced)
+    start, steps = path
+    whole = path if beyond is None else (start, (*steps, (beyond.step, beyond.target)))
+    run = lifted_along(found, engine.symmetry, whole)
+    at = -1 if beyond is None else -2
+    return run, lifted_arguments(engine.model, engine.symmetry, run, arguments, at)
 
 
 def run_of(model: GroundModel, run: Lifted) -> Run:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.engine import (
     Expansion,
     StateConditions,
@@ -153,8 +154,6 @@ class NativeEngine:
 
     def graph(self, states: Words, expanded: int) -> Graph:
         """The edges of the first so many of all states."""
-        from stagewright.checker.explicit.native.edges import graph_of
-
         return graph_of(self, states, expanded)
 
 

@@ -10,10 +10,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 
 from stagewright.checker.explicit.checkpoint import Checkpoint
+from stagewright.checker.explicit.engine import Engine
 from stagewright.checker.explicit.exploration import Exploration, Noted, Tally, Watch, in_order
 from stagewright.checker.explicit.native import observed as block, tables, worker
 from stagewright.checker.explicit.native.engine import NativeEngine
@@ -38,6 +40,7 @@ def explore(
     workers: int = 1,
     keep: bool = True,
     checkpoint: Checkpoint | None = None,
+    stored: Stored | None = None,
 ) -> Exploration:
     """Search from the initial states until nothing is new, or `stop` says so.
 
@@ -47,31 +50,35 @@ def explore(
     afterwards; if a promise is broken, its levels are searched once more for the run that shows it.
     """
     keep = keep or watch.graph
-    search = _Search(engine, watch, stop, progress, workers, keep=keep)
+    stored = stored or Stored(engine)
+    search = _Search(engine, watch, stop, progress, workers, stored, keep=keep)
     search.run(checkpoint)
     if keep:
-        return Exploration(engine, search.tally, lambda _: search.words)
+        return Exploration(stored.engine, search.tally, lambda _: search.words)
 
     def once_more(found: Exploration) -> Words:
-        return _once_more(engine, found.tally, stop, progress, workers)
+        """The states of all depths up to the one behind the last violation, in order."""
+        depth = found.tally.noted_depth
+        limits = Limits(depth=depth + 1, memory=stop.limits.memory)
+        unwatched = Watch(deadlock=False)
+        again = _Search(engine, unwatched, Stop(limits), progress, workers, stored, keep=True)
+        again.run(None)
+        if len(again.tally.levels) <= depth:
+            raise MemoryError(f"for the run to a violation: {again.tally.stopped}")
+        return again.words
 
-    return Exploration(engine, search.tally, once_more)
+    return Exploration(stored.engine, search.tally, once_more, kept=False)
 
 
-def _once_more(
-    engine: NativeEngine, tally: Tally, stop: Stop, progress: OnProgress | None, workers: int
-) -> Words:
-    """The states of all depths up to the one behind the last violation, in order.
+@dataclass(frozen=True)
+class Stored:
+    """The engine over the states that are stored, if these are not those that steps lead to.
 
-    Raises:
-        MemoryError: they need more than the limit.
+    `canonical`: LLVM text of `canonical(states, count)`, which makes the ones of the others.
     """
-    limits = Limits(depth=tally.noted_depth + 1, memory=stop.limits.memory)
-    again = _Search(engine, Watch(deadlock=False), Stop(limits), progress, workers, keep=True)
-    again.run(None)
-    if len(again.tally.levels) <= tally.noted_depth:
-        raise MemoryError(f"for the run to a violation: {again.tally.stopped}")
-    return again.words
+
+    engine: Engine
+    canonical: str = ""
 
 
 class _Search:
@@ -84,14 +91,15 @@ class _Search:
         stop: Stop,
         progress: OnProgress | None,
         workers: int,
+        stored: Stored,
         *,
         keep: bool,
     ) -> None:
         self._engine, self._watch, self._stop, self._progress = engine, watch, stop, progress
-        self._keep = keep
+        self._keep, self._stored = keep, stored
         self._plan = engine.plan(watch)
         self._module = Module(expansion_source(self._plan))
-        self.visited = Visited(engine.layout, workers=workers)
+        self.visited = Visited(engine.layout, workers=workers, canonical=stored.canonical)
         self.visited.shared[tables.EXPAND] = self._module.address("expand")
         self._workers = [_Worker(self._plan) for _ in range(workers)]
         self.tally = Tally.empty(engine, watch)
@@ -128,7 +136,7 @@ class _Search:
                 self.visited.add(level)
             self._forget_settled()
         else:
-            self.visited.add(self._engine.layout.pack(self._engine.model.initial))
+            self.visited.add(self._engine.layout.pack(self._stored.engine.model.initial))
         self.tally.states = self.visited.count
         self._base = self.tally.copy()
 
@@ -199,7 +207,9 @@ class _Search:
             if self._stop.reason(memory=self.visited.bytes + self.visited.table_bytes):
                 return False
             self.visited.grow()
-        self.visited.shared[tables.LIMIT] = self.visited.capacity - slack
+        room = self._stop.memory_left(self.visited.bytes) // (8 * self.visited.kind.words) + 1
+        most = min(self.visited.capacity - slack, self.visited.count + room)
+        self.visited.shared[tables.LIMIT] = most
         return True
 
     def _round(self, pool: ThreadPoolExecutor | None) -> bool:

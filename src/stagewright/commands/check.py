@@ -79,6 +79,12 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         help="compile the search with LLVM, or leave it to NumPy (default: compile where possible)",
     )
     group.add_argument(
+        "--no-symmetry",
+        action="store_true",
+        help="search all states, also where the definition treats entities alike and one state of "
+        "each orbit decides everything (never used where promises speak of fairness)",
+    )
+    group.add_argument(
         "--lean",
         action="store_true",
         help="forget states as early as possible: 5-20 bytes a state, but a violation's run is "
@@ -144,6 +150,7 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
             coverage=not args.no_coverage,
             keep=not args.lean,
             checkpoint=checkpoint,
+            symmetry=not args.no_symmetry,
         )
     if checkpoint is not None and not report.exhausted:
         print(f"to go on: stagewright check --resume {checkpoint.directory}", file=sys.stderr)

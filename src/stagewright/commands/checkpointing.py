@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
 
 _SETTINGS = "settings.json"
-_KEPT = ("machine", "profile", "size", "budget", "property", "no_coverage", "lean")
+_KEPT = ("machine", "profile", "size", "budget", "property", "no_coverage", "no_symmetry", "lean")
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:

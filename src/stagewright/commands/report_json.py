@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from stagewright.commands.report_result import Result, overall
 from stagewright.spec.definition import Definition
 from stagewright.spec.values import Value, plain
-from stagewright.spec.verdict import Coverage, PropertyVerdict, Run, Step
+from stagewright.spec.verdict import Coverage, PropertyVerdict, Reduction, Run, Step
 
 Json = object
 
@@ -37,6 +37,7 @@ def _report(result: Result) -> Json:
         "seconds": round(report.seconds, 3),
         "note": report.note,
         "verdicts": [_verdict(report.definition, v) for v in report.verdicts],
+        "symmetry": None if report.reduction is None else _reduction(report.reduction),
         "coverage": None if report.coverage is None else _coverage(report.coverage),
         "files": [str(path) for path in result.written],
         "reproduce": result.reproduce,
@@ -76,6 +77,15 @@ def _step(step: Step) -> Json:
 
 def _plain(values: Mapping[str, Value]) -> Json:
     return {name: plain(value) for name, value in values.items()}
+
+
+def _reduction(reduction: Reduction) -> Json:
+    return {
+        "sorts": dict(reduction.sorts),
+        "used": reduction.used,
+        "reason": reduction.reason,
+        "states": reduction.states,
+    }
 
 
 def _coverage(coverage: Coverage) -> Json:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from stagewright.commands.report_result import Result
 from stagewright.spec.definition import Definition
-from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Report
+from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Reduction, Report
 
 _MARKS = {
     Outcome.HOLDS: ("✓", "green"),
@@ -38,6 +38,8 @@ def _parts(result: Result) -> Iterator[RenderableType]:
     if report.coverage is not None:
         yield from _complaints(report.coverage, exhausted=report.exhausted)
     yield Text("")
+    if report.reduction is not None and report.reduction.used:
+        yield Text(_symmetry(report, report.reduction))
     yield _counts(report)
     for path in result.written:
         yield Text(f"written: {path}", style="dim")
@@ -97,10 +99,19 @@ def _complaints(coverage: Coverage, *, exhausted: bool) -> Iterator[RenderableTy
         yield from (Text(f"  {action}: {requirement}") for action, requirement in vacuous)
 
 
+def _symmetry(report: Report, reduction: Reduction) -> str:
+    """`Manager: 8 interchangeable members; 1,461 orbits stand for 1,745,408 states`."""
+    sorts = ", ".join(f"{name}: {size} interchangeable" for name, size in reduction.sorts.items())
+    if reduction.states is None:
+        return f"symmetry: {sorts}; one state of each orbit was searched"
+    return f"symmetry: {sorts}; {report.states:,} orbits stand for {reduction.states:,} states"
+
+
 def _counts(report: Report) -> Text:
     rate = f", {report.states / report.seconds:,.0f} a second" if report.seconds > 0 else ""
     if report.states:
-        text = Text(f"{report.states:,} distinct states, {report.transitions:,} steps, ")
+        what = "orbits" if report.reduction is not None and report.reduction.used else "states"
+        text = Text(f"{report.states:,} distinct {what}, {report.transitions:,} steps, ")
         text.append(f"depth {report.depth}, {report.seconds:.1f} s{rate}")
     else:  # a proof visits no states
         text = Text(f"searched to depth {report.depth}, {report.seconds:.1f} s")
