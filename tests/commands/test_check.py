@@ -16,10 +16,17 @@ EWD840 = str(MODELS / "ewd840.py")
 def test_a_machine_that_keeps_its_promises_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["check", COMMIT]) == 0
     out, err = capsys.readouterr()
-    assert "holds in all 288 states" in out
-    assert "288 distinct states, 1,145 steps, depth 10" in out
+    assert "holds in all 80 orbits of states" in out
+    assert "symmetry: Manager: 3 interchangeable; 80 orbits stand for 288 states" in out
     assert f"reproduce: stagewright check {COMMIT} --size manager=3" in out
     assert "checking TwoPhaseCommit at Manager=3" in err
+
+
+def test_symmetry_can_be_left_aside(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["check", COMMIT, "--no-symmetry"]) == 0
+    out = capsys.readouterr().out
+    assert "holds in all 288 states" in out
+    assert "288 distinct states, 1,145 steps, depth 10" in out
 
 
 def test_a_broken_promise_is_told_in_its_own_words_and_exits_with_1(

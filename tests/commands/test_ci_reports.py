@@ -75,7 +75,7 @@ def test_files_are_written_beside_the_text_and_change_no_exit_code(
         assert run_command_line([*words, "--json"]) == code
         assert json.loads(capsys.readouterr().out)["reports"]
         assert run_command_line(words) == code
-        assert "distinct states" in capsys.readouterr().out
+        assert "reproduce: stagewright check" in capsys.readouterr().out
         assert ET.parse(junit).getroot().get("failures") == ("7" if code else "0")
     assert {path.name for path in tmp_path.iterdir()} == {"r.xml", "r.sarif"}
 
@@ -106,7 +106,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 def test_a_full_disk_is_bad_input_with_the_flag_named(capsys: Captured) -> None:
     assert run_command_line(["check", COMMIT, "--junit", "/dev/full"]) == 2
     out, err = capsys.readouterr()
-    assert "288 distinct states" in out  # what was found is not lost
+    assert "80 distinct orbits" in out  # what was found is not lost
     assert "--junit /dev/full: cannot write: No space left on device" in err
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
 
 BUCKET_BYTES = 64
-SPARE_BUCKETS = 64  # after the last home bucket: nothing wraps around
+SPARE_BUCKETS = 1024  # after the last home bucket: nothing wraps around
 FARTHEST = SPARE_BUCKETS - 2  # buckets from home
 _LOW = 2 * SPARE_BUCKETS  # buckets that growing in place must set aside
 _SMALLEST_HASH = 30  # bits: more than a table ever has buckets

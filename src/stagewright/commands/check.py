@@ -178,4 +178,5 @@ def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -
     words = reproducing("check", args.machine, definition, scope, args.property)
     for flag, value in (("--max-states", args.max_states), ("--max-depth", args.max_depth)):
         words += [] if value is None else [flag, str(value)]
-    return shlex.join([*words, *(["--stop-at-first"] if args.stop_at_first else [])])
+    words += ["--stop-at-first"] if args.stop_at_first else []
+    return shlex.join([*words, *(["--no-symmetry"] if args.no_symmetry else [])])

@@ -195,8 +195,10 @@ def _summary(report: Report) -> str:
 def _facts(result: Result) -> Mapping[str, str | int | float | bool]:
     """What was searched, by names that sort well."""
     report, scope = result.report, result.scope
+    reduced = report.reduction is not None and report.reduction.used
     return {
         "method": report.method,
+        **({"orbits": True} if reduced else {}),  # instead of states
         "states": report.states,
         "transitions": report.transitions,
         "depth": report.depth,
