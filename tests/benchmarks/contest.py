@@ -119,26 +119,27 @@ def compete(
     tell: Tell,
 ) -> None:
     """Run all entries on the case, interleaved, and add their standings to the contest."""
-    jobs: list[Job] = []
-    entered: list[tuple[Peer, Size, str, str]] = []
+    jobs: dict[str, Job] = {}
+
+    def entered(peer: Peer, at: Size) -> str:
+        name = f"{peer.name}, {case.title}, {case.shown(at)}"
+        if name not in jobs:
+            jobs[name] = replace(peer.job(case, at, scratch), name=name)
+        return name
+
+    entered_as: list[tuple[Peer, Size, str, str]] = []
     for peer, size in entries:
         try:
-            work = _named(peer.job(case, size, scratch), case, size)
-            start = _named(peer.job(case, case.smallest, scratch), case, case.smallest)
+            names = entered(peer, size), entered(peer, case.smallest)
         except BenchmarkError as error:
             contest.errors.append(f"{peer.name}, {case.title}: {error}")
             tell(f"ERROR: {contest.errors[-1]}")
             continue
-        jobs += [work, *([] if start.name in {job.name for job in jobs} else [start])]
-        entered.append((peer, size, work.name, start.name))
-    outcomes, errors = interleaved(jobs, repeats, tell)
+        entered_as.append((peer, size, *names))
+    outcomes, errors = interleaved(list(jobs.values()), repeats, tell)
     contest.errors += [f"{name}: {error}" for name, error in errors.items()]
     contest.standings += [
         Standing(peer, case, size, outcomes[work], outcomes[start])
-        for peer, size, work, start in entered
+        for peer, size, work, start in entered_as
         if work in outcomes and start in outcomes
     ]
-
-
-def _named(job: Job, case: Case, size: Size) -> Job:
-    return replace(job, name=f"{job.name}, {case.title}, {case.shown(size)}")

@@ -23,7 +23,10 @@ from pathlib import Path
 LONGEST_RUN_SECONDS = 1200.0
 _MAXRSS_UNIT = 1024  # bytes; what Linux counts `ru_maxrss` in
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
-_LAUNCH = 'out=$1 err=$2; shift 2; "$@" >"$out" 2>"$err" </dev/null & echo $!'
+_LAUNCH = """out=$1 err=$2; shift 2
+exec 3<&0
+{ read -r _ <&3 && exec "$@" >"$out" 2>"$err" </dev/null 3<&-; } &
+echo $!"""  # the command begins when a line is sent, which is after the shell has left
 
 
 class BenchmarkError(Exception):
@@ -69,26 +72,25 @@ def measured(
         raise BenchmarkError(f"there is no program {command[0]}")
     with tempfile.TemporaryDirectory() as folder, _inheriting_orphans():
         out, err = Path(folder, "out"), Path(folder, "err")
-        begun = time.perf_counter()
         launcher = subprocess.Popen(
             ["/bin/sh", "-c", _LAUNCH, "sh", str(out), str(err), *command],
             cwd=cwd,
             env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-        usage, status, expired = _awaited(launcher, begun, timeout)
+        usage, status, expired = _awaited(launcher, timeout)
         if expired:
             raise BenchmarkError(f"{command[0]} took longer than {timeout:.0f} s and was ended")
         code = os.waitstatus_to_exitcode(status)
         return Finished(usage, code, out.read_text("utf-8"), err.read_text("utf-8", "replace"))
 
 
-def _awaited(
-    launcher: subprocess.Popen[bytes], begun: float, timeout: float
-) -> tuple[Usage, int, bool]:
+def _awaited(launcher: subprocess.Popen[bytes], timeout: float) -> tuple[Usage, int, bool]:
     """The cost and the status of the command that was launched; whether it had to be ended."""
+    assert launcher.stdin is not None
+    assert launcher.stdout is not None
     expired = threading.Event()
 
     def end() -> None:
@@ -98,14 +100,18 @@ def _awaited(
     watchdog = threading.Timer(timeout, end)
     watchdog.start()
     try:
-        said, _ = launcher.communicate()
-        _, status, resources = os.wait4(int(said), 0)
+        with launcher.stdin as release, launcher.stdout as said:
+            command = int(said.readline())
+            launcher.wait()
+            begun = time.perf_counter()
+            release.write(b"\n")
+        _, status, resources = os.wait4(command, 0)
+        wall = time.perf_counter() - begun
     except BaseException:  # an interrupt: no child outlives the benchmark
         _end(launcher)
         raise
     finally:
         watchdog.cancel()
-    wall = time.perf_counter() - begun
     cpu = resources.ru_utime + resources.ru_stime
     return Usage(wall, cpu, resources.ru_maxrss * _MAXRSS_UNIT), status, expired.is_set()
 

@@ -31,6 +31,8 @@ typedef uint32_t u32;
 
 #include MODEL
 
+_Static_assert(BITS <= 64, "a state has one word");
+
 enum { BLOCK = 8, LINE = 64, SPARE = 4 /* bits of displacement, at least */ };
 #define ALL (BITS == 64 ? ~0ULL : (1ULL << (BITS % 64)) - 1)
 #define HALF ((BITS + 1) / 2)
