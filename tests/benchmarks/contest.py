@@ -89,6 +89,7 @@ class Contest:
     """The standings of all contestants on all cases, and who was left out for what reason."""
 
     standings: list[Standing] = field(default_factory=list)
+    alone: list[Outcome] = field(default_factory=list)  # beside no peer
     skipped: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 

@@ -1,8 +1,7 @@
 """Exhaustive checking beside its peers: the same models, the same invariants, the same run.
 
-Ratios are of distinct states a CPU second, each contestant at a size at which its start-up, which is
-taken off, is not what is measured. A peer that is slow gets a smaller model than Stagewright does, which
-favours the peer: a larger table misses the caches more often.
+Each contestant runs at a size at which its start-up, which is taken off, is not what is measured. A slow
+peer gets a smaller model than Stagewright does.
 """
 
 from __future__ import annotations
@@ -15,16 +14,18 @@ from tests.benchmarks.cases import CASES, Case, Size
 from tests.benchmarks.contest import Contest, Tell, compete, present
 from tests.benchmarks.explicit_tables import (
     figures_table,
+    first_states_table,
     growth_table,
     memory_table,
     speed_table,
     workers_table,
 )
+from tests.benchmarks.interleave import interleaved
 from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.python_checkers import MINICHECK, MUSIL
 from tests.benchmarks.peers.spin import Spin
-from tests.benchmarks.peers.stagewright import AS_IT_IS, ONE_WORKER, TWO_WORKERS, VARIANTS
+from tests.benchmarks.peers.stagewright import ONE_WORKER, TWO_WORKERS, VARIANTS, first_states
 from tests.benchmarks.peers.tlc import Tlc
 from tests.benchmarks.report import Report
 
@@ -50,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def names() -> list[str]:
     """What --only can name: contestants and models."""
-    contestants = (*OURS, AS_IT_IS, TWO_WORKERS, *OTHERS)
+    contestants = (*OURS, TWO_WORKERS, *OTHERS)
     return [*(peer.name for peer in contestants), *(case.name for case in CASES)]
 
 
@@ -59,8 +60,8 @@ def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
     cases = [case for case in CASES if case.name in args.only] or list(CASES)
     if args.scaling:
         return _growth(cases, args, scratch, tell)
-    contest, named = Contest(), [p for p in (*OURS, AS_IT_IS, *OTHERS) if p.name in args.only]
-    peers = present(named, contest, tell) if named else _all_present(contest, tell)
+    contest, named = Contest(), [p for p in (*OURS, *OTHERS) if p.name in args.only]
+    peers = present(named or (*OURS, *OTHERS), contest, tell)
     for case in cases:
         entries = [(peer, _size(peer, case, args)) for peer in peers]
         compete(case, entries, args.repeats or _repeats(args), scratch, contest, tell)
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
     report = Report(tables, contest)
     if not named or TWO_WORKERS.name in args.only:
         _workers(cases, args, scratch, report, tell)
+    if not args.only:
+        _first_states(args, report, tell)
     return report
 
 
@@ -78,11 +81,6 @@ def _repeats(args: argparse.Namespace) -> int:
 def _size(peer: Peer, case: Case, args: argparse.Namespace) -> Size:
     sizes = peer.sizes[case.name]
     return sizes.quick if args.quick else sizes.full
-
-
-def _all_present(contest: Contest, tell: Tell) -> list[Peer]:
-    ours = present(OURS, contest, tell) or [AS_IT_IS]
-    return [*ours, *present(OTHERS, contest, tell)]
 
 
 def _workers(
@@ -100,11 +98,23 @@ def _workers(
     contest.standings += pairs.standings
 
 
+def _first_states(args: argparse.Namespace, report: Report, tell: Tell) -> None:
+    """How soon the shipped machines' users hear something, added to the report."""
+    jobs = [
+        first_states(machine, compiled_before=before)
+        for machine in ("tablet-migration", "tablet")
+        for before in (True, False)
+    ]
+    outcomes, errors = interleaved(jobs, args.repeats or _repeats(args), tell)
+    report.contest.alone += outcomes.values()
+    report.contest.errors += [f"{name}: {error}" for name, error in errors.items()]
+    report.tables.append(first_states_table(report.contest))
+
+
 def _growth(cases: Sequence[Case], args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
     """The fastest of ours and the reference, size by size."""
     contest = Contest()
-    ours = (present(OURS[:1], contest, tell) or [AS_IT_IS])[:1]
-    peers = [*ours, *present([REFERENCE], contest, tell)]
+    peers = present([OURS[0], REFERENCE], contest, tell)
     for case in cases:
         entries = [(peer, size) for size in _GROWTH[case.name] for peer in peers]
         repeats = args.repeats or _REPEATS_OF_GROWTH

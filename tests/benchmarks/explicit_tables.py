@@ -15,13 +15,15 @@ _LEAST_BYTES = 0.5  # a state, below which a ratio says nothing
 def speed_table(contest: Contest) -> Table:
     """How many times as many distinct states a CPU second ours finds."""
     title = "Speed: distinct states a CPU second less start-up, Stagewright's ÷ the peer's"
-    return _ratios(contest, title, _faster)
+    return _ratios(
+        contest, title, _faster, "Sizes differ (below): larger tables miss the caches more."
+    )
 
 
 def memory_table(contest: Contest) -> Table:
     """How many times as many bytes a state a peer takes."""
     title = "Memory: bytes a distinct state less those at start, the peer's ÷ Stagewright's"
-    return _ratios(contest, title, _smaller)
+    return _ratios(contest, title, _smaller, "TLC's is the heap that its Java chose to take.")
 
 
 def _faster(ours: Standing, peer: Standing) -> float | None:
@@ -34,7 +36,10 @@ def _smaller(ours: Standing, peer: Standing) -> float | None:
 
 
 def _ratios(
-    contest: Contest, title: str, compare: Callable[[Standing, Standing], float | None]
+    contest: Contest,
+    title: str,
+    compare: Callable[[Standing, Standing], float | None],
+    note: str,
 ) -> Table:
     peers = list(dict.fromkeys(s.peer.name for s in contest.standings if not s.peer.ours))
     rows: list[tuple[str, ...]] = []
@@ -42,7 +47,7 @@ def _ratios(
         beside = {s.peer.name: s for s in contest.standings if s.case is ours.case}
         cells = [ratio(compare(ours, beside[p])) if p in beside else _NOTHING for p in peers]
         rows.append((f"{ours.case.title}: {ours.peer.name}", *cells))
-    return Table(title, ("", *peers), tuple(rows))
+    return Table(title, ("", *peers), tuple(rows), note)
 
 
 def figures_table(contest: Contest) -> Table:
@@ -134,3 +139,13 @@ def workers_table(contest: Contest) -> Table:
     )
     heads += ("2 workers: wall s", "1: CPU s", "2: CPU s")
     return Table("Two workers beside one", heads, tuple(rows))
+
+
+def first_states_table(contest: Contest) -> Table:
+    """Time to the verdict on a shipped machine's first states, all promises asked for."""
+    rows = [
+        (found.job.name, f"{found.wall:.2f}", f"{found.cpu:.2f}", f"{found.seconds or 0:.2f}")
+        for found in contest.alone
+    ]
+    heads = ("", "wall s", "CPU s", "of it checking, wall s")
+    return Table("The verdict on the first 1,000 states", heads, tuple(rows))

@@ -33,6 +33,7 @@ class Job:
     read: Callable[[str], Answer]
     environment: Mapping[str, str] = field(default_factory=dict)
     build_seconds: float = 0.0  # spent beforehand, counted nowhere else
+    code: int = 0  # with which it has to end
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _run(job: Job) -> Run:
         ) from error
     if answer.count != job.expected:
         raise BenchmarkError(f"counted {answer.count:,} where {job.expected:,} is right")
-    if not answer.holds or finished.code != 0:
+    if not answer.holds or finished.code != job.code:
         raise BenchmarkError(
             f"did not find that all holds; exit code {finished.code}\n{_tail(finished)}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.benchmarks.contest import Contest
+from tests.benchmarks.contest import Contest, run_record
 from tests.benchmarks.tables import Table
 
 
@@ -30,6 +30,7 @@ class Report:
             "suite": suite,
             "machine": dict(facts),
             "standings": [standing.record() for standing in self.contest.standings],
+            "alone": {found.job.name: run_record(found) for found in self.contest.alone},
             "skipped": dict(self.contest.skipped),
             "errors": list(self.contest.errors),
         }

@@ -14,7 +14,7 @@ from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.python_checkers import PythonChecker
 from tests.benchmarks.peers.spin import Spin
-from tests.benchmarks.peers.stagewright import AS_IT_IS, Stagewright
+from tests.benchmarks.peers.stagewright import ONE_WORKER, Stagewright
 from tests.benchmarks.peers.tlc import Tlc
 from tests.benchmarks.tables import Table, ratio
 
@@ -58,12 +58,12 @@ def test_checker_for_a_newer_python_is_skipped_with_a_reason() -> None:
 
 
 def test_flag_that_is_not_offered_is_named() -> None:
-    assert AS_IT_IS.missing() == ""
+    assert ONE_WORKER.missing() == ""
     assert "--no-such-flag" in Stagewright("future", ("--no-such-flag", "1")).missing()
 
 
 def test_ratios_are_of_speed_and_memory_less_those_at_start() -> None:
-    ours = standing(AS_IT_IS, cpu=3.0, peak=3_000_000)
+    ours = standing(ONE_WORKER, cpu=3.0, peak=3_000_000)
     peer = standing(ABSENT, cpu=21.0, peak=5_000_000)
     contest = Contest([ours, peer])
     (speeds,), (bytes_a_state,) = speed_table(contest).rows, memory_table(contest).rows
@@ -73,7 +73,7 @@ def test_ratios_are_of_speed_and_memory_less_those_at_start() -> None:
 
 
 def test_speed_of_a_run_that_is_all_start_up_is_not_told() -> None:
-    contest = Contest([standing(AS_IT_IS, 1.0, 3_000_000), standing(ABSENT, 2.0, 3_000_000)])
+    contest = Contest([standing(ONE_WORKER, 1.0, 3_000_000), standing(ABSENT, 2.0, 3_000_000)])
     assert speed_table(contest).rows[0][1] == "\N{EN DASH}"
 
 
@@ -102,10 +102,10 @@ def test_wrong_count_is_told_and_has_no_row(tmp_path: Path) -> None:
 
 def test_peer_that_cannot_be_built_is_an_error_and_the_others_run(tmp_path: Path) -> None:
     contest = Contest()
-    unbuilt: list[tuple[Peer, Size]] = [(GccReference(), (17,)), (AS_IT_IS, (3,))]
+    unbuilt: list[tuple[Peer, Size]] = [(GccReference(), (17,)), (ONE_WORKER, (3,))]
     case = Case("two_phase_commit", "t", ("managers",), lambda _: 288, (3,))
     compete(case, unbuilt, 1, tmp_path, contest, quiet)
-    assert [s.peer.name for s in contest.standings] == [AS_IT_IS.name]
+    assert [s.peer.name for s in contest.standings] == [ONE_WORKER.name]
     assert len(contest.errors) == 1
 
 

@@ -12,7 +12,7 @@ from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import MODELS, Peer
 from tests.benchmarks.peers.python_checkers import MINICHECK, MUSIL
 from tests.benchmarks.peers.spin import Spin
-from tests.benchmarks.peers.stagewright import AS_IT_IS
+from tests.benchmarks.peers.stagewright import ONE_WORKER
 from tests.benchmarks.peers.tlc import Tlc
 
 CASE = {case.name: case for case in CASES}
@@ -53,7 +53,7 @@ def test_peer_counts_exactly(peer: Peer, name: str, size: Size, tmp_path: Path) 
 def test_definition_and_c_reference_are_one_model(
     name: str, size: Size, transitions: int | None, tmp_path: Path
 ) -> None:
-    ours = run_once(AS_IT_IS, name, size, tmp_path)
+    ours = run_once(ONE_WORKER, name, size, tmp_path)
     reference = run_once(GccReference(), name, size, tmp_path)
     assert ours["transitions"] == reference["transitions"]
     assert ours["depth"] == int(str(reference["levels"])) - 1

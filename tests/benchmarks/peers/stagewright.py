@@ -63,7 +63,21 @@ VARIANTS = (
     Stagewright("stagewright --engine numpy", ("--engine", "numpy"), _SMALL),
 )
 TWO_WORKERS = Stagewright("stagewright --workers 2", ("--workers", "2"))
-AS_IT_IS = Stagewright("stagewright, as it is", (), _SMALL)  # of a version without these flags
+FIRST_STATES = 1_000
+
+
+def first_states(machine: str, *, compiled_before: bool) -> Job:
+    """How soon a user of a shipped machine hears something: the verdict on its first states."""
+    words = [*_COMMAND, machine, "--max-states", str(FIRST_STATES), "--json"]
+    name = f"{machine}, {'compiled before' if compiled_before else 'compiled anew'}"
+    no_cache = {} if compiled_before else {"STAGEWRIGHT_CACHE": ""}
+
+    def read(stdout: str) -> Answer:
+        (report,) = json.loads(stdout)["reports"]
+        return Answer(min(report["states"], FIRST_STATES), seconds=report["seconds"])
+
+    undecided = 3
+    return Job(name, tuple(words), ROOT, FIRST_STATES, read, no_cache, code=undecided)
 
 
 @functools.cache
