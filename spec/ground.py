@@ -12,7 +12,7 @@ on `node.id` (dense, children before parents).
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
@@ -284,7 +284,7 @@ class GroundModel:
     definition: Definition
     scope: Scope
     cells: tuple[Cell, ...]
-    initial: tuple[tuple[int, ...], ...]  # every initial state, distinct, in a fixed order
+    initial: Sequence[tuple[int, ...]]  # every initial state, distinct, in a fixed order
     steps: tuple[GroundStep, ...]
     invariants: tuple[GroundProperty, ...]
     step_properties: tuple[GroundProperty, ...]

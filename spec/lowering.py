@@ -5,6 +5,7 @@ Columns become tables, parameters constants, sets and maps one cell a member, sy
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
@@ -21,6 +22,7 @@ from stagewright.spec.ground import (
 )
 from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.ground_expressions import Expressions, Shape
+from stagewright.spec.initial import Independent
 from stagewright.spec.interpreter import assigned_twice
 from stagewright.spec.layout import Layout, Place
 from stagewright.spec.nodes import Bound
@@ -29,6 +31,7 @@ from stagewright.spec.sorts import BoolSort
 from stagewright.spec.values import Value
 
 MAX_INITIAL_CANDIDATES = 2_000_000
+MAX_INITIAL_STATES = 1 << 24  # where nothing is asked of them, so that they need not be listed
 
 
 def ground(definition: Definition, scope: Scope) -> GroundModel:
@@ -51,7 +54,7 @@ class _Lowering:
         self.expressions = Expressions(self.layout, scope, self.builder)
 
     def model(self) -> GroundModel:
-        candidates = self._initial_candidates()  # first: at a large scope the rest takes long
+        self._refuse_too_many_starts()  # first: at a large scope the rest takes long
         steps: list[GroundStep] = []
         for action in self.definition.actions:
             for chosen in self._instances(action.params):
@@ -73,7 +76,7 @@ class _Lowering:
             definition=self.definition,
             scope=self.scope,
             cells=tuple(self.cells),
-            initial=self._initial_states(candidates, condition),
+            initial=self._initial_states(condition),
             steps=tuple(steps),
             invariants=tuple(kinds[PropertyKind.INVARIANT]),
             step_properties=tuple(kinds[PropertyKind.STEP]),
@@ -84,26 +87,28 @@ class _Lowering:
             initial_condition=self.builder.and_([*fixed, condition]),
         )
 
-    def _initial_candidates(self) -> list[Sequence[int]]:
-        """What each cell may hold at first."""
-        ranges: list[Sequence[int]] = [
-            range(c.low, c.high + 1) if start is None else (start,)
+    def _starts(self) -> tuple[range, ...]:
+        """What each cell may hold at first, if no condition says more."""
+        return tuple(
+            range(c.low, c.high + 1) if start is None else range(start, start + 1)
             for c, start in zip(self.cells, self.layout.starts, strict=True)
-        ]
-        candidates = 1
-        for choices in ranges:
-            candidates *= len(choices)
-        if candidates > MAX_INITIAL_CANDIDATES:
+        )
+
+    def _refuse_too_many_starts(self) -> None:
+        """Candidates that a condition has to sift are looked at one by one."""
+        candidates = math.prod(map(len, self._starts()))
+        most = MAX_INITIAL_CANDIDATES if self.definition.initially else MAX_INITIAL_STATES
+        if candidates > most:
             raise ScopeError(
                 f"{self.definition.name}: {candidates:,} candidates for the initial state at this scope",
                 help="give more variables an `init`, or choose a smaller scope",
             )
-        return ranges
 
-    def _initial_states(
-        self, candidates: Sequence[Sequence[int]], condition: GroundNode
-    ) -> tuple[tuple[int, ...], ...]:
-        states = tuple(s for s in product(*candidates) if evaluate(condition, s))
+    def _initial_states(self, condition: GroundNode) -> Sequence[tuple[int, ...]]:
+        candidates = Independent(self._starts())
+        if condition is self.builder.true and candidates:
+            return candidates
+        states = tuple(s for s in candidates if evaluate(condition, s))
         if not states:
             raise ScopeError(
                 f"{self.definition.name}: no state satisfies its initial conditions at this scope "

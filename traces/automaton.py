@@ -77,7 +77,7 @@ def of_model(
         model.definition.name,
         model.definition.profile,
         program(model),
-        model.initial,
+        tuple(model.initial),
         {
             action.name: {p.name: _value_keys(p.sort, model.scope) for p in action.params}
             for action in model.definition.actions

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.ground import Cell
+from stagewright.spec.initial import Independent
 
 Words = NDArray[np.uint64]
 """Packed states, shape (words, states): row w holds word w of every state."""
 
 _WORD_BITS = 64
+_ROWS = 1 << 16  # states converted at once
 _MAX_CELL_BITS = 62  # values are computed with as signed 64-bit integers
 
 
@@ -43,12 +45,26 @@ class Layout:
     def pack(self, states: Sequence[tuple[int, ...]]) -> Words:
         """Pack states given as tuples of cell values."""
         packed = np.zeros((self.words, len(states)), dtype=np.uint64)
-        for column, state in enumerate(states):
-            words = [0] * self.words
+        if isinstance(states, Independent):
+            self._pack_independent(states, packed)
+            return packed
+        for first in range(0, len(states), _ROWS):
+            rows = np.array(states[first : first + _ROWS], dtype=np.int64)
+            part = packed[:, first : first + _ROWS]
             for cell, place in zip(self.cells, self.places, strict=True):
-                words[place.word] |= (state[cell.index] - cell.low) << place.shift
-            packed[:, column] = words
+                value = (rows[:, cell.index] - cell.low).astype(np.uint64)
+                part[place.word] |= value << np.uint64(place.shift)
         return packed
+
+    def _pack_independent(self, states: Independent, packed: Words) -> None:
+        """Pack a product: each cell runs through its values, the last cell the fastest."""
+        inner = 1  # states between two values of the cell
+        for cell, place in zip(reversed(self.cells), reversed(self.places), strict=True):
+            values = states.choices[cell.index]
+            shifted = np.array([v - cell.low << place.shift for v in values], dtype=np.uint64)
+            # A view with the cell's values along the middle axis.
+            packed[place.word].reshape(-1, len(values), inner)[:] |= shifted[:, np.newaxis]
+            inner *= len(values)
 
     def unpack(self, states: Words, column: int) -> tuple[int, ...]:
         """The cell values of one packed state."""
