@@ -1,0 +1,84 @@
+"""Promises as invariants and properties of TLA+, and what TLA+ cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from stagewright.checker.tla.blocks import WIDTH, Block, after, comment, followed, hanging, indented
+from stagewright.checker.tla.expressions import Binds, Formulas
+from stagewright.checker.tla.standing import when_nothing_changes
+from stagewright.checker.tla.vocabulary import Vocabulary
+from stagewright.spec.definition import Property, PropertyKind
+from stagewright.spec.nodes import TRUE, Node
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A promise's definition, and under which names the configuration lists it."""
+
+    lines: Block
+    invariants: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    may_stand: bool = False  # it speaks of steps that change nothing
+
+
+def promise(prop: Property, names: Vocabulary) -> Promise:
+    """One promise of a definition."""
+    name = names.properties[prop.name]
+    about = comment(prop.doc)
+    match prop.kind:
+        case PropertyKind.INVARIANT:
+            lines = (*about, *_defined(name, prop, prop.condition, names))
+            return Promise(lines, invariants=(name,))
+        case PropertyKind.STEP:
+            return _of_steps(name, about, prop, names)
+        case PropertyKind.REACHABLE:
+            said = comment(
+                "(From every reachable state this can still be reached: TLA+ cannot say so, and TLC does "
+                "not decide it.)"
+            )
+            return Promise((*about, *said, *_defined(name, prop, prop.condition, names)))
+        case PropertyKind.LEADS_TO:
+            return Promise((*about, *_leading(name, prop, names)), properties=(name,))
+        case _:
+            assert_never(prop.kind)
+
+
+def _defined(name: str, prop: Property, condition: Node, names: Vocabulary) -> Block:
+    return hanging(f"{name} ==", _for_all(prop, condition, names, WIDTH - 4), WIDTH)
+
+
+def _for_all(prop: Property, condition: Node, names: Vocabulary, width: int) -> Block:
+    """The condition, for all values of the property's parameters."""
+    formulas = Formulas(names).within(*prop.params)
+    if not prop.params:
+        return formulas.block(condition, width)
+    head = f"\\A {formulas.ranges(prop.params)} :"
+    return hanging(head, formulas.block(condition, width - 2), width)
+
+
+def _of_steps(name: str, about: Block, prop: Property, names: Vocabulary) -> Promise:
+    every_step = _for_all(prop, prop.condition, names, WIDTH - 8)
+    step = followed(after("[][", every_step), f"]_{names.own.variables}")
+    lines = (*about, *hanging(f"{name} ==", step, WIDTH))
+    same = when_nothing_changes(prop.condition)
+    if same == TRUE:
+        return Promise(lines, properties=(name,))
+    standing = names.standing[prop.name]
+    said = comment(
+        f"The same of a step that changes nothing, which {name} does not see: for TLA+ it is no step."
+    )
+    condition = _for_all(prop, same, names, WIDTH - 4)
+    told = (f"{standing} ==", *indented((f"{names.own.idle} =>", *indented(condition, 2)), 2))
+    return Promise((*lines, *said, *told), (standing,), (name,), may_stand=True)
+
+
+def _leading(name: str, prop: Property, names: Vocabulary) -> Block:
+    assert prop.premise is not None
+    formulas = Formulas(names).within(*prop.params)
+    premise, conclusion = (formulas.text(n, Binds.ATOM) for n in (prop.premise, prop.condition))
+    told = f"{premise} ~> {conclusion}"
+    if prop.params:
+        told = f"\\A {formulas.ranges(prop.params)} : ({told})"
+    return hanging(f"{name} ==", (told,), WIDTH)
