@@ -7,8 +7,11 @@ from stagewright.checker.tla.blocks import (
     Block,
     bullets,
     comment,
+    filled,
     hanging,
+    remark,
 )
+from stagewright.checker.tla.changing import always_changes
 from stagewright.checker.tla.effects import new_value
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.vocabulary import Vocabulary
@@ -59,12 +62,9 @@ def _required(requirements: tuple[Requirement, ...], formulas: Formulas) -> list
 
 
 def _named(name: str, block: Block, column: int) -> Block:
-    remark = comment(" ".join(name.split()))
-    if not remark:
-        return block
     if len(block) == 1 and len(block[0]) <= column:
-        return (f"{block[0].ljust(column)}  {remark[0]}",)
-    return (*remark, *block)
+        return (f"{block[0].ljust(column)}  {remark(name)}",)
+    return (remark(name), *block)
 
 
 def _effect(action: Action, guard: str, definition: Definition, formulas: Formulas) -> Block:
@@ -81,12 +81,9 @@ def _effect(action: Action, guard: str, definition: Definition, formulas: Formul
         value = new_value(variable.name, variable.sort, assigned, formulas, WIDTH - 9)
         conjuncts.append(hanging(f"{name}' =", value, WIDTH - 5))
     if kept:
-        conjuncts.append((f"UNCHANGED {_tuple(kept)}",))
+        many = filled("UNCHANGED <<", kept, ">>", WIDTH - 5)
+        conjuncts.append(many if len(kept) > 1 else (f"UNCHANGED {kept[0]}",))
     return bullets("/\\", conjuncts)
-
-
-def _tuple(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"<<{', '.join(names)}>>"
 
 
 def following_lines(definition: Definition, names: Vocabulary) -> Block:
@@ -96,23 +93,45 @@ def following_lines(definition: Definition, names: Vocabulary) -> Block:
     return hanging(f"{names.own.following} ==", bullets("\\/", ways) if ways else nothing, 0)
 
 
-def fairness_lines(definition: Definition, names: Vocabulary) -> Block:
-    """A run goes on as long as it can, and fair actions get their turn, each for every parameter.
+def may_change_nothing(definition: Definition) -> list[Action]:
+    """The actions of which it is not plain that they always change something."""
+    return [a for a in definition.actions if not always_changes(a)]
 
-    A strongly fair step that may change nothing counts as taken where it would.
-    """
+
+def idle_lines(definition: Definition, names: Vocabulary) -> Block:
+    """Whether some step that can be taken changes nothing; no lines if there is plainly none."""
+    actions = may_change_nothing(definition)
+    ways = [_stays(a, Formulas(names).within(*a.params)) for a in actions]
+    if not ways:
+        return ()
+    said = comment("Some step that can be taken leaves everything as it is.")
+    return (*said, *hanging(f"{names.own.idle} ==", bullets("\\/", [(w,) for w in ways]), 0))
+
+
+def _stays(action: Action, formulas: Formulas) -> str:
+    own = formulas.names.own
+    step = called(formulas.names.actions[action.name], action.params, formulas)
+    choice = f"\\E {formulas.ranges(action.params)} : " if action.params else ""
+    return f"{choice}ENABLED ({step} /\\ {own.variables}' = {own.variables})"
+
+
+def fairness_lines(definition: Definition, names: Vocabulary) -> Block:
+    """A run goes on as long as it can, and fair actions get their turn, each for every parameter."""
     own = names.own
-    on = f"WF_{own.variables}({own.following} /\\ ~{own.idle})"
-    conjuncts: list[Block] = [(on,)]
+    unless = f" /\\ ~{own.idle}" if may_change_nothing(definition) else ""
+    conjuncts: list[Block] = [(f"WF_{own.variables}({own.following}{unless})",)]
     for action in definition.actions:
         if action.fairness is Fairness.NONE:
             continue
         formulas = Formulas(names).within(*action.params)
         step = called(names.actions[action.name], action.params, formulas)
         told = f"WF_{own.variables}({step})"
-        if action.fairness is Fairness.STRONG:
+        if action.fairness is Fairness.STRONG and not always_changes(action):
+            # A step of it that changes nothing counts as taken, though TLA+ does not see it.
             idle = f"{step} /\\ {own.variables}' = {own.variables}"
             told = f"(SF_{own.variables}({step}) \\/ []<>(ENABLED ({idle})))"
+        elif action.fairness is Fairness.STRONG:
+            told = f"SF_{own.variables}({step})"
         for_all = f"\\A {formulas.ranges(action.params)} : " if action.params else ""
         conjuncts.append((f"{for_all}{told}",))
     said = comment("A run goes on while it can, and what is fair happens in the end.")

@@ -6,6 +6,8 @@ bullet must stand right of it. Blocks keep that so, for they are only ever shift
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterable, Sequence
 
 Block = tuple[str, ...]
@@ -26,7 +28,10 @@ def after(prefix: str, block: Sequence[str]) -> Block:
 
 def bullets(sign: str, blocks: Iterable[Sequence[str]]) -> Block:
     r"""A list of conjuncts (`/\`) or disjuncts (`\/`)."""
-    return tuple(line for block in blocks for line in after(f"{sign} ", block))
+    listed = list(blocks)
+    if len(listed) == 1 and sign == "\\/":
+        return tuple(listed[0])
+    return tuple(line for block in listed for line in after(f"{sign} ", block))
 
 
 def parenthesised(block: Sequence[str]) -> Block:
@@ -48,7 +53,68 @@ def hanging(prefix: str, block: Sequence[str], width: int) -> Block:
     return (prefix, *indented(block, 2))
 
 
+def filled(left: str, items: Sequence[str], right: str, width: int) -> Block:
+    """Items with commas between, as many on a line as fit, below each other right of `left`."""
+    texts = [*(f"{item}," for item in items[:-1]), f"{items[-1]}{right}"]
+    lines = [left]
+    for number, text in enumerate(texts):
+        if number and len(lines[-1]) + 1 + len(text) > width:
+            lines.append(" " * len(left))
+            lines[-1] += text
+        else:
+            lines[-1] += f" {text}" if number else text
+    return tuple(lines)
+
+
+def folded(text: str, width: int) -> Block:
+    """A set or value in nested brackets, broken at its arrows and commas where it is too long."""
+    start = text.find("[")
+    if len(text) <= width or start < 0 or not text.endswith("]"):
+        return (text,)
+    head, inner = text[: start + 1], text[start + 1 : -1]
+    arrow = _arrow(inner)
+    if arrow:
+        below = folded(inner[arrow + 1 :], width - 2)
+        return (head + inner[:arrow], *followed(indented(below, 2), "]"))
+    most, last = _items(inner)[:-1], _items(inner)[-1]
+    lines = [line for item in most for line in followed(folded(item, width - len(head)), ",")]
+    lines += folded(last, width - len(head))
+    return followed(after(head, lines), "]")
+
+
+def _arrow(inner: str) -> int:
+    """Where the first item's value begins, if the value is in brackets and the only item."""
+    found = re.match(r"[^\[\],]*->(?= \[)", inner)
+    return found.end() if found and len(_items(inner)) == 1 else 0
+
+
+def _items(inner: str) -> list[str]:
+    """The parts between the commas that stand in no brackets of their own."""
+    depth, items = 0, [""]
+    for letter in inner:
+        depth += (letter in "[{(") - (letter in "]})")
+        if letter == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += letter
+    return [item.strip() for item in items]
+
+
+def remark(text: str) -> str:
+    r"""A text as a `\*` remark that ends its line."""
+    return f"\\* {' '.join(_printable(text).split())}".rstrip()
+
+
+def _printable(text: str) -> str:
+    """The text without what might end a line, or what a lexer or an encoder stumbles over."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def comment(text: str) -> Block:
     r"""A text as `\*` lines, which nothing inside of it can end."""
-    lines = [" ".join(line.split()) for line in text.strip().splitlines()]
+    lines = [
+        part
+        for line in text.strip().splitlines()
+        for part in textwrap.wrap(_printable(line), WIDTH + 4, break_on_hyphens=False) or [""]
+    ]
     return tuple(f"\\* {line}".rstrip() for line in lines)

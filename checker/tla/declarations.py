@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, hanging
+from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, folded, hanging, remark
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.sets import literal, set_of_values, starts
 from stagewright.checker.tla.vocabulary import Vocabulary, member_names
@@ -66,7 +66,7 @@ def variables(definition: Definition, names: Vocabulary) -> list[Block]:
     ]
     everything = _listed(f"{names.own.variables} ==", "<<", told, ">>")
     in_bounds = [
-        (f"{name} \\in {set_of_values(v.sort, names)}",)
+        folded(f"{name} \\in {set_of_values(v.sort, names)}", WIDTH - 5)
         for v, name in zip(definition.variables, told, strict=True)
     ]
     said = comment("Assigned values stay in bounds.")
@@ -83,14 +83,15 @@ def _said(variable: Variable, name: str) -> str:
     original = variable.name if variable.name != name and not plain else ""
     told = [part for part in (plain, original) if part and part != name.replace("_", " ")]
     told += ["never changes"] if variable.constant else []
-    return f"  \\* {'; '.join(told)}" if told else ""
+    return f"  {remark('; '.join(told))}" if told else ""
 
 
 def initial(definition: Definition, names: Vocabulary) -> Block:
     """The first states."""
     formulas = Formulas(names)
     conditions: list[Block] = [
-        (starts(names.variables[v.name], v.sort, v.initial, names),) for v in definition.variables
+        folded(starts(names.variables[v.name], v.sort, v.initial, names), WIDTH - 5)
+        for v in definition.variables
     ]
     conditions += [formulas.block(c, WIDTH - 5) for c in definition.initially]
     return hanging(f"{names.own.first} ==", bullets("/\\", conditions), 0)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from stagewright.checker.tla.blocks import Block, followed, hanging, indented
-from stagewright.checker.tla.expressions import Binds, Formulas, words_in
+from stagewright.checker.tla.expressions import Binds, Formulas
+from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.sets import set_of_values
 from stagewright.checker.tla.vocabulary import field_names
 from stagewright.spec.definition import Assignment
@@ -124,7 +125,9 @@ def _changed(old: str, sort: Sort, updates: list[_Update], width: int) -> Block:
         return whole.formulas.operand(whole.value, width)
     changes: list[Callable[[str, int], Block]] = []
     if isinstance(sort, SetSort):
-        changes = [partial(_with_member, sort, update) for update in updates]
+        if not any(u.is_open for u in updates):
+            return _with_members(old, [u.settled() for u in updates], width)
+        changes = [partial(_with_loop, sort, update) for update in updates]
     else:
         loops = _grouped_by_loop([u for u in updates if u.is_open])
         changes = [partial(_for_all_keys, _map(sort), group) for group in loops]
@@ -165,13 +168,12 @@ def _for_all_keys(sort: MapSort, group: list[_Update], old: str, width: int) -> 
     return followed(hanging(head, inner, width - 1), "]")
 
 
-def _with_member(sort: SetSort, update: _Update, old: str, width: int) -> Block:
-    """The set after one member (or every one, in a loop) has joined or left."""
-    names = update.formulas.names
-    members = set_of_values(sort.element, names)
+def _with_loop(sort: SetSort, update: _Update, old: str, width: int) -> Block:
+    """The set after every member has joined or left, or those that the rounds of loops name."""
+    members = set_of_values(sort.element, update.formulas.names)
     loop = update.all_keys
-    if loop is None and not update.is_open:
-        return (_joined(old, update.settled()),)
+    if not update.is_open:
+        return _with_members(old, [update.settled()], width)
     key = update.unused("k" if loop is None else loop.name, old)
     head = f"{{{key} \\in {members} :"
     if loop is None:
@@ -186,13 +188,25 @@ def _with_member(sort: SetSort, update: _Update, old: str, width: int) -> Block:
     return followed(hanging(head, inner, width - 1), "}")
 
 
-def _joined(old: str, update: _Update) -> str:
-    key = update.formulas.text(update.key)
-    if isinstance(update.value, Literal):
-        sign = "\\cup" if update.value.value else "\\"
-        return f"{_operand(old)} {sign} {{{key}}}"
-    inside = update.formulas.text(update.value)
-    return f"{update.formulas.names.own.put}({old}, {key}, {inside})"
+def _with_members(old: str, updates: list[_Update], width: int) -> Block:
+    """The set after each of some members has joined or left."""
+    block: Block = (old,)
+    for update in updates:
+        key = update.formulas.text(update.key)
+        value = update.value
+        if isinstance(value, Literal) and len(block) == 1:
+            sign = "\\cup" if value.value else "\\"
+            block = (f"{_operand(block[0])} {sign} {{{key}}}",)
+            continue
+        put = update.formulas.names.own.put
+        told = f"{put}({block[0]}, {key}, {update.formulas.text(value)})"
+        if len(block) == 1 and len(told) <= width:
+            block = (told,)
+            continue
+        inside = update.formulas.block(value, width - 4)
+        lines = (*followed(block, ","), f"{key},", *inside)
+        block = (f"{put}(", *followed(indented(lines, 2), ")"))
+    return block
 
 
 def _operand(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import assert_never
 
 from stagewright.checker.tla.blocks import Block, after, bullets, followed, indented, parenthesised
+from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.sets import literal, set_of_values
 from stagewright.checker.tla.vocabulary import Vocabulary, column_key, field_names, is_choice
 from stagewright.spec.nodes import (
@@ -44,7 +44,6 @@ class Binds(IntEnum):
 
 
 Phrase = tuple[str, Binds]
-_WORD = re.compile(r"\w+", re.ASCII)
 
 _INFIX: Mapping[Op, tuple[str, Binds]] = {
     Op.EQ: ("=", Binds.COMPARE),
@@ -232,19 +231,20 @@ class Formulas:
             return self.block(node, width)
         return parenthesised(self.block(node, width - 2))
 
+    def _side(self, node: Node, width: int) -> Block:
+        """One side of an implication on two lines."""
+        block = self.block(node, width - 2)
+        plain = len(block) == 1 and self.phrase(node)[1] > Binds.IMPLIES
+        return block if plain else parenthesised(block)
+
     def _broken_junction(self, node: Apply, width: int) -> Block:
         if (implied := _implication(node)) is not None:
-            premise, conclusion = (self.block(n, width - 4) for n in implied)
-            return (*parenthesised(premise), *followed(after("=> (", conclusion), ")"))
+            premise, conclusion = (self._side(n, width - 3) for n in implied)
+            return (*premise, *after("=> ", conclusion))
         parts = junction_parts(node)
         if len(parts) < 2:
             return self.block(parts[0], width)
         return bullets(_JUNCTIONS[node.op], (self.block(p, width - 3) for p in parts))
-
-
-def words_in(*texts: str) -> frozenset[str]:
-    """All names and words that some texts mention."""
-    return frozenset(word for text in texts for word in _WORD.findall(text))
 
 
 def junction_parts(node: Node) -> tuple[Node, ...]:

@@ -17,11 +17,14 @@ from stagewright.checker.tla.actions import (
     fairness_lines,
     following_lines,
     for_some,
+    idle_lines,
+    may_change_nothing,
 )
 from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, hanging
 from stagewright.checker.tla.config import configuration
 from stagewright.checker.tla.declarations import constants, initial, put, tables, variables
-from stagewright.checker.tla.expressions import Formulas, words_in
+from stagewright.checker.tla.expressions import Formulas
+from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.properties import Promise, promise
 from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
 from stagewright.spec.definition import Definition, Fairness, PropertyKind
@@ -44,7 +47,8 @@ def tla_module(source: Definition, scope: Scope) -> TlaModule:
     """The definition at a scope; TLC has to be run with `-deadlock`, as the module says."""
     definition = within_budgets(source, scope)
     names = vocabulary_of(definition, scope)
-    promises = [promise(p, names) for p in definition.properties]
+    may_stand = any(may_change_nothing(definition))
+    promises = [promise(p, names, may_stand=may_stand) for p in definition.properties]
     body = list(_body(definition, names, promises))
     mentioned = words_in(*(line.partition("\\*")[0] for line in body))
     needs_none = names.own.none in mentioned
@@ -85,8 +89,9 @@ def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) ->
         *(action_lines(action, definition, names) for action in definition.actions),
         following_lines(definition, names),
     ]
-    if fair or any(p.may_stand for p in promises):
-        parts.append(_idle(names))
+    idle = idle_lines(definition, names)
+    if idle and (fair or any(p.may_stand for p in promises)):
+        parts.append(idle)
     if fair:
         parts.append(fairness_lines(definition, names))
     run = f"{own.first} /\\ [][{own.following}]_{own.variables}"
@@ -97,15 +102,6 @@ def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) ->
         *(p.lines for p in promises),
     ]
     return chain.from_iterable((*part, "") for part in parts)
-
-
-def _idle(names: Vocabulary) -> Block:
-    own = names.own
-    unchanged = f"{own.variables}' = {own.variables}"
-    return (
-        "\\* Some step that can be taken leaves everything as it is.",
-        f"{own.idle} == ENABLED ({own.following} /\\ {unchanged})",
-    )
 
 
 def _no_deadlock(definition: Definition, names: Vocabulary) -> Block:

@@ -24,6 +24,7 @@ _OF_MODULES = "Cardinality FiniteSets Int Integers IsFiniteSet Nat Naturals Sequ
 
 RESERVED = frozenset(f"{_OF_TLA} {_OF_TLC} {_OF_MODULES}".split())
 
+_WORD = re.compile(r"\w+", re.ASCII)
 _NOT_IN_IDENTIFIERS = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -70,6 +71,11 @@ def unused(name: str, taken: set[str] | frozenset[str]) -> str:
     while found in taken:
         found, number = f"{name}_{number}", number + 1
     return found
+
+
+def words_in(*texts: str) -> frozenset[str]:
+    """All names and words that some texts mention."""
+    return frozenset(word for text in texts for word in _WORD.findall(text))
 
 
 def model_value(kind: str, index: int) -> str:

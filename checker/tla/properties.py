@@ -23,8 +23,8 @@ class Promise:
     may_stand: bool = False  # it speaks of steps that change nothing
 
 
-def promise(prop: Property, names: Vocabulary) -> Promise:
-    """One promise of a definition."""
+def promise(prop: Property, names: Vocabulary, *, may_stand: bool) -> Promise:
+    """One promise of a definition; `may_stand`: some step may change nothing."""
     name = names.properties[prop.name]
     about = comment(prop.doc)
     match prop.kind:
@@ -32,7 +32,7 @@ def promise(prop: Property, names: Vocabulary) -> Promise:
             lines = (*about, *_defined(name, prop, prop.condition, names))
             return Promise(lines, invariants=(name,))
         case PropertyKind.STEP:
-            return _of_steps(name, about, prop, names)
+            return _of_steps(name, about, prop, names, may_stand=may_stand)
         case PropertyKind.REACHABLE:
             said = comment(
                 "(From every reachable state this can still be reached: TLA+ cannot say so, and TLC does "
@@ -58,12 +58,14 @@ def _for_all(prop: Property, condition: Node, names: Vocabulary, width: int) -> 
     return hanging(head, formulas.block(condition, width - 2), width)
 
 
-def _of_steps(name: str, about: Block, prop: Property, names: Vocabulary) -> Promise:
+def _of_steps(
+    name: str, about: Block, prop: Property, names: Vocabulary, *, may_stand: bool
+) -> Promise:
     every_step = _for_all(prop, prop.condition, names, WIDTH - 8)
     step = followed(after("[][", every_step), f"]_{names.own.variables}")
     lines = (*about, *hanging(f"{name} ==", step, WIDTH))
     same = when_nothing_changes(prop.condition)
-    if same == TRUE:
+    if same == TRUE or not may_stand:
         return Promise(lines, properties=(name,))
     standing = names.standing[prop.name]
     said = comment(

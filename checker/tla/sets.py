@@ -6,6 +6,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, assert_never
 
+from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.vocabulary import Vocabulary, field_names, member_names
 from stagewright.spec.definition import AnyValue
 from stagewright.spec.entities import Entity
@@ -105,9 +106,10 @@ def _start(sort: Sort, initial: Any, names: Vocabulary) -> str:
     """The one value that a variable starts with."""
     match sort:
         case MapSort(key, value):
-            bound = names.local("k", frozenset())
             inner = _start(value, initial, names)
-            return f"[{_fresh(bound, inner)} \\in {set_of_values(key, names)} |-> {inner}]"
+            keys = set_of_values(key, names)
+            one = names.local(keys[0].lower(), words_in(inner))
+            return f"[{one} \\in {keys} |-> {inner}]"
         case RecordSort(_, fields):
             named = field_names(sort)
             inner = ", ".join(f"{named[n]} |-> {_start(s, initial[n], names)}" for n, s in fields)
@@ -130,10 +132,3 @@ def _start_set(sort: Sort, initial: Any, names: Vocabulary) -> str:
             return f"[{', '.join(parts)}]"
         case _:
             return f"{{{_start(sort, initial, names)}}}"
-
-
-def _fresh(bound: str, inner: str) -> str:
-    """The name, or one with a letter more, if a map inside already uses it."""
-    while f"[{bound} \\in " in inner:
-        bound += "k"
-    return bound
