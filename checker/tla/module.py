@@ -25,10 +25,10 @@ from stagewright.checker.tla.config import configuration
 from stagewright.checker.tla.declarations import constants, initial, put, tables, variables
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.names import words_in
-from stagewright.checker.tla.properties import Promise, promise
+from stagewright.checker.tla.properties import Promise, about_states, promise
 from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
 from stagewright.spec.definition import Definition, Fairness, PropertyKind
-from stagewright.spec.nodes import FALSE
+from stagewright.spec.nodes import BOOL, FALSE, Apply, Op
 from stagewright.spec.scope import Scope, within_budgets
 
 _COLUMNS = 78
@@ -113,8 +113,11 @@ def _no_deadlock(definition: Definition, names: Vocabulary) -> Block:
         ways.insert(0, (own.final,))
         condition = Formulas(names).block(definition.final, WIDTH - 4)
         ends = ("\\* A run may end here.", *hanging(f"{own.final} ==", condition, WIDTH), "")
+    lines = bullets("\\/", ways) if ways else ("FALSE",)
+    speaking = [definition.final, *(r.condition for a in definition.actions for r in a.requirements)]
+    lines = about_states(lines, Apply(Op.OR, tuple(speaking), BOOL), names)
     return (
         *ends,
         "\\* Something can happen, or the run may end here.",
-        *hanging(f"{own.no_deadlock} ==", bullets("\\/", ways) if ways else ("FALSE",), 0),
+        *hanging(f"{own.no_deadlock} ==", lines, 0),
     )

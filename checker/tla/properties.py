@@ -5,12 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from stagewright.checker.tla.blocks import WIDTH, Block, after, comment, followed, hanging, indented
+from stagewright.checker.tla.blocks import (
+    WIDTH,
+    Block,
+    after,
+    comment,
+    followed,
+    hanging,
+    indented,
+    parenthesised,
+)
 from stagewright.checker.tla.expressions import Binds, Formulas
 from stagewright.checker.tla.standing import when_nothing_changes
 from stagewright.checker.tla.vocabulary import Vocabulary
 from stagewright.spec.definition import Property, PropertyKind
-from stagewright.spec.nodes import TRUE, Node
+from stagewright.spec.nodes import TRUE, Node, variables_in
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,21 @@ def _defined(name: str, prop: Property, condition: Node, names: Vocabulary) -> B
 def _for_all(prop: Property, condition: Node, names: Vocabulary, width: int) -> Block:
     """The condition, for all values of the property's parameters."""
     formulas = Formulas(names).within(*prop.params)
+    block = about_states(formulas.block(condition, width - 2), condition, names)
     if not prop.params:
-        return formulas.block(condition, width)
-    head = f"\\A {formulas.ranges(prop.params)} :"
-    return hanging(head, formulas.block(condition, width - 2), width)
+        return block
+    return hanging(f"\\A {formulas.ranges(prop.params)} :", block, width)
+
+
+def about_states(block: Block, condition: Node, names: Vocabulary) -> Block:
+    """The condition as one about states, even if it mentions no variable.
+
+    TLC 2.15 refuses an invariant that is a constant, and reports `P ~> TRUE` as violated.
+    """
+    if variables_in(condition):
+        return block
+    own = names.own
+    return (*parenthesised(block), f"/\\ {own.variables} = {own.variables}")
 
 
 def _of_steps(
@@ -79,8 +99,15 @@ def _of_steps(
 def _leading(name: str, prop: Property, names: Vocabulary) -> Block:
     assert prop.premise is not None
     formulas = Formulas(names).within(*prop.params)
-    premise, conclusion = (formulas.text(n, Binds.ATOM) for n in (prop.premise, prop.condition))
+    premise, conclusion = (
+        _side(formulas.text(n, Binds.ATOM), n, names) for n in (prop.premise, prop.condition)
+    )
     told = f"{premise} ~> {conclusion}"
     if prop.params:
         told = f"\\A {formulas.ranges(prop.params)} : ({told})"
     return hanging(f"{name} ==", (told,), WIDTH)
+
+
+def _side(told: str, condition: Node, names: Vocabulary) -> str:
+    block = about_states((told,), condition, names)
+    return told if len(block) == 1 else f"({' '.join(block)})"
