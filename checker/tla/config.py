@@ -23,5 +23,7 @@ def configuration(names: Vocabulary, promises: list[Promise], *, needs_none: boo
     }
     lines = [f"\\* For {names.module}.tla. Run TLC with -deadlock."]
     for keyword, entries in sections.items():
+        if keyword == "PROPERTIES" and any(p.live for p in promises):
+            lines += ["\\* Without properties that speak of fair runs TLC is many times faster."]
         lines += [keyword, *indented(entries, 2)] if entries else []
     return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -22,6 +23,10 @@ from stagewright.spec.definition import Property, PropertyKind
 from stagewright.spec.nodes import TRUE, Node, variables_in
 
 
+# `[][x \in S]_v` begins like the function `[x \in S |-> ...]`, as which TLC reads it.
+_LIKE_A_FUNCTION = re.compile(r"\w+ \\in ")
+
+
 @dataclass(frozen=True)
 class Promise:
     """A promise's definition, and under which names the configuration lists it."""
@@ -30,6 +35,7 @@ class Promise:
     invariants: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
     may_stand: bool = False  # it speaks of steps that change nothing
+    live: bool = False  # it speaks of fair runs
 
 
 def promise(prop: Property, names: Vocabulary, *, may_stand: bool) -> Promise:
@@ -49,7 +55,7 @@ def promise(prop: Property, names: Vocabulary, *, may_stand: bool) -> Promise:
             )
             return Promise((*about, *said, *_defined(name, prop, prop.condition, names)))
         case PropertyKind.LEADS_TO:
-            return Promise((*about, *_leading(name, prop, names)), properties=(name,))
+            return Promise((*about, *_leading(name, prop, names)), properties=(name,), live=True)
         case _:
             assert_never(prop.kind)
 
@@ -82,6 +88,8 @@ def _of_steps(
     name: str, about: Block, prop: Property, names: Vocabulary, *, may_stand: bool
 ) -> Promise:
     every_step = _for_all(prop, prop.condition, names, WIDTH - 8)
+    if _LIKE_A_FUNCTION.match(every_step[0]):
+        every_step = parenthesised(every_step)
     step = followed(after("[][", every_step), f"]_{names.own.variables}")
     lines = (*about, *hanging(f"{name} ==", step, WIDTH))
     same = when_nothing_changes(prop.condition)

@@ -48,8 +48,9 @@ class _Part:
     def invariants(self) -> list[str]:
         """All but those about steps that change nothing, which say ENABLED: that has no meaning here."""
         _, _, after = self.exported.config.partition("INVARIANTS\n")
-        listed = after.partition("PROPERTIES")[0].split()
-        return [name for name in listed if not name.endswith("_standing")]
+        listed = re.match(r"(?:  \w+\n)*", after)
+        assert listed is not None
+        return [name for name in listed.group().split() if not name.endswith("_standing")]
 
 
 def explore(tlc: Tlc, machines: list[tuple[Definition, Scope]]) -> list[Found]:
