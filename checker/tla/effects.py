@@ -98,9 +98,7 @@ def new_value(
     variable: str, sort: Sort, assignments: list[Assignment], formulas: Formulas, width: int
 ) -> Block:
     """What a variable becomes by the assignments to it and to its parts."""
-    updates = [
-        _Update(_path(a.place), a.value, a.binders, formulas) for a in assignments
-    ]
+    updates = [_Update(_path(a.place), a.value, a.binders, formulas) for a in assignments]
     return _changed(formulas.names.variables[variable], sort, updates, width)
 
 

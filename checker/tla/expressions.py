@@ -225,7 +225,7 @@ class Formulas:
                 return (flat,)
 
     def operand(self, node: Node, width: int) -> Block:
-        """The formula as it may stand right of an equals sign, which binds tighter than `/\\` and `=>`."""
+        """The formula as it may stand right of an equals sign, which binds tighter than most."""
         binds = self.phrase(node)[1]
         if binds is Binds.OPEN or binds > Binds.COMPARE:
             return self.block(node, width)
@@ -242,7 +242,9 @@ class Formulas:
             premise, conclusion = (self._side(n, width - 3) for n in implied)
             return (*premise, *after("=> ", conclusion))
         parts = junction_parts(node)
-        if len(parts) < 2:
+        if not parts:
+            return (self.text(node),)
+        if len(parts) == 1:
             return self.block(parts[0], width)
         return bullets(_JUNCTIONS[node.op], (self.block(p, width - 3) for p in parts))
 

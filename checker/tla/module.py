@@ -114,7 +114,10 @@ def _no_deadlock(definition: Definition, names: Vocabulary) -> Block:
         condition = Formulas(names).block(definition.final, WIDTH - 4)
         ends = ("\\* A run may end here.", *hanging(f"{own.final} ==", condition, WIDTH), "")
     lines = bullets("\\/", ways) if ways else ("FALSE",)
-    speaking = [definition.final, *(r.condition for a in definition.actions for r in a.requirements)]
+    speaking = [
+        definition.final,
+        *(r.condition for a in definition.actions for r in a.requirements),
+    ]
     lines = about_states(lines, Apply(Op.OR, tuple(speaking), BOOL), names)
     return (
         *ends,

@@ -22,7 +22,6 @@ from stagewright.checker.tla.vocabulary import Vocabulary
 from stagewright.spec.definition import Property, PropertyKind
 from stagewright.spec.nodes import TRUE, Node, variables_in
 
-
 # `[][x \in S]_v` begins like the function `[x \in S |-> ...]`, as which TLC reads it.
 _LIKE_A_FUNCTION = re.compile(r"\w+ \\in ")
 

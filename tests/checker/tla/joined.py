@@ -36,7 +36,9 @@ class _Part:
 
     @property
     def variables(self) -> list[str]:
-        (listed,) = re.findall(r"^vars == <<(.*?)>>", self.exported.module, re.DOTALL | re.MULTILINE)
+        (listed,) = re.findall(
+            r"^vars == <<(.*?)>>", self.exported.module, re.DOTALL | re.MULTILINE
+        )
         return [name.strip() for name in listed.split(",")]
 
     @property
