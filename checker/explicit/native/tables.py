@@ -67,8 +67,8 @@ def kind_for(words: int, bits: int, log_buckets: int, *, ids: bool = False) -> T
 def table_source(kind: TableKind, *, shared: bool) -> str:
     """LLVM text of the functions of one kind; `shared`: several workers use the table at once.
 
-    `hash(words...)`, `insert(shared, spare, hash, words...)`: 1 new, 0 known, -1 full; for id tables also
-    `find(shared, hash, words...)`, the place in the log or -1.
+    `hash(words...)`, `insert(shared, spare, shape..., hash, words...)`: 1 new, 0 known, -1 full; for id
+    tables also `find(shared, shape..., hash, words...)`, the place in the log or -1.
     """
     hashed = _permutation(kind) if kind.quotient else _hash(kind.words)
     rest = _quotient(kind, shared=shared) if kind.quotient else _ids(kind, shared=shared)
@@ -110,15 +110,55 @@ def _hash(words: int) -> str:
     return f.source("alwaysinline")
 
 
-def home_of(f: Function, kind: TableKind, hashed: Value, bits: Value) -> Value:
-    """The home bucket of a hash."""
-    return f.lshr(hashed, f.sub(kind.bits if kind.quotient else 64, bits))
+@dataclass(frozen=True)
+class Shape:
+    """The table as it is until it grows: computed once for many states."""
+
+    table: Value
+    rest: Value  # how many bits of a hash lie below those of its home bucket
+    distance_bits: Value  # quotient tables: of a slot
+    remainder: Value  # quotient tables: a mask of the bits below the home bucket's
+    farthest: Value  # quotient tables: how far from home a slot can tell
+
+    @property
+    def arguments(self) -> list[Value]:
+        """As generated functions take them."""
+        return [self.table, self.rest, self.distance_bits, self.remainder, self.farthest]
 
 
-def prefetch(f: Function, kind: TableKind, shared: Value, hashed: Value) -> None:
+_SHAPE = [
+    ("table", POINTER),
+    ("rest", I64),
+    ("distance_bits", I64),
+    ("remainder", I64),
+    ("farthest", I64),
+]
+
+
+def shape_of(f: Function, kind: TableKind, shared: Value) -> Shape:
+    """The shape of the table that workers share."""
+    return _shape(f, kind, f.load(shared, TABLE, POINTER), f.load(shared, BITS))
+
+
+def _shape(f: Function, kind: TableKind, table: Value, bits: Value) -> Shape:
+    none = Value("0", I64)
+    rest = f.sub(kind.bits if kind.quotient else 64, bits)
+    if not kind.quotient:
+        return Shape(table, rest, none, none, none)
+    distance_bits = f.sub(kind.slot, rest)
+    remainder = f.sub(f.shl(Value("1", I64), rest), 1)
+    most = f.sub(f.shl(Value("1", I64), distance_bits), 2)
+    farthest = f.select(f.compare("ult", most, FARTHEST), most, Value(str(FARTHEST), I64))
+    return Shape(table, rest, distance_bits, remainder, farthest)
+
+
+def _shape_given(f: Function) -> Shape:
+    return Shape(*(f[name] for name, _ in _SHAPE))
+
+
+def prefetch(f: Function, shape: Shape, hashed: Value) -> None:
     """Ask for the home bucket's cache line ahead of its use."""
-    home = home_of(f, kind, hashed, f.load(shared, BITS))
-    address = f.at(f.load(shared, TABLE, POINTER), f.mul(home, BUCKET_BYTES), "i8")
+    address = f.at(shape.table, f.mul(f.lshr(hashed, shape.rest), BUCKET_BYTES), "i8")
     f.statement(f"call void @llvm.prefetch.p0({address}, i32 1, i32 3, i32 1)")
 
 
@@ -149,25 +189,21 @@ def _lowest(f: Function, mask: Value) -> Value:
 
 def _quotient(kind: TableKind, *, shared: bool) -> str:
     place = _place_quotient(kind, shared=shared)
-    f = Function("insert", [("shared", POINTER), ("spare", POINTER), ("hash", I64), *_state(1)])
-    table, bits = f.load(f["shared"], TABLE, POINTER), f.load(f["shared"], BITS)
-    f.return_(f.call("@place", [table, bits, f["hash"]]))
+    parameters = [("shared", POINTER), ("spare", POINTER), *_SHAPE, ("hash", I64), *_state(1)]
+    f = Function("insert", parameters)
+    f.return_(f.call("@place", [*_shape_given(f).arguments, f["hash"]]))
     return place + f.source("alwaysinline") + _grow(kind)
 
 
 def _place_quotient(kind: TableKind, *, shared: bool) -> str:
-    """`place(table, bits, hash)`: put a hash into a table of 2^bits buckets."""
+    """`place(shape..., hash)`: put a hash into the table."""
     slot = f"i{kind.slot}"
-    f = Function("place", [("table", POINTER), ("bits", I64), ("hash", I64)])
-    rest = f.sub(kind.bits, f["bits"])
-    distance_bits = f.sub(kind.slot, rest)
-    home = f.lshr(f["hash"], rest)
-    remainder = f.and_(f["hash"], f.sub(f.shl(Value("1", I64), rest), 1))
-    key = f.add(f.shl(remainder, distance_bits), 1)
-    most = f.sub(f.shl(Value("1", I64), distance_bits), 2)
-    most = f.select(f.compare("ult", most, FARTHEST), most, Value(str(FARTHEST), I64))
+    f = Function("place", [*_SHAPE, ("hash", I64)])
+    shape = _shape_given(f)
+    home = f.lshr(f["hash"], shape.rest)
+    key = f.add(f.shl(f.and_(f["hash"], shape.remainder), shape.distance_bits), 1)
     distance = f.variable(0)
-    with f.loop(lambda: f.compare("ule", f.get(distance), most)):
+    with f.loop(lambda: f.compare("ule", f.get(distance), shape.farthest)):
         at = f.mul(f.add(home, f.get(distance)), BUCKET_BYTES)
         address = f.at(f["table"], at, "i8")
         bucket = _bucket(f, kind, address)
@@ -206,6 +242,7 @@ def _grow(kind: TableKind) -> str:
     f = Function("grow", [("table", POINTER), ("bits", I64)], local=False)
     aside = f.op(f"alloca i8, i64 {_LOW * BUCKET_BYTES}, align {BUCKET_BYTES}", POINTER)
     lost = f.variable(0)
+    grown = _shape(f, kind, f["table"], f.add(f["bits"], 1))
     buckets = f.add(f.shl(Value("1", I64), f["bits"]), SPARE_BUCKETS)
     left = f.variable(buckets)
 
@@ -221,7 +258,7 @@ def _grow(kind: TableKind) -> str:
                 distance = f.and_(entry, f.sub(f.shl(Value("1", I64), distance_bits), 1))
                 home = f.sub(bucket, distance)
                 hashed = f.or_(f.shl(home, rest), f.lshr(entry, distance_bits))
-                placed = f.call("@place", [f["table"], f.add(f["bits"], 1), hashed])
+                placed = f.call("@place", [*grown.arguments, hashed])
                 with f.when(f.compare("slt", placed, 0), likely=False):
                     f.set(lost, f.add(f.get(lost), 1))
             f.set(lane, f.add(f.get(lane), 1))
@@ -252,11 +289,11 @@ def _grow(kind: TableKind) -> str:
 def _ids(kind: TableKind, *, shared: bool) -> str:
     state = _state(kind.words)
     return (
-        _search(kind, "find", [("shared", POINTER), ("hash", I64), *state], insert=None)
+        _search(kind, "find", [("shared", POINTER), *_SHAPE, ("hash", I64), *state], insert=None)
         + _search(
             kind,
             "insert",
-            [("shared", POINTER), ("spare", POINTER), ("hash", I64), *state],
+            [("shared", POINTER), ("spare", POINTER), *_SHAPE, ("hash", I64), *state],
             insert=shared,
         )
         + _refill(kind)
@@ -268,9 +305,8 @@ def _search(
 ) -> str:
     """The function that looks a state up; `insert`: and adds it, one of several workers or alone."""
     f = Function(name, parameters)
-    table, bits = f.load(f["shared"], TABLE, POINTER), f.load(f["shared"], BITS)
-    log = f.load(f["shared"], LOG, POINTER)
-    home, tag = home_of(f, kind, f["hash"], bits), f.shl(f["hash"], 32)
+    table, log = f["table"], f.load(f["shared"], LOG, POINTER)
+    home, tag = f.lshr(f["hash"], f["rest"]), f.shl(f["hash"], 32)
     distance = f.variable(0)
     with f.loop(lambda: f.compare("ule", f.get(distance), FARTHEST)):
         at = f.mul(f.add(home, f.get(distance)), BUCKET_BYTES)
@@ -355,15 +391,14 @@ def _refill(kind: TableKind) -> str:
     state has another place.
     """
     f = Function("refill", [("shared", POINTER), ("first", I64), ("end", I64)], local=False)
-    table, bits = f.load(f["shared"], TABLE, POINTER), f.load(f["shared"], BITS)
-    log = f.load(f["shared"], LOG, POINTER)
+    shape, log = shape_of(f, kind, f["shared"]), f.load(f["shared"], LOG, POINTER)
     index, lost = f.variable(f["first"]), f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), f["end"])):
         base = f.mul(f.get(index), kind.words)
         words = [f.load(log, f.add(base, i)) for i in range(kind.words)]
         hashed = f.call("@hash", words)
         entry = f.or_(f.shl(hashed, 32), f.add(f.get(index), 1))
-        placed = f.call("@enter", [table, home_of(f, kind, hashed, bits), entry])
+        placed = f.call("@enter", [shape.table, f.lshr(hashed, shape.rest), entry])
         with f.when(f.compare("slt", placed, 0), likely=False):
             f.set(lost, f.add(f.get(lost), 1))
         f.set(index, f.add(f.get(index), 1))
@@ -385,14 +420,14 @@ def _refill(kind: TableKind) -> str:
 def _rename(kind: TableKind) -> str:
     state = _state(kind.words)
     f = Function("rename", [("shared", POINTER), ("old", I64), ("new", I64), *state], local=False)
-    table, bits = f.load(f["shared"], TABLE, POINTER), f.load(f["shared"], BITS)
+    shape = shape_of(f, kind, f["shared"])
     hashed = f.call("@hash", [f[name] for name, _ in state])
-    home = home_of(f, kind, hashed, bits)
+    home = f.lshr(hashed, shape.rest)
     old = f.or_(f.shl(hashed, 32), f.add(f["old"], 1))
     distance = f.variable(0)
     with f.loop(lambda: f.compare("ule", f.get(distance), FARTHEST)):
         at = f.mul(f.add(home, f.get(distance)), BUCKET_BYTES)
-        address = f.at(table, at, "i8")
+        address = f.at(shape.table, at, "i8")
         found = _matches(f, kind, _bucket(f, kind, address), old)
         with f.when(f.compare("ne", found, 0)):
             new = f.or_(f.shl(hashed, 32), f.add(f["new"], 1))

@@ -19,6 +19,7 @@ from stagewright.checker.explicit.native.tables import (
     LOG,
     TableKind,
     prefetch,
+    shape_of,
     table_source,
 )
 
@@ -91,14 +92,14 @@ def _expand_block(
     f.increase(own, TRANSITIONS, found)
     f.store(own, NEXT, 0)
     f.store(own, COUNT, found)
-    hashes = f.load(own, HASHES, POINTER)
+    hashes, shape = f.load(own, HASHES, POINTER), shape_of(f, kind, f["shared"])
     index = f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), found)):
         base = f.mul(f.get(index), kind.words)
         words = [f.load(out, f.add(base, w)) for w in range(kind.words)]
         hashed = f.call("@hash", words)
         f.store(hashes, f.get(index), hashed)
-        prefetch(f, kind, f["shared"], hashed)
+        prefetch(f, shape, hashed)
         f.set(index, f.add(f.get(index), 1))
 
 
@@ -107,13 +108,13 @@ def _insert_block(f: Function, kind: TableKind, *, shared: bool) -> None:
     own = f["own"]
     out, hashes = f.load(own, OUT, POINTER), f.load(own, HASHES, POINTER)
     new, count = f.load(own, NEW, POINTER), f.load(own, COUNT)
-    spare = f.at(own, SPARE)
+    spare, shape = f.at(own, SPARE), shape_of(f, kind, f["shared"]).arguments
     index, fresh = f.variable(f.load(own, NEXT)), f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), count)):
         base = f.mul(f.get(index), kind.words)
         words = [f.load(out, f.add(base, w)) for w in range(kind.words)]
         hashed = f.load(hashes, f.get(index))
-        entered = f.call("@insert", [f["shared"], spare, hashed, *words])
+        entered = f.call("@insert", [f["shared"], spare, *shape, hashed, *words])
         with f.when(f.compare("eq", entered, FULL), likely=False):
             f.store(own, NEXT, f.get(index))
             if kind.quotient:
@@ -155,12 +156,13 @@ def _enter(kind: TableKind, *, shared: bool) -> str:
         [("shared", POINTER), ("own", POINTER), ("states", POINTER), ("count", I64)],
         local=False,
     )
-    spare = f.at(f["own"], SPARE)
+    spare, shape = f.at(f["own"], SPARE), shape_of(f, kind, f["shared"]).arguments
     index = f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), f["count"])):
         base = f.mul(f.get(index), kind.words)
         words = [f.load(f["states"], f.add(base, w)) for w in range(kind.words)]
-        entered = f.call("@insert", [f["shared"], spare, f.call("@hash", words), *words])
+        hashed = f.call("@hash", words)
+        entered = f.call("@insert", [f["shared"], spare, *shape, hashed, *words])
         with f.when(f.compare("eq", entered, FULL), likely=False):
             f.return_(FULL)
         if kind.quotient:
@@ -179,14 +181,15 @@ def _find_all(kind: TableKind) -> str:
         [("shared", POINTER), ("states", POINTER), ("count", I64), ("places", POINTER)],
         local=False,
     )
-    ahead = BLOCK
+    ahead, shape = BLOCK, shape_of(f, kind, f["shared"])
     index = f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), f["count"])):
         later = f.add(f.get(index), ahead)
         with f.when(f.compare("ult", later, f["count"])):
-            prefetch(f, kind, f["shared"], f.call("@hash", _at(f, kind, later)))
+            prefetch(f, shape, f.call("@hash", _at(f, kind, later)))
         words = _at(f, kind, f.get(index))
-        place = f.call("@find", [f["shared"], f.call("@hash", words), *words])
+        hashed = f.call("@hash", words)
+        place = f.call("@find", [f["shared"], *shape.arguments, hashed, *words])
         f.store(f["places"], f.get(index), f.trunc(place, "i32"), "i32")
         f.set(index, f.add(f.get(index), 1))
     f.return_(0)
