@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import mmap
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -52,7 +53,9 @@ class Module:
 
 @cache
 def available() -> bool:
-    """Whether code can be compiled for this machine."""
+    """Whether code can be compiled for this machine, and memory be reserved as it needs it."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return False
     try:
         _target_machine()
     except Exception:  # noqa: BLE001 - no llvmlite, or none for this processor: the NumPy engine serves

@@ -29,6 +29,7 @@ from stagewright.checker.limits import Limits, OnProgress, Stop
 _FIRST_BUDGET, _LARGEST_BUDGET = 1 << 12, 1 << 20  # states a round
 _ROUND_SECONDS = 0.1  # so long may a Ctrl-C or a limit wait, about
 _SMALLEST_ROUND = 64
+_NO_SPACE = "the system grants no more address space"
 
 
 def explore(
@@ -184,8 +185,7 @@ class _Search:
         shared[tables.CURSOR], shared[tables.END] = tally.expanded, end
         while True:
             reason = self._stop.reason(tally.states, self.visited.bytes)
-            if not reason and not self._make_room():
-                reason = self._stop.reason(memory=self.visited.bytes + self.visited.table_bytes)
+            reason = reason or self._make_room()
             if reason:
                 tally.stopped = reason
                 return False
@@ -200,17 +200,26 @@ class _Search:
             if done:
                 return True
 
-    def _make_room(self) -> bool:
-        """Grow the table if it is nearly full; False if that would take more than the memory limit."""
+    def _make_room(self) -> str:
+        """Grow the table if it is nearly full; returns why there can be no more room."""
         slack = len(self._workers) * self._plan.most_successors(worker.BLOCK)
+        if self.visited.count + slack >= self.visited.log_capacity:
+            return _NO_SPACE
         while self.visited.count >= self.visited.capacity - slack:
-            if self._stop.reason(memory=self.visited.bytes + self.visited.table_bytes):
-                return False
+            grown = self.visited.bytes + self.visited.table_bytes
+            if reason := self._stop.reason(memory=grown):
+                return reason
+            if not self.visited.may_grow:
+                return _NO_SPACE
             self.visited.grow()
         room = self._stop.memory_left(self.visited.bytes) // (8 * self.visited.kind.words) + 1
-        most = min(self.visited.capacity - slack, self.visited.count + room)
+        most = min(
+            self.visited.capacity - slack,
+            self.visited.log_capacity - slack,
+            self.visited.count + room,
+        )
         self.visited.shared[tables.LIMIT] = most
-        return True
+        return ""
 
     def _round(self, pool: ThreadPoolExecutor | None) -> bool:
         """Let every worker work for a while; True if the level is done."""

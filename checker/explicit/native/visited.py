@@ -84,6 +84,8 @@ class Visited:
         """Distinct states, whose places are their columns."""
         visited = cls(layout, ids=True)
         count = states.shape[1]
+        if count > visited.log_capacity:
+            raise MemoryError("no address space is left for the states")
         visited.log.words(0, count * layout.words).reshape(count, layout.words)[:] = states.T
         visited.shared[tables.LENGTH] = count
         while visited.capacity < count:
@@ -102,6 +104,11 @@ class Visited:
         slots = self.kind.slots << int(self.shared[tables.BITS])
         most = int(slots * FULL_SHARE)
         return most if self.kind.quotient else min(most, _MOST_IDS)
+
+    @property
+    def log_capacity(self) -> int:
+        """How many states the log has places for."""
+        return self.log.size // (8 * self.kind.words)
 
     @property
     def bytes(self) -> int:
@@ -126,6 +133,8 @@ class Visited:
     def add(self, states: Words) -> None:
         """Enter states, which may repeat."""
         given = np.ascontiguousarray(states.T)
+        if self.count + given.shape[0] > self.log_capacity:
+            raise MemoryError("no address space is left for the states")
         own = np.zeros(OWN_SIZE, dtype=np.int64)
         own[SPARE] = -1
         while self.capacity < self.count + given.shape[0]:
@@ -136,6 +145,12 @@ class Visited:
             self.grow()
         self.settle([own])
 
+    @property
+    def may_grow(self) -> bool:
+        """Whether there is address space for twice as many buckets."""
+        buckets = (2 << int(self.shared[tables.BITS])) + SPARE_BUCKETS
+        return buckets * BUCKET_BYTES <= self.table.size
+
     def grow(self) -> None:
         """Twice as many buckets.
 
@@ -143,7 +158,7 @@ class Visited:
             MemoryError: there is no room for them.
         """
         bits = int(self.shared[tables.BITS])
-        if ((2 << bits) + SPARE_BUCKETS) * BUCKET_BYTES > self.table.size:
+        if not self.may_grow:
             raise MemoryError("no address space is left for the table of states")
         if self.code.grow is not None:
             lost = self.code.grow(self.table.address, bits)

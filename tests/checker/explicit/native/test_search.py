@@ -10,6 +10,7 @@ from tests.checker.explicit.random_models import Maker, model_of
 from stagewright.checker.check import check, watch_for
 from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.explicit.native import visited
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.search import explore
 from stagewright.checker.explicit.numpy_engine import numpy_engine
@@ -153,6 +154,18 @@ def test_the_memory_limit_stops_the_table_from_growing_past_it() -> None:
     assert found.states > 500_000
     a_block = 1 << 12
     assert max(progress.memory for progress in told) <= (40 << 20) + a_block
+
+
+@pytest.mark.parametrize("size", [1 << 21, 1 << 23])
+def test_little_address_space_ends_the_search_with_words(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(visited, "_ADDRESS_SPACE", size)
+    model = model_named("tablet_barrier", {"tablet": 4, "node": 3})
+    found = explore(NativeEngine(model), Watch(deadlock=False), Stop(Limits()), workers=2)
+    assert found.stopped == "the system grants no more address space"
+    assert 0.1 < found.states * 8 / size <= 1
+    assert found.words.shape[1] == found.states
 
 
 def test_progress_grows_and_ends_with_the_whole() -> None:
