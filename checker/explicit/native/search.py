@@ -155,7 +155,7 @@ class _Search:
     @property
     def _forgetful(self) -> bool:
         """Whether states can be, and are to be, forgotten once they are expanded."""
-        return not self._keep and self.visited.kind.quotient
+        return not self._keep and not self.visited.kind.knows_places
 
     @property
     def words(self) -> Words:

@@ -1,9 +1,10 @@
 """Generates the tables of visited states: exact, in buckets of one cache line, open to several workers.
 
-Two kinds. A *quotient* table suits states of one word: the hash is a permutation of the state's bits, its
-top bits are the home bucket, and a slot holds the remaining ones with the distance from home: the
-state itself need not be stored (Knuth, TAOCP 3, exercise 6.4-13; Cleary 1984). An *id* table suits every
-state: a slot holds 32 bits of the hash and the state's place in the log, where it is compared.
+Three kinds. A *bitmap* has one bit for every state that there could be: for few enough bits nothing is as
+small or as fast. A table of *quotients* suits states of one word: the hash is a permutation of the state's
+bits, its top bits are the home bucket, and a slot holds the remaining ones with the distance from home:
+the state itself need not be stored (Knuth, TAOCP 3, exercise 6.4-13; Cleary 1984). A table of *places* suits
+every state: a slot holds 32 bits of the hash and the state's place in the log, where it is compared.
 
 A free slot is 0 and the slots of a bucket are filled from the left, by one compare-and-swap.
 """
@@ -11,6 +12,7 @@ A free slot is 0 and the slots of a bucket are filled from the left, by one comp
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
 
@@ -20,6 +22,8 @@ FARTHEST = SPARE_BUCKETS - 2  # buckets from home
 _LOW = 2 * SPARE_BUCKETS  # buckets that growing in place must set aside
 _SMALLEST_HASH = 30  # bits: more than a table ever has buckets
 _LEAST_DISTANCE_BITS = 3
+_SMALLEST_BITMAP, _LARGEST_BITMAP = 9, 30  # bits of a state: one cache line, 128 MiB
+_LINE_BITS = 9  # a cache line has 2^9 bits
 _MULTIPLIERS = (0xD6E8FEB86659FD93, 0x9E3779B97F4A7C15)
 FULL = -1
 
@@ -28,14 +32,27 @@ LOG, LENGTH, TABLE, BITS, CURSOR, END, LIMIT, EXPAND = range(8)
 SHARED_SIZE = 8
 
 
+class Storage(Enum):
+    """What stands for a visited state."""
+
+    BITMAP = auto()
+    QUOTIENTS = auto()
+    PLACES = auto()
+
+
 @dataclass(frozen=True)
 class TableKind:
-    """How visited states are stored: `slot` bits a state; `bits` of a state (quotient tables only)."""
+    """How visited states are stored: with `slot` bits each, where a state or its hash has `bits`."""
 
     words: int
     bits: int
     slot: int
-    quotient: bool
+    storage: Storage
+
+    @property
+    def knows_places(self) -> bool:
+        """Whether a state's place in the log can be asked for."""
+        return self.storage is Storage.PLACES
 
     @property
     def slots(self) -> int:
@@ -44,7 +61,7 @@ class TableKind:
 
     def fits(self, log_buckets: int) -> bool:
         """Whether slots can hold what so many buckets leave of a state."""
-        if not self.quotient:
+        if self.storage is not Storage.QUOTIENTS:
             return True
         rest = self.bits - log_buckets
         return 0 < rest <= self.slot - _LEAST_DISTANCE_BITS
@@ -56,12 +73,14 @@ class TableKind:
 
 def kind_for(words: int, bits: int, log_buckets: int, *, ids: bool = False) -> TableKind:
     """The most compact kind for states of so many words and bits; with `ids`, one that knows places."""
-    if words == 1 and not ids:
-        for slot in (32, 64):
-            kind = TableKind(words, max(bits, _SMALLEST_HASH), slot, quotient=True)
-            if kind.fits(log_buckets):
-                return kind
-    return TableKind(words, bits, 64, quotient=False)
+    if words > 1 or ids:
+        return TableKind(words, bits, 64, Storage.PLACES)
+    if bits <= _LARGEST_BITMAP:
+        return TableKind(words, max(bits, _SMALLEST_BITMAP), 1, Storage.BITMAP)
+    narrow, wide = (
+        TableKind(words, max(bits, _SMALLEST_HASH), slot, Storage.QUOTIENTS) for slot in (32, 64)
+    )
+    return narrow if narrow.fits(log_buckets) else wide
 
 
 def table_source(kind: TableKind, *, shared: bool) -> str:
@@ -70,9 +89,13 @@ def table_source(kind: TableKind, *, shared: bool) -> str:
     `hash(words...)`, `insert(shared, spare, shape..., hash, words...)`: 1 new, 0 known, -1 full; for id
     tables also `find(shared, shape..., hash, words...)`, the place in the log or -1.
     """
-    hashed = _permutation(kind) if kind.quotient else _hash(kind.words)
-    rest = _quotient(kind, shared=shared) if kind.quotient else _ids(kind, shared=shared)
-    return _DECLARED + hashed + rest
+    match kind.storage:
+        case Storage.BITMAP:
+            return _DECLARED + _bitmap(shared=shared)
+        case Storage.QUOTIENTS:
+            return _DECLARED + _permutation(kind) + _quotient(kind, shared=shared)
+        case Storage.PLACES:
+            return _DECLARED + _hash(kind.words) + _ids(kind, shared=shared)
 
 
 _DECLARED = """
@@ -142,8 +165,10 @@ def shape_of(f: Function, kind: TableKind, shared: Value) -> Shape:
 
 def _shape(f: Function, kind: TableKind, table: Value, bits: Value) -> Shape:
     none = Value("0", I64)
-    rest = f.sub(kind.bits if kind.quotient else 64, bits)
-    if not kind.quotient:
+    if kind.storage is Storage.BITMAP:
+        return Shape(table, Value(str(_LINE_BITS), I64), none, none, none)
+    rest = f.sub(kind.bits if kind.storage is Storage.QUOTIENTS else 64, bits)
+    if kind.storage is Storage.PLACES:
         return Shape(table, rest, none, none, none)
     distance_bits = f.sub(kind.slot, rest)
     remainder = f.sub(f.shl(Value("1", I64), rest), 1)
@@ -185,6 +210,22 @@ def _bucket(f: Function, kind: TableKind, address: Value) -> Value:
 
 def _lowest(f: Function, mask: Value) -> Value:
     return f.call("@llvm.cttz.i64", [mask, Value("true", "i1")])
+
+
+def _bitmap(*, shared: bool) -> str:
+    h = Function("hash", _state(1))
+    h.return_(h["w0"])
+    parameters = [("shared", POINTER), ("spare", POINTER), *_SHAPE, ("hash", I64), *_state(1)]
+    f = Function("insert", parameters)
+    address = f.at(f["table"], f.lshr(f["hash"], 6))
+    bit = f.shl(Value("1", I64), f.and_(f["hash"], 63))
+    if shared:
+        before = f.op(f"atomicrmw or {address}, {bit} monotonic", I64)
+    else:
+        before = f.load(address, 0)
+        f.store(address, 0, f.or_(before, bit))
+    f.return_(f.zext(f.compare("eq", f.and_(before, bit), 0)))
+    return h.source("alwaysinline") + f.source("alwaysinline")
 
 
 def _quotient(kind: TableKind, *, shared: bool) -> str:

@@ -16,6 +16,7 @@ from stagewright.checker.explicit.native.observed import Numbers
 from stagewright.checker.explicit.native.tables import (
     BUCKET_BYTES,
     SPARE_BUCKETS,
+    Storage,
     TableKind,
     kind_for,
 )
@@ -47,12 +48,12 @@ class Code:
 def code_for(kind: TableKind, *, shared: bool, canonical: str = "") -> Code:
     """The compiled code of a kind of table, for one worker or several."""
     module = Module(worker_source(kind, shared=shared, canonical=canonical))
-    ids = not kind.quotient
+    ids = kind.knows_places
     return Code(
         module,
         module.function("work", 2),
         module.function("enter_all", 4),
-        None if ids else module.function("grow", 2),
+        module.function("grow", 2) if kind.storage is Storage.QUOTIENTS else None,
         module.function("refill", 3) if ids else None,
         module.function("rename", 3 + kind.words) if ids else None,
         module.function("find_all", 4) if ids else None,
@@ -72,7 +73,7 @@ class Visited:
         self.kind = kind_for(layout.words, bits, begin, ids=ids)
         self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
         self.log = Reserved(_ADDRESS_SPACE)
-        self.table = Reserved(_ADDRESS_SPACE, huge=True)
+        self.table = Reserved(_ADDRESS_SPACE, huge=self.kind.storage is not Storage.BITMAP)
         self.shared = np.zeros(tables.SHARED_SIZE, dtype=np.int64)
         self.shared[tables.LOG] = self.log.address
         self.shared[tables.TABLE] = self.table.address
@@ -102,8 +103,13 @@ class Visited:
     def capacity(self) -> int:
         """How many states there may be before the table grows."""
         slots = self.kind.slots << int(self.shared[tables.BITS])
-        most = int(slots * FULL_SHARE)
-        return most if self.kind.quotient else min(most, _MOST_IDS)
+        match self.kind.storage:
+            case Storage.BITMAP:
+                return 1 << 62  # it has room for all
+            case Storage.QUOTIENTS:
+                return int(slots * FULL_SHARE)
+            case Storage.PLACES:
+                return min(int(slots * FULL_SHARE), _MOST_IDS)
 
     @property
     def log_capacity(self) -> int:
@@ -117,6 +123,8 @@ class Visited:
 
     @property
     def table_bytes(self) -> int:
+        if self.kind.storage is Storage.BITMAP:
+            return 1 << max(0, self.kind.bits - 3)
         return ((1 << int(self.shared[tables.BITS])) + SPARE_BUCKETS) * BUCKET_BYTES
 
     def states(self, first: int, after: int) -> Words:

@@ -41,7 +41,7 @@ def worker_source(kind: TableKind, *, shared: bool, canonical: str = "") -> str:
     """
     text = table_source(kind, shared=shared) + canonical
     text += _work(kind, shared=shared, canonical=bool(canonical)) + _enter(kind, shared=shared)
-    if not kind.quotient:
+    if kind.knows_places:
         text += _find_all(kind)
     return text + MODULE_END
 
@@ -117,15 +117,15 @@ def _insert_block(f: Function, kind: TableKind, *, shared: bool) -> None:
         entered = f.call("@insert", [f["shared"], spare, *shape, hashed, *words])
         with f.when(f.compare("eq", entered, FULL), likely=False):
             f.store(own, NEXT, f.get(index))
-            if kind.quotient:
+            if not kind.knows_places:
                 _log_new(f, new, f.get(fresh), shared=shared)
             f.return_(TABLE_FULL)
-        if kind.quotient:
+        if not kind.knows_places:
             f.store(new, f.get(fresh), words[0])
             f.set(fresh, f.add(f.get(fresh), entered))
         f.set(index, f.add(f.get(index), 1))
     f.store(own, NEXT, count)
-    if kind.quotient:
+    if not kind.knows_places:
         _log_new(f, new, f.get(fresh), shared=shared)
 
 
@@ -165,7 +165,7 @@ def _enter(kind: TableKind, *, shared: bool) -> str:
         entered = f.call("@insert", [f["shared"], spare, *shape, hashed, *words])
         with f.when(f.compare("eq", entered, FULL), likely=False):
             f.return_(FULL)
-        if kind.quotient:
+        if not kind.knows_places:
             with f.when(f.compare("eq", entered, 1)):
                 place = _room(f, Value("1", I64), shared=shared)
                 f.store(f.load(f["shared"], LOG, POINTER), place, words[0])
