@@ -21,6 +21,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_code_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of compiled searches of its own: thousands of random machines are in nobody's way."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STAGEWRIGHT_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One local Spark for the whole run; its Python workers can import stagewright."""

@@ -147,6 +147,7 @@ def _keep(key: str, code: bytes) -> None:
         _tidy(folder)
 
 
+@cache  # once a process: looking at many files takes long
 def _tidy(folder: Path) -> None:
     """Remove what was used longest ago once the cache grows large."""
     files = [(p.stat(), p) for p in folder.iterdir()]
