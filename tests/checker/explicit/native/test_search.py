@@ -53,11 +53,12 @@ def test_on_random_models_every_number_and_note_is_the_same(seed: int) -> None:
     maker = Maker(seed, narrow=True)
     steps = [maker.step(i) for i in range(maker.chance.randint(1, 6))]
     model = model_of(maker.cells, maker.builder, steps, maker.state())
+    some, many = maker.chance.choice([(3, 2), (3, 2), (135, 70)])  # more than a mask has bits
     watch = Watch(
-        states=[maker.condition(2) for _ in range(3)],
-        steps=[maker.condition(2, new=True) for _ in range(3)],
-        state_promises=2,
-        step_promises=2,
+        states=[maker.condition(2) for _ in range(some)],
+        steps=[maker.condition(2, new=True) for _ in range(some)],
+        state_promises=many,
+        step_promises=many,
         graph=True,
     )
     limits = Limits(depth=maker.chance.choice((None, 0, 1, 3)), states=MOST)
