@@ -213,16 +213,14 @@ def _operand(text: str) -> str:
 
 def _except(sort: Sort, updates: list[_Update], old: str, width: int) -> Block:
     """The function or record with some of its parts changed."""
-    items: dict[object, tuple[str, Sort, list[_Update]]] = {}
-    for number, update in enumerate(updates):
+    # Changes of one set, or loops over one map, are written as one change.
+    items: dict[str, tuple[Sort, list[_Update]]] = {}
+    for update in updates:
         told, inner, steps = _reached(sort, update)
-        rest = update.below(steps)
-        # Changes of one set, or loops over one map, are written as one change.
-        group = (told, None) if rest.path else (told, number)
-        items.setdefault(group, (told, inner, []))[2].append(rest)
+        items.setdefault(told, (inner, []))[1].append(update.below(steps))
     changes = [
         hanging(f"!{told} =", _changed(_SO_FAR, inner, rest, width - 4), width - 2)
-        for told, inner, rest in items.values()
+        for told, (inner, rest) in items.items()
     ]
     flat = ", ".join(" ".join(change) for change in changes)
     if all(len(c) == 1 for c in changes) and len(old) + len(flat) + 10 <= width:

@@ -12,6 +12,7 @@ from tests.checker.tla.joined import explore
 from tests.checker.tla.tlc import Tlc, tlc_in
 from tests.random_machines.explored import Explored
 
+from stagewright.checker.tla.changing import always_changes
 from stagewright.spec.definition import Fairness, Property, PropertyKind
 from stagewright.spec.verdict import Outcome
 
@@ -49,6 +50,16 @@ def test_as_many_states_and_the_same_broken_invariants(explored: list[Explored],
         assert told.broken == broken(one, PropertyKind.INVARIANT) | deadlock, one.machine
     verdicts = Counter(bool(told.broken) for told in found)
     assert min(verdicts[True], verdicts[False]) > MACHINES / 10
+
+
+def test_an_action_that_plainly_always_changes_something_does(explored: list[Explored]) -> None:
+    plain = 0
+    for one in explored:
+        names = {a.name for a in one.judge.definition.actions if always_changes(a)}
+        changing = [(s, t) for s, step, t in one.edges if step.action in names]
+        assert all(s != t for s, t in changing), one.machine
+        plain += bool(changing)
+    assert plain > len(explored) / 10
 
 
 def chosen(explored: list[Explored], kind: PropertyKind, each: int) -> list[Explored]:

@@ -86,7 +86,7 @@ class Swings(Machine):
     left = flag(init=True)
     done = flag()
 
-    @action
+    @action(fair=Fairness.WEAK)
     def swing(self) -> None:
         require(~self.done, "not done")
         self.left = ~self.left
