@@ -7,6 +7,7 @@ from enum import Enum, auto
 from stagewright.checker.tla.changing import always_changes
 from stagewright.spec import (
     Entity,
+    FlagVar,
     Machine,
     NumberVar,
     OneVar,
@@ -47,7 +48,7 @@ class Acts(Machine):
     members = set_of(Node)
     count: NumberVar = number(0, 3)
     more: NumberVar = number(0, 3)
-    lit = flag()
+    lit: FlagVar = flag()
 
     @action
     def may_repaint(self) -> None:
