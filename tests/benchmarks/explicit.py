@@ -61,15 +61,16 @@ def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
     if args.scaling:
         return _growth(cases, args, scratch, tell)
     contest, named = Contest(), [p for p in (*OURS, *OTHERS) if p.name in args.only]
-    peers = present(named or (*OURS, *OTHERS), contest, tell)
+    usual = (*(OURS[:1] if args.quick else OURS), *OTHERS)
+    peers = present(named or usual, contest, tell)
     for case in cases:
         entries = [(peer, _size(peer, case, args)) for peer in peers]
         compete(case, entries, args.repeats or _repeats(args), scratch, contest, tell)
     tables = [speed_table(contest), memory_table(contest), figures_table(contest)]
     report = Report(tables, contest)
-    if not named or TWO_WORKERS.name in args.only:
+    if TWO_WORKERS.name in args.only or not (named or args.quick):
         _workers(cases, args, scratch, report, tell)
-    if not args.only:
+    if not (args.only or args.quick):
         _first_states(args, report, tell)
     return report
 
