@@ -25,7 +25,7 @@ def speed_table(contest: Contest) -> Table:
 def memory_table(contest: Contest) -> Table:
     """How many times as many bytes a state a peer takes."""
     title = "Memory: bytes a distinct state less those at start, the peer's ÷ Stagewright's"
-    return _ratios(contest, title, _smaller, "TLC's is the heap that its Java chose to take.")
+    return _ratios(contest, title, _smaller, "TLC takes the heap that its Java chooses.")
 
 
 def _faster(ours: Standing, peer: Standing) -> float | None:

@@ -84,7 +84,11 @@ def test_speed_of_a_run_that_is_all_start_up_is_not_told() -> None:
 
 
 def test_growth_has_a_row_a_size_beside_the_reference_at_that_size() -> None:
-    sizes = [(ONE_WORKER, 3.0, 7), (GccReference(), 2.0, 7), (ONE_WORKER, 5.0, 8)]
+    sizes: list[tuple[Peer, float, int]] = [
+        (ONE_WORKER, 3.0, 7),
+        (GccReference(), 2.0, 7),
+        (ONE_WORKER, 5.0, 8),
+    ]
     contest = Contest([standing(peer, cpu, 3_000_000, size) for peer, cpu, size in sizes])
     rows = growth_table(contest).rows
     assert [row[1] for row in rows] == ["296,448", "1,745,408"]
