@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import overload
+from typing import TypeAlias, cast, overload
+
+Cells: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,9 @@ class Independent(Sequence[tuple[int, ...]]):
         return product(*self.choices)
 
     def __contains__(self, state: object) -> bool:
-        return (
-            isinstance(state, tuple)
-            and len(state) == len(self.choices)
-            and all(value in values for value, values in zip(state, self.choices, strict=True))
-        )
+        if not isinstance(state, tuple) or len(cells := cast("Cells", state)) != len(self.choices):
+            return False
+        return all(value in values for value, values in zip(cells, self.choices, strict=True))
 
     @overload
     def __getitem__(self, index: int) -> tuple[int, ...]: ...

@@ -62,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
         summary = (suite.__doc__ or "").partition("\n")[0]
         one = suites.add_parser(name, help=summary, description=summary)
         one.add_argument(
-            "--quick", action="store_true", help="smaller models, fewer runs: a minute"
+            "--quick",
+            action="store_true",
+            help="ratios only, smaller models, fewer runs: a minute or two",
         )
         one.add_argument(
             "--only", action="append", default=[], metavar="NAME", help="a contestant or a model"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 Size = tuple[int, ...]
 
@@ -18,6 +18,7 @@ class Case:
     parts: tuple[str, ...]
     states: Callable[[Size], int]
     smallest: Size  # a run of it is all start-up
+    orbits: Mapping[Size, int] = field(default_factory=dict[Size, int])  # of states, where known
 
     def shown(self, size: Size) -> str:
         """The size in words."""
@@ -37,7 +38,7 @@ _TWO_PHASE = {
     9: 10_340_352,
     10: 61_515_776,
 }
-_EWD840 = {3: 302, 6: 36_990, 8: 786_942, 9: 3_539_966, 10: 15_730_686}
+_EWD840 = {3: 302, 6: 36_990, 7: 172_286, 8: 786_942, 9: 3_539_966, 10: 15_730_686}
 
 
 def tablet_barrier_states(size: Size) -> int:
@@ -53,6 +54,7 @@ CASES = (
         ("resource managers",),
         lambda size: _TWO_PHASE[size[0]],
         (3,),
+        {(7,): 920, (8,): 1_461, (10,): 3_300},
     ),
     Case("ewd840", "EWD840", ("nodes",), lambda size: _EWD840[size[0]], (3,)),
     Case(

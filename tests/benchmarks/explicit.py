@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tests.benchmarks.cases import CASES, Case, Size
@@ -17,15 +18,23 @@ from tests.benchmarks.explicit_tables import (
     first_states_table,
     growth_table,
     memory_table,
+    orbits_table,
     speed_table,
     workers_table,
 )
-from tests.benchmarks.interleave import interleaved
+from tests.benchmarks.interleave import Job, Outcome, interleaved
 from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.python_checkers import MINICHECK, MUSIL
 from tests.benchmarks.peers.spin import Spin
-from tests.benchmarks.peers.stagewright import ONE_WORKER, TWO_WORKERS, VARIANTS, first_states
+from tests.benchmarks.peers.stagewright import (
+    BY_ORBITS,
+    ONE_WORKER,
+    TWO_WORKERS,
+    VARIANTS,
+    Stagewright,
+    first_states,
+)
 from tests.benchmarks.peers.tlc import Tlc
 from tests.benchmarks.report import Report
 
@@ -61,15 +70,17 @@ def run(args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:
     if args.scaling:
         return _growth(cases, args, scratch, tell)
     contest, named = Contest(), [p for p in (*OURS, *OTHERS) if p.name in args.only]
-    peers = present(named or (*OURS, *OTHERS), contest, tell)
+    usual = (*(OURS[:1] if args.quick else OURS), *OTHERS)
+    peers = present(named or usual, contest, tell)
     for case in cases:
         entries = [(peer, _size(peer, case, args)) for peer in peers]
         compete(case, entries, args.repeats or _repeats(args), scratch, contest, tell)
     tables = [speed_table(contest), memory_table(contest), figures_table(contest)]
     report = Report(tables, contest)
-    if not named or TWO_WORKERS.name in args.only:
+    if TWO_WORKERS.name in args.only or not (named or args.quick):
         _workers(cases, args, scratch, report, tell)
-    if not args.only:
+    if not (args.only or args.quick):
+        _orbits(args, scratch, report, tell)
         _first_states(args, report, tell)
     return report
 
@@ -105,10 +116,28 @@ def _first_states(args: argparse.Namespace, report: Report, tell: Tell) -> None:
         for machine in ("tablet-migration", "tablet")
         for before in (True, False)
     ]
+    report.tables.append(first_states_table(_alone(jobs, args, report, tell)))
+
+
+def _orbits(args: argparse.Namespace, scratch: Path, report: Report, tell: Tell) -> None:
+    """What symmetry saves where entities are alike, added to the report."""
+    (case,) = (case for case in CASES if case.orbits)
+    entries: list[tuple[Stagewright, Size]] = [(ONE_WORKER, (8,))]
+    entries += [(BY_ORBITS, size) for size in case.orbits]
+    jobs = [
+        replace(peer.job(case, size, scratch), name=f"{case.shown(size)}: {peer.name}")
+        for peer, size in entries
+    ]
+    report.tables.append(orbits_table(case, _alone(jobs, args, report, tell)))
+
+
+def _alone(
+    jobs: Sequence[Job], args: argparse.Namespace, report: Report, tell: Tell
+) -> list[Outcome]:
     outcomes, errors = interleaved(jobs, args.repeats or _repeats(args), tell)
     report.contest.alone += outcomes.values()
     report.contest.errors += [f"{name}: {error}" for name, error in errors.items()]
-    report.tables.append(first_states_table(report.contest))
+    return list(outcomes.values())
 
 
 def _growth(cases: Sequence[Case], args: argparse.Namespace, scratch: Path, tell: Tell) -> Report:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from tests.benchmarks.cases import Case
 from tests.benchmarks.contest import Contest, Standing
+from tests.benchmarks.interleave import Outcome
 from tests.benchmarks.tables import Table, ratio, whole
 
 _MEBIBYTE = 1 << 20
@@ -23,7 +25,7 @@ def speed_table(contest: Contest) -> Table:
 def memory_table(contest: Contest) -> Table:
     """How many times as many bytes a state a peer takes."""
     title = "Memory: bytes a distinct state less those at start, the peer's ÷ Stagewright's"
-    return _ratios(contest, title, _smaller, "TLC's is the heap that its Java chose to take.")
+    return _ratios(contest, title, _smaller, "TLC takes the heap that its Java chooses.")
 
 
 def _faster(ours: Standing, peer: Standing) -> float | None:
@@ -141,11 +143,27 @@ def workers_table(contest: Contest) -> Table:
     return Table("Two workers beside one", heads, tuple(rows))
 
 
-def first_states_table(contest: Contest) -> Table:
+def first_states_table(outcomes: Sequence[Outcome]) -> Table:
     """Time to the verdict on a shipped machine's first states, all promises asked for."""
     rows = [
         (found.job.name, f"{found.wall:.2f}", f"{found.cpu:.2f}", f"{found.seconds or 0:.2f}")
-        for found in contest.alone
+        for found in outcomes
     ]
     heads = ("", "wall s", "CPU s", "of it checking, wall s")
     return Table("The verdict on the first 1,000 states", heads, tuple(rows))
+
+
+def orbits_table(case: Case, outcomes: Sequence[Outcome]) -> Table:
+    """All states beside one of each orbit."""
+    rows = [
+        (
+            found.job.name,
+            whole(found.job.expected),
+            f"{found.wall:.2f}",
+            f"{found.cpu:.2f}",
+            f"{found.peak / _MEBIBYTE:.0f}",
+        )
+        for found in outcomes
+    ]
+    heads = ("", "states or orbits", "wall s", "CPU s", "peak MiB")
+    return Table(f"Symmetry: {case.title}", heads, tuple(rows))

@@ -7,14 +7,20 @@ import pytest
 from tests.benchmarks import __main__, explicit
 from tests.benchmarks.cases import CASES, Case, Size
 from tests.benchmarks.contest import Contest, Standing, compete, present
-from tests.benchmarks.explicit_tables import figures_table, memory_table, speed_table
+from tests.benchmarks.explicit_tables import (
+    figures_table,
+    growth_table,
+    memory_table,
+    speed_table,
+    workers_table,
+)
 from tests.benchmarks.interleave import Answer, Job, Outcome, Run
 from tests.benchmarks.measure import Usage
 from tests.benchmarks.peers.gcc_reference import GccReference
 from tests.benchmarks.peers.peer import Peer
 from tests.benchmarks.peers.python_checkers import PythonChecker
 from tests.benchmarks.peers.spin import Spin
-from tests.benchmarks.peers.stagewright import ONE_WORKER, Stagewright
+from tests.benchmarks.peers.stagewright import ONE_WORKER, TWO_WORKERS, Stagewright
 from tests.benchmarks.peers.tlc import Tlc
 from tests.benchmarks.tables import Table, ratio
 
@@ -75,6 +81,24 @@ def test_ratios_are_of_speed_and_memory_less_those_at_start() -> None:
 def test_speed_of_a_run_that_is_all_start_up_is_not_told() -> None:
     contest = Contest([standing(ONE_WORKER, 1.0, 3_000_000), standing(ABSENT, 2.0, 3_000_000)])
     assert speed_table(contest).rows[0][1] == "\N{EN DASH}"
+
+
+def test_growth_has_a_row_a_size_beside_the_reference_at_that_size() -> None:
+    sizes: list[tuple[Peer, float, int]] = [
+        (ONE_WORKER, 3.0, 7),
+        (GccReference(), 2.0, 7),
+        (ONE_WORKER, 5.0, 8),
+    ]
+    contest = Contest([standing(peer, cpu, 3_000_000, size) for peer, cpu, size in sizes])
+    rows = growth_table(contest).rows
+    assert [row[1] for row in rows] == ["296,448", "1,745,408"]
+    assert [row[2] for row in rows] == ["0.5\N{MULTIPLICATION SIGN}", "\N{EN DASH}"]
+
+
+def test_workers_are_compared_by_the_clock_less_start_up() -> None:
+    one, two = standing(ONE_WORKER, 5.0, 0), standing(TWO_WORKERS, 3.0, 0)
+    ((_, net, whole_process, *_),) = workers_table(Contest([one, two])).rows
+    assert (net, whole_process) == ("2\N{MULTIPLICATION SIGN}", "1.67\N{MULTIPLICATION SIGN}")
 
 
 def test_table_can_be_read_and_pasted() -> None:

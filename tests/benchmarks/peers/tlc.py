@@ -29,7 +29,7 @@ class Tlc:
     sizes: Mapping[str, Sizes] = field(
         default_factory=lambda: {
             "two_phase_commit": Sizes((7,), (6,)),
-            "ewd840": Sizes((6,), (6,)),
+            "ewd840": Sizes((7,), (6,)),
             "tablet_barrier": Sizes((3, 3), (2, 4)),
         }
     )
