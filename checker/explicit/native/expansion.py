@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stagewright.checker.explicit.native.expressions import Scope, Tables
+from stagewright.checker.explicit.native.factoring import any_broken
 from stagewright.checker.explicit.native.llvm_text import (
     I32,
     I64,
@@ -217,13 +218,16 @@ class _Expansion:
         words: Sequence[Value],
     ) -> None:
         """Note the state where a promise is broken whose violation is still to be noted."""
-        f = self.f
+        f, builder = self.f, self.plan.model.builder
         note = 2 + self.plan.layout.words
         for first in range(0, len(conditions), MASK_BITS):
-            values = [scope.value(node) for node in conditions[first : first + MASK_BITS]]
-            holding = scope.conjunction(values)
-            with f.when(f.not_(holding), likely=False):
-                bits = self._bits([f.not_(value) for value in values])
+            some = conditions[first : first + MASK_BITS]
+            broken_one = any_broken(builder, some)
+            if broken_one is builder.false:
+                continue
+            with f.when(scope.value(broken_one), likely=False):
+                inner = scope.inner()
+                bits = self._bits([f.not_(inner.value(node)) for node in some])
                 broken = f.and_(bits, f.load(f["observed"], live + first // MASK_BITS))
                 place = f.at(f["observed"], notes + first * note)
                 f.call("@note_all", [place, broken, Value(str(step), I64), *words])

@@ -165,10 +165,6 @@ class Scope:
         key = (place.word, cell.op is GroundOp.NEXT)
         return key, place.mask << place.shift, (value - low) << place.shift
 
-    def conjunction(self, values: Sequence[Value]) -> Value:
-        """That all of the values hold."""
-        return self._joined("and", values)
-
     def _joined(self, operation: str, values: Sequence[Value]) -> Value:
         """A balanced tree: short chains run side by side in the processor."""
         layer = list(values)

@@ -69,9 +69,8 @@ def checkpoint_of(args: argparse.Namespace, definition: Definition) -> Checkpoin
     """
     from stagewright.checker.explicit.checkpoint import Checkpoint
 
-    fingerprint = definition.fingerprint()
     if args.resume is not None:
-        if _read(args.resume)["definition"] != fingerprint:
+        if _read(args.resume)["definition"] != definition.fingerprint():
             raise InputError(
                 f"{args.machine} is not the definition that {args.resume} was searched with",
                 help="undo the change, or start again with --checkpoint and another directory",
@@ -88,7 +87,9 @@ def checkpoint_of(args: argparse.Namespace, definition: Definition) -> Checkpoin
     directory.mkdir(parents=True, exist_ok=True)
     machine = _absolute(args.machine)
     settings = {**{name: getattr(args, name) for name in _KEPT}, "machine": machine}
-    text = json.dumps({**settings, "profile": definition.profile, "definition": fingerprint})
+    text = json.dumps(
+        {**settings, "profile": definition.profile, "definition": definition.fingerprint()}
+    )
     (directory / _SETTINGS).write_text(text, encoding="utf-8")
     return Checkpoint(directory)
 
