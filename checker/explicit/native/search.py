@@ -206,7 +206,7 @@ class _Search:
         if self.visited.count + slack >= self.visited.log_capacity:
             return _NO_SPACE
         while self.visited.count >= self.visited.capacity - slack:
-            grown = self.visited.bytes + self.visited.table_bytes
+            grown = self.visited.bytes + self.visited.bytes_to_grow
             if reason := self._stop.reason(memory=grown):
                 return reason
             if not self.visited.may_grow:

@@ -274,16 +274,16 @@ def _put(f: Function, slot: str, lane: Value, wanted: Value, *, shared: bool) ->
 
 
 def _grow(kind: TableKind) -> str:
-    """`grow(table, bits)`: twice as many buckets in place; returns how many states found no place.
+    """`grow(table, bits, by)`: 2^by times as many buckets in place; how many states found no place.
 
     From the last bucket down, states move to where nothing is left to be moved; the lowest buckets,
     for which this is not so, are set aside first. The memory behind the table must be zero.
     """
     slot = f"i{kind.slot}"
-    f = Function("grow", [("table", POINTER), ("bits", I64)], local=False)
+    f = Function("grow", [("table", POINTER), ("bits", I64), ("by", I64)], local=False)
     aside = f.op(f"alloca i8, i64 {_LOW * BUCKET_BYTES}, align {BUCKET_BYTES}", POINTER)
     lost = f.variable(0)
-    grown = _shape(f, kind, f["table"], f.add(f["bits"], 1))
+    grown = _shape(f, kind, f["table"], f.add(f["bits"], f["by"]))
     buckets = f.add(f.shl(Value("1", I64), f["bits"]), SPARE_BUCKETS)
     left = f.variable(buckets)
 

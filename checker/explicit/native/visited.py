@@ -28,6 +28,7 @@ _SMALLEST = 12  # log2 of buckets
 _ROOMIEST = 18  # up to here the table may begin larger, if that makes its slots smaller
 _WIDEST_REST = 29  # bits of a state that a 32-bit slot holds besides the distance
 FULL_SHARE = 0.9
+_LARGE = 19  # log2 of buckets: from here on, 32 MiB, memory counts for more than time
 _MOST_IDS = (1 << 32) - 2
 
 
@@ -53,7 +54,7 @@ def code_for(kind: TableKind, *, shared: bool, canonical: str = "") -> Code:
         module,
         module.function("work", 2),
         module.function("enter_all", 4),
-        module.function("grow", 2) if kind.storage is Storage.QUOTIENTS else None,
+        module.function("grow", 3) if kind.storage is Storage.QUOTIENTS else None,
         module.function("refill", 3) if ids else None,
         module.function("rename", 3 + kind.words) if ids else None,
         module.function("find_all", 4) if ids else None,
@@ -155,27 +156,37 @@ class Visited:
 
     @property
     def may_grow(self) -> bool:
-        """Whether there is address space for twice as many buckets."""
-        buckets = (2 << int(self.shared[tables.BITS])) + SPARE_BUCKETS
+        """Whether there is address space for more buckets."""
+        buckets = (1 << int(self.shared[tables.BITS]) + self._growth) + SPARE_BUCKETS
         return buckets * BUCKET_BYTES <= self.table.size
 
     def grow(self) -> None:
-        """Twice as many buckets.
+        """More buckets: four times as many of a small table, else twice as many.
 
         Raises:
             MemoryError: there is no room for them.
         """
-        bits = int(self.shared[tables.BITS])
+        bits, by = int(self.shared[tables.BITS]), self._growth
         if not self.may_grow:
             raise MemoryError("no address space is left for the table of states")
         if self.code.grow is not None:
-            lost = self.code.grow(self.table.address, bits)
-            self.shared[tables.BITS] = bits + 1
+            lost = self.code.grow(self.table.address, bits, by)
+            self.shared[tables.BITS] = bits + by
             assert not lost, "states lost their place while the table grew"
         else:
             self.table.clear(self.table_bytes)
-            self.shared[tables.BITS] = bits + 1
+            self.shared[tables.BITS] = bits + by
             self._refill()
+
+    @property
+    def _growth(self) -> int:
+        """By how many powers of two the table grows next: a small one in longer strides."""
+        return 2 if int(self.shared[tables.BITS]) < _LARGE else 1
+
+    @property
+    def bytes_to_grow(self) -> int:
+        """How much more memory the table takes once it has grown."""
+        return self.table_bytes * ((1 << self._growth) - 1)
 
     def _refill(self) -> None:
         assert self.code.refill is not None
