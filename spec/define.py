@@ -340,10 +340,11 @@ def _wrong_result(what: str, result: object, mend: str, member: Member) -> Defin
 
 def _check_assigned(machine: type[Machine], definition: Definition, names: list[str]) -> None:
     """A variable that no action of any profile assigns is a constant that was not said to be one."""
-    assigned: set[str] = set()
-    for profile in names or [""]:
-        for action in _trace(machine, profile).actions:
-            assigned |= {root_variable(a.place) for a in action.assignments}
+    assigned = _assigned_in(definition)
+    if all(v.constant or v.name in assigned for v in definition.variables):
+        return  # to look at the other profiles takes as long as all the rest
+    for profile in names:
+        assigned |= _assigned_in(_trace(machine, profile))
     for variable in definition.variables:
         if variable.name not in assigned and not variable.constant:
             raise DefinitionError(
@@ -351,3 +352,7 @@ def _check_assigned(machine: type[Machine], definition: Definition, names: list[
                 where=variable.where or here(),
                 help="remove it, or declare it `constant(...)` if runs differ in it but never change it",
             )
+
+
+def _assigned_in(definition: Definition) -> set[str]:
+    return {root_variable(a.place) for action in definition.actions for a in action.assignments}
