@@ -17,7 +17,7 @@ import numpy as np
 from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engine import Engine
 from stagewright.checker.explicit.exploration import Exploration, Noted, Tally, Watch, in_order
-from stagewright.checker.explicit.native import observed as block, tables, worker
+from stagewright.checker.explicit.native import buckets, observed as block, worker
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.expansion import Plan, expansion_source
 from stagewright.checker.explicit.native.jit import Module
@@ -101,7 +101,7 @@ class _Search:
         self._plan = engine.plan(watch)
         self._module = Module(expansion_source(self._plan))
         self.visited = Visited(engine.layout, workers=workers, canonical=stored.canonical)
-        self.visited.shared[tables.EXPAND] = self._module.address("expand")
+        self.visited.shared[buckets.EXPAND] = self._module.address("expand")
         self._workers = [_Worker(self._plan) for _ in range(workers)]
         self.tally = Tally.empty(engine, watch)
         self._budget = _FIRST_BUDGET
@@ -182,7 +182,7 @@ class _Search:
     def _expand_level(self, end: int, pool: ThreadPoolExecutor | None) -> bool:
         """Expand the states before `end`; False if the search is to stop."""
         shared, tally = self.visited.shared, self.tally
-        shared[tables.CURSOR], shared[tables.END] = tally.expanded, end
+        shared[buckets.CURSOR], shared[buckets.END] = tally.expanded, end
         while True:
             reason = self._stop.reason(tally.states, self.visited.bytes)
             reason = reason or self._make_room()
@@ -191,7 +191,7 @@ class _Search:
                 return False
             done = self._round(pool)
             tally.states = self.visited.count
-            tally.expanded = min(int(shared[tables.CURSOR]), end)
+            tally.expanded = min(int(shared[buckets.CURSOR]), end)
             new = sum(int(w.own[worker.TRANSITIONS]) for w in self._workers)
             tally.transitions = self._base.transitions + new
             if self._progress is not None:
@@ -218,7 +218,7 @@ class _Search:
             self.visited.log_capacity - slack,
             self.visited.count + room,
         )
-        self.visited.shared[tables.LIMIT] = most
+        self.visited.shared[buckets.LIMIT] = most
         return ""
 
     def _round(self, pool: ThreadPoolExecutor | None) -> bool:
@@ -230,7 +230,7 @@ class _Search:
         outcomes = self._work(pool)
         while any(one.pending for one in self._workers):  # a state found no place near its home
             self.visited.grow()
-            self.visited.shared[tables.LIMIT] = 0  # finish the block, begin no other
+            self.visited.shared[buckets.LIMIT] = 0  # finish the block, begin no other
             outcomes = self._work(pool)
         if time.monotonic() - started < _ROUND_SECONDS / 2:
             self._budget = min(2 * self._budget, _LARGEST_BUDGET)

@@ -9,17 +9,17 @@ from functools import cache
 import numpy as np
 
 from stagewright.checker.explicit.graph import SmallInts
-from stagewright.checker.explicit.native import tables
-from stagewright.checker.explicit.native.jit import Module
-from stagewright.checker.explicit.native.memory import Reserved
-from stagewright.checker.explicit.native.observed import Numbers
-from stagewright.checker.explicit.native.tables import (
+from stagewright.checker.explicit.native import buckets
+from stagewright.checker.explicit.native.buckets import (
     BUCKET_BYTES,
     SPARE_BUCKETS,
     Storage,
     TableKind,
     kind_for,
 )
+from stagewright.checker.explicit.native.jit import Module
+from stagewright.checker.explicit.native.memory import Reserved
+from stagewright.checker.explicit.native.observed import Numbers
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE, worker_source
 from stagewright.checker.explicit.packing import Layout, Words
 
@@ -75,10 +75,10 @@ class Visited:
         self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
         self.log = Reserved(_ADDRESS_SPACE)
         self.table = Reserved(_ADDRESS_SPACE, huge=self.kind.storage is not Storage.BITMAP)
-        self.shared = np.zeros(tables.SHARED_SIZE, dtype=np.int64)
-        self.shared[tables.LOG] = self.log.address
-        self.shared[tables.TABLE] = self.table.address
-        self.shared[tables.BITS] = begin
+        self.shared = np.zeros(buckets.SHARED_SIZE, dtype=np.int64)
+        self.shared[buckets.LOG] = self.log.address
+        self.shared[buckets.TABLE] = self.table.address
+        self.shared[buckets.BITS] = begin
         self.released = 0  # states at the log's beginning whose memory was given back
 
     @classmethod
@@ -89,21 +89,21 @@ class Visited:
         if count > visited.log_capacity:
             raise MemoryError("no address space is left for the states")
         visited.log.words(0, count * layout.words).reshape(count, layout.words)[:] = states.T
-        visited.shared[tables.LENGTH] = count
+        visited.shared[buckets.LENGTH] = count
         while visited.capacity < count:
-            visited.shared[tables.BITS] += 1
+            visited.shared[buckets.BITS] += 1
         visited._refill()
         return visited
 
     @property
     def count(self) -> int:
         """How many states there are."""
-        return int(self.shared[tables.LENGTH])
+        return int(self.shared[buckets.LENGTH])
 
     @property
     def capacity(self) -> int:
         """How many states there may be before the table grows."""
-        slots = self.kind.slots << int(self.shared[tables.BITS])
+        slots = self.kind.slots << int(self.shared[buckets.BITS])
         match self.kind.storage:
             case Storage.BITMAP:
                 return 1 << 62  # it has room for all
@@ -126,7 +126,7 @@ class Visited:
     def table_bytes(self) -> int:
         if self.kind.storage is Storage.BITMAP:
             return 1 << max(0, self.kind.bits - 3)
-        return ((1 << int(self.shared[tables.BITS])) + SPARE_BUCKETS) * BUCKET_BYTES
+        return ((1 << int(self.shared[buckets.BITS])) + SPARE_BUCKETS) * BUCKET_BYTES
 
     def states(self, first: int, after: int) -> Words:
         """A view of the log, shape (words, states)."""
@@ -157,8 +157,8 @@ class Visited:
     @property
     def may_grow(self) -> bool:
         """Whether there is address space for more buckets."""
-        buckets = (1 << int(self.shared[tables.BITS]) + self._growth) + SPARE_BUCKETS
-        return buckets * BUCKET_BYTES <= self.table.size
+        grown = (1 << int(self.shared[buckets.BITS]) + self._growth) + SPARE_BUCKETS
+        return grown * BUCKET_BYTES <= self.table.size
 
     def grow(self) -> None:
         """More buckets: four times as many of a small table, else twice as many.
@@ -166,22 +166,22 @@ class Visited:
         Raises:
             MemoryError: there is no room for them.
         """
-        bits, by = int(self.shared[tables.BITS]), self._growth
+        bits, by = int(self.shared[buckets.BITS]), self._growth
         if not self.may_grow:
             raise MemoryError("no address space is left for the table of states")
         if self.code.grow is not None:
             lost = self.code.grow(self.table.address, bits, by)
-            self.shared[tables.BITS] = bits + by
+            self.shared[buckets.BITS] = bits + by
             assert not lost, "states lost their place while the table grew"
         else:
             self.table.clear(self.table_bytes)
-            self.shared[tables.BITS] = bits + by
+            self.shared[buckets.BITS] = bits + by
             self._refill()
 
     @property
     def _growth(self) -> int:
         """By how many powers of two the table grows next: a small one in longer strides."""
-        return 2 if int(self.shared[tables.BITS]) < _LARGE else 1
+        return 2 if int(self.shared[buckets.BITS]) < _LARGE else 1
 
     @property
     def bytes_to_grow(self) -> int:
@@ -202,7 +202,7 @@ class Visited:
             last = self.count - 1
             if spare != last:
                 self._move(last, spare)
-            self.shared[tables.LENGTH] = last
+            self.shared[buckets.LENGTH] = last
 
     def _move(self, old: int, new: int) -> None:
         assert self.code.rename is not None

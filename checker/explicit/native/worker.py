@@ -8,8 +8,7 @@ where it stopped.
 
 from __future__ import annotations
 
-from stagewright.checker.explicit.native.llvm_text import I64, MODULE_END, POINTER, Function, Value
-from stagewright.checker.explicit.native.tables import (
+from stagewright.checker.explicit.native.buckets import (
     CURSOR,
     END,
     EXPAND,
@@ -20,8 +19,9 @@ from stagewright.checker.explicit.native.tables import (
     TableKind,
     prefetch,
     shape_of,
-    table_source,
 )
+from stagewright.checker.explicit.native.llvm_text import I64, MODULE_END, POINTER, Function, Value
+from stagewright.checker.explicit.native.tables import table_source
 
 BLOCK = 8  # states: their successors' table lines are under way all at once
 

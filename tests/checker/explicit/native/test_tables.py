@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from stagewright.checker.explicit.native import tables
-from stagewright.checker.explicit.native.tables import Storage, kind_for
+from stagewright.checker.explicit.native import buckets
+from stagewright.checker.explicit.native.buckets import Storage, kind_for
 from stagewright.checker.explicit.native.visited import Visited
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE
 from stagewright.checker.explicit.packing import Words, layout_of
@@ -73,13 +73,13 @@ def test_what_was_entered_is_in_the_log_once(
 def test_a_table_that_grows_forgets_and_invents_nothing(bits: tuple[int, ...], ids: bool) -> None:
     visited = visited_of(bits, ids=ids)
     states = some_states(bits, 300_000, seed=1)
-    before = int(visited.shared[tables.BITS])
+    before = int(visited.shared[buckets.BITS])
     for part in np.array_split(states, 7, axis=1):
         visited.add(part)
     if visited.kind.storage is not Storage.BITMAP:
         visited.grow()
         visited.grow()
-        assert int(visited.shared[tables.BITS]) > before + 2
+        assert int(visited.shared[buckets.BITS]) > before + 2
     count = visited.count
     assert count == len(as_set(states))
     visited.add(states[:, ::-1])
