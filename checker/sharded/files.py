@@ -37,7 +37,7 @@ _PIECE = 1 << 16  # states read at once
 class DamagedError(InputError):
     """A file of a work directory is not what was written there."""
 
-    code = "SW410"
+    code = "SW420"
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path} is damaged", help="remove the work directory and search again")
@@ -58,6 +58,19 @@ def sent_file(folder: Path, level: int, shard: int) -> Path:
 
 def done_file(folder: Path, level: int) -> Path:
     return level_folder(folder, level) / "done.json"
+
+
+def claim_file(folder: Path, level: int, shard: int, attempt: int) -> Path:
+    return level_folder(folder, level) / f".claim-{shard}-{attempt}"
+
+
+def take(path: Path) -> bool:
+    """Make an empty file; False if there is one already."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 @contextmanager
@@ -113,7 +126,12 @@ def read_states(path: Path, words: int) -> Rows:
         raise DamagedError(path)
     if not size:
         return np.empty((0, words), dtype=np.uint64)
-    return np.memmap(path, dtype=_WORD, mode="r").reshape(-1, words)
+    return _mapped(path, _WORD).reshape(-1, words)
+
+
+def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
+    """A file that is not empty, as numbers."""
+    return np.asarray(np.memmap(path, dtype=kind, mode="r"))  # slices of a plain array are cheap
 
 
 def pieces(states: Rows) -> Iterator[Rows]:
@@ -161,7 +179,7 @@ def received(path: Path, shard: int, words: int) -> Iterator[Rows]:
         DamagedError: the file is not complete.
     """
     size = path.stat().st_size
-    data = np.memmap(path, dtype=_NUMBER, mode="r") if size >= 16 and not size % 8 else None
+    data = _mapped(path, _NUMBER) if size >= 16 and not size % 8 else None
     if data is None or int(data[-1]) != _SEAL or (last := data.size - 2 - 3 * int(data[-2])) < 0:
         raise DamagedError(path)
     for target, first, count in data[last:-2].reshape(-1, 3).tolist():

@@ -25,9 +25,18 @@ from stagewright.checker.sharded.tasks import (
     search_level,
 )
 from stagewright.checker.sharded.work import Level, WorkDirectory
+from stagewright.spec.errors import StagewrightError
+
+_MOST_ATTEMPTS = 4  # at a level, after which a shard whose tasks die is given up
 
 OnLevel = Callable[[int, list[LevelPart]], None]
 """Told of each level that was searched now, for measurements."""
+
+
+class TaskError(StagewrightError):
+    """The tasks of a search over shards cannot do their work."""
+
+    code = "SW421"
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class Place:
     scheduler: Scheduler
     folder: Path
     shards: int
+    at_once: int  # tasks
     on_level: OnLevel | None = None
 
 
@@ -81,6 +91,7 @@ class _Search:
         self.tally.levels.clear()
         self._noted: dict[int, States] = {}
         self._complete = False
+        self._held: dict[str, int] = {}  # bytes of tables, by process
         self._waiting = 0  # states sent to the next level, some of them more than once
 
     def run(self) -> None:
@@ -135,35 +146,59 @@ class _Search:
 
     def _searched(self, level: int, *, look_only: bool) -> Level | None:
         """What a level's tasks found; None if they were broken off."""
-        work, tally, place = self._work, self.tally, self._work.program.observed
-        work.prepare(level)
-        tasks = [
+        self._work.prepare(level)
+        parts: dict[int, LevelPart] = {}
+        for attempt in range(_MOST_ATTEMPTS):
+            tasks = self._tasks(level, parts, attempt, look_only=look_only)
+            found = self._place.scheduler.map(search_level, tasks, self._give_up)
+            parts.update({part.shard: part for part in found or () if part is not None})
+            refused = next((part.refused for part in parts.values() if part.refused), "")
+            if found is None or refused:
+                self.tally.stopped = refused or self._stop.reason() or "interrupted"
+                return None
+            if len(parts) == self._place.shards:
+                return self._joined(level, [parts[shard] for shard in sorted(parts)])
+        raise TaskError(
+            f"at depth {level} the tasks of shard {min(set(range(self._place.shards)) - set(parts))}"
+            f" died {_MOST_ATTEMPTS} times without a word",
+            help="if they ran out of memory, set --max-memory or take more shards",
+        )
+
+    def _tasks(
+        self, level: int, parts: dict[int, LevelPart], attempt: int, *, look_only: bool
+    ) -> list[LevelTask]:
+        """A task for each shard of which no part is known yet."""
+        tally, place = self.tally, self._place
+        offered = tuple(shard for shard in range(place.shards) if shard not in parts)
+        return [
             LevelTask(
-                str(work.folder.resolve()),
-                work.run,
-                shard,
-                self._place.shards,
+                str(self._work.folder.resolve()),
+                self._work.run,
+                number,
+                offered,
+                attempt,
+                place.shards,
                 level,
+                -(-place.shards // place.at_once) + 1,
                 self._stop.limits.memory,
                 look_only,
                 tuple(i for i, note in enumerate(tally.state_notes) if note is not None),
                 tuple(i for i, note in enumerate(tally.step_notes) if note is not None),
             )
-            for shard in range(self._place.shards)
+            for number in range(len(offered))
         ]
-        parts = self._place.scheduler.map(search_level, tasks, self._give_up)
-        refused = "" if parts is None else next((p.refused for p in parts if p.refused), "")
-        if parts is None or refused:
-            tally.stopped = refused or self._stop.reason() or "interrupted"
-            return None
+
+    def _joined(self, level: int, parts: list[LevelPart]) -> Level:
+        """What the tasks of all shards found."""
         if self._place.on_level is not None:
             self._place.on_level(level, parts)
+        self._held.update({part.process: part.held for part in parts})
         blocks = [np.array(part.observed, dtype=np.int64) for part in parts]
         return Level(
             tuple(part.states for part in parts),
             sum(part.sent for part in parts),
             sum(part.transitions for part in parts),
-            tuple(joined(place, blocks).tolist()),
+            tuple(joined(self._work.program.observed, blocks).tolist()),
         )
 
     def _give_up(self) -> bool:
@@ -216,7 +251,12 @@ class _Search:
     def _told(self) -> Progress:
         tally, depth = self.tally, max(0, len(self.tally.levels) - 1)
         return Progress(
-            tally.states, tally.transitions, self._waiting, depth, self._stop.seconds
+            tally.states,
+            tally.transitions,
+            self._waiting,
+            depth,
+            self._stop.seconds,
+            memory=sum(self._held.values()),
         )
 
     def explored(self) -> ShardedExploration:

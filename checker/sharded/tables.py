@@ -1,8 +1,7 @@
 """The tables of visited states that this process keeps between tasks, and how much memory they may take.
 
 A table is only a memory of files: whoever has none makes it again from the states of earlier levels. So
-a process keeps what it has used while there is room, and forgets what it used longest ago when there
-is not.
+a process keeps the few tables that it used last, and fewer of them when there is no room.
 """
 
 from __future__ import annotations
@@ -86,16 +85,22 @@ class Shelf:
         """Memory held."""
         return sum(table.bytes for table in self._tables.values())
 
-    def take(self, run: str, shard: int) -> ShardTable | None:
-        """A shard's table, which is no longer on the shelf; tables of other runs are forgotten."""
+    def shards(self, run: str) -> list[int]:
+        """Whose tables are here, the one used last first; tables of other runs are forgotten."""
         if run != self._run:
             self._run = run
             self._tables.clear()
-        return self._tables.pop(shard, None)
+        return list(reversed(self._tables))
 
-    def put(self, shard: int, table: ShardTable) -> None:
-        """Keep a table for the next level."""
+    def take(self, run: str, shard: int) -> ShardTable | None:
+        """A shard's table, which is no longer on the shelf."""
+        return self._tables.pop(shard, None) if run == self._run else None
+
+    def put(self, shard: int, table: ShardTable, keep: int) -> None:
+        """Keep a table for the next level, and of all at most so many."""
         self._tables[shard] = table
+        while len(self._tables) > keep:
+            self._tables.popitem(last=False)
 
     def make_room(self, table: ShardTable, more: int, limit: int | None) -> None:
         """Forget tables until one in use may grow by so many bytes.

@@ -1,12 +1,17 @@
 """What a worker does: one shard's part of one level, and the search for parents.
 
 A task is told by a few words and reads everything else from files. Run again, anywhere, it finds the
-files that it made before, or makes the very same.
+files that were made before, or makes the very same.
+
+Schedulers send a task to whatever process is free, but the table of a shard lies in the process that had
+the shard before. So a level's tasks are not bound to shards: each takes one that nobody has taken, if it
+can one whose table it finds in its process. A shard whose taker died is offered again.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,17 +19,19 @@ from pathlib import Path
 import numpy as np
 
 from stagewright.checker.explicit.exploration import Noted
-from stagewright.checker.explicit.native.observed import Numbers, clear
+from stagewright.checker.explicit.native.observed import Numbers, Observed, clear
 from stagewright.checker.sharded import routing
 from stagewright.checker.sharded.files import (
     Rows,
     Sent,
+    claim_file,
     new_file,
     read_json,
     read_states,
     received,
     sending,
     sent_file,
+    take,
     write_states,
 )
 from stagewright.checker.sharded.program import Compiled, Program
@@ -38,13 +45,16 @@ _EDGE_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class LevelTask:
-    """One shard's part of one level."""
+    """One shard's part of one level, whichever shard it will be."""
 
     folder: str
     run: str
-    shard: int
+    number: int
+    offered: tuple[int, ...]  # shards of which no part is known yet
+    attempt: int  # how often they were offered before
     shards: int
     level: int
+    keep: int  # tables that a process is to keep
     memory: int | None = None  # bytes that this process's tables may take
     look_only: bool = False  # do not send successors
     noted_states: tuple[int, ...] = ()  # promises of which no further violation is wanted
@@ -55,11 +65,12 @@ class LevelTask:
 class LevelPart:
     """What came of it."""
 
+    shard: int
     states: int  # new ones
     sent: int
     transitions: int
     observed: tuple[int, ...]  # the block that the generated code filled
-    process: int
+    process: str
     held: int  # bytes of tables in that process
     again: int  # states that its table had to be told again
     refused: str = ""  # why nothing was done
@@ -73,56 +84,73 @@ def compiled(folder: str, run: str) -> Compiled:
     return Compiled(Program.from_json(told["program"]))
 
 
-def search_level(task: LevelTask) -> LevelPart:
-    """Find the shard's new states, expand them, and send their successors to their shards."""
+def search_level(task: LevelTask) -> LevelPart | None:
+    """Take a shard, find its new states, expand them, and send their successors to their shards.
+
+    None if every shard has been taken.
+    """
+    shard = _taken(task)
+    if shard is None:
+        return None
     code = compiled(task.folder, task.run)
-    block = code.program.observed.block()
-    for promise in task.noted_states:
-        clear(block, code.program.observed.live_states, promise)
-    for promise in task.noted_steps:
-        clear(block, code.program.observed.live_steps, promise)
+    process = f"{platform.node()}:{os.getpid()}"
     try:
-        states, again = _new_states(task, code.program)
+        states, again = _new_states(task, shard, code.program)
     except NoRoomError as error:
-        return LevelPart(0, 0, 0, (), os.getpid(), SHELF.bytes, 0, str(error))
+        return LevelPart(shard, 0, 0, 0, (), process, SHELF.bytes, 0, str(error))
+    block = _block(task, code.program.observed)
+    sent = transitions = 0
     if task.look_only:
         _look(code, states, block)
-        sent = transitions = 0
     else:
-        with sending(sent_file(Path(task.folder), task.level, task.shard)) as file:
+        with sending(sent_file(Path(task.folder), task.level, shard)) as file:
             router = Router(code, task.shards, states.shape[0], block)
             transitions = router.route(states, file)
             sent = file.states
-    return LevelPart(
-        states.shape[0],
-        sent,
-        transitions,
-        tuple(block.tolist()),
-        os.getpid(),
-        SHELF.bytes,
-        again,
-    )
+    observed = tuple(block.tolist())
+    count = states.shape[0]
+    return LevelPart(shard, count, sent, transitions, observed, process, SHELF.bytes, again)
 
 
-def _new_states(task: LevelTask, program: Program) -> tuple[Rows, int]:
+def _taken(task: LevelTask) -> int | None:
+    """A shard that is now this task's, preferably one whose table is here."""
+    here = [shard for shard in SHELF.shards(task.run) if shard in task.offered]
+    turn = task.number % len(task.offered)
+    rest = [s for s in task.offered[turn:] + task.offered[:turn] if s not in here]
+    for shard in (*here, *rest):
+        if take(claim_file(Path(task.folder), task.level, shard, task.attempt)):
+            return shard
+    return None
+
+
+def _block(task: LevelTask, place: Observed) -> Numbers:
+    """A block in which only what is still wanted will be noted."""
+    block = place.block()
+    for promise in task.noted_states:
+        clear(block, place.live_states, promise)
+    for promise in task.noted_steps:
+        clear(block, place.live_steps, promise)
+    return block
+
+
+def _new_states(task: LevelTask, shard: int, program: Program) -> tuple[Rows, int]:
     """The shard's states of this level, and how many states its table had to be told again."""
     folder = Path(task.folder)
-    path = new_file(folder, task.level, task.shard)
+    path = new_file(folder, task.level, shard)
     if path.exists():
         return read_states(path, program.words), 0
-    table = SHELF.take(task.run, task.shard)
+    table = SHELF.take(task.run, shard)
     if table is None or table.filled >= task.level:
         table = ShardTable(program)
     before = table.again
-    table.catch_up(folder, task.shard, task.level, SHELF, task.memory)
+    table.catch_up(folder, shard, task.level, SHELF, task.memory)
     known = table.count
     for source in range(task.shards if task.level else 1):
-        path_sent = sent_file(folder, task.level - 1, source)
-        for piece in received(path_sent, task.shard, program.words):
+        for piece in received(sent_file(folder, task.level - 1, source), shard, program.words):
             table.enter(piece, SHELF, task.memory)
     write_states(path, table.since(known))
     table.settle(task.level)
-    SHELF.put(task.shard, table)  # not before: a table that an error left half filled is lost
+    SHELF.put(shard, table, task.keep)  # not before: a table that an error left half filled is lost
     return read_states(path, program.words), table.again - before
 
 

@@ -112,6 +112,7 @@ class WorkDirectory:
         """Say that a level is done; what was sent to it is not needed any more."""
         write_json(done_file(self.folder, level), asdict(found))
         self.forget_sent(level - 1)
+        self.prepare(level)
 
     def forget_sent(self, level: int) -> None:
         """Remove what a level sent to the next, which is done."""
@@ -119,7 +120,7 @@ class WorkDirectory:
             sent_file(self.folder, level, shard).unlink(missing_ok=True)
 
     def prepare(self, level: int) -> None:
-        """A folder for a level, without what broken tasks left there."""
+        """A folder for a level, without claims and what broken tasks left there."""
         folder = level_folder(self.folder, level)
         folder.mkdir(exist_ok=True)
         for rest in folder.glob(".*"):
