@@ -131,6 +131,21 @@ class WorkDirectory:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def shards_in(folder: Path) -> int | None:
+    """How many shards the search that lies in a folder has.
+
+    Raises:
+        DamagedError: what lies there is not what was written.
+    """
+    path = folder / SEARCH_FILE
+    if not path.exists():
+        return None
+    try:
+        return int(read_json(path)["settings"]["shards"])
+    except (KeyError, TypeError, ValueError):
+        raise DamagedError(path) from None
+
+
 def _compare(folder: Path, before: dict[str, Any], told: dict[str, str], program: Program) -> None:
     settings = before.get("settings")
     if before.get("format") != _FORMAT or not isinstance(settings, dict):
