@@ -1,4 +1,4 @@
-"""What the search over shards needs of whoever runs its tasks: Spark, or anything else that can."""
+"""Who runs the tasks of a search over shards: Spark, anything else that can, or this process."""
 
 from __future__ import annotations
 
@@ -21,3 +21,18 @@ class Scheduler(Protocol):
         and the result is None.
         """
         ...
+
+
+class InThisProcess:
+    """Runs one task after the other, here and now."""
+
+    def map(
+        self, function: Callable[[T], R], tasks: Sequence[T], give_up: Callable[[], bool]
+    ) -> list[R] | None:
+        """What the function returns for each task; None if it was given up between two of them."""
+        results: list[R] = []
+        for task in tasks:
+            if give_up():
+                return None
+            results.append(function(task))
+        return results

@@ -15,7 +15,8 @@ from stagewright.checker.sharded.exploration import ShardedExploration, States, 
 from stagewright.checker.sharded.files import sending, sent_file
 from stagewright.checker.sharded.observations import joined, settle, settle_states
 from stagewright.checker.sharded.program import Compiled, Program
-from stagewright.checker.sharded.scheduler import Scheduler
+from stagewright.checker.sharded.scheduler import InThisProcess, Scheduler
+from stagewright.checker.sharded.tables import SHELF
 from stagewright.checker.sharded.tasks import (
     LevelPart,
     LevelTask,
@@ -47,6 +48,7 @@ class Place:
     folder: Path
     shards: int
     at_once: int  # tasks
+    alone: int = 50_000  # states up to which this process does the tasks itself: it is faster
     on_level: OnLevel | None = None
 
 
@@ -90,6 +92,7 @@ class _Search:
         self.tally = Tally.empty(engine, watch)
         self.tally.levels.clear()
         self._noted: dict[int, States] = {}
+        self._alone = False
         self._complete = False
         self._held: dict[str, int] = {}  # bytes of tables, by process
         self._waiting = 0  # states sent to the next level, some of them more than once
@@ -110,8 +113,7 @@ class _Search:
             if found is None:
                 return
             if last:
-                self._look(level, found)
-                self.tally.stopped = "" if self._complete else last
+                self._look(level, found, last)
                 return
             self._work.finish(level, found)
             self._count(level, found)
@@ -148,9 +150,10 @@ class _Search:
         """What a level's tasks found; None if they were broken off."""
         self._work.prepare(level)
         parts: dict[int, LevelPart] = {}
+        scheduler = self._scheduler(self.tally.states + self._waiting)
         for attempt in range(_MOST_ATTEMPTS):
             tasks = self._tasks(level, parts, attempt, look_only=look_only)
-            found = self._place.scheduler.map(search_level, tasks, self._give_up)
+            found = scheduler.map(search_level, tasks, self._give_up)
             parts.update({part.shard: part for part in found or () if part is not None})
             refused = next((part.refused for part in parts.values() if part.refused), "")
             if found is None or refused:
@@ -163,6 +166,14 @@ class _Search:
             f" died {_MOST_ATTEMPTS} times without a word",
             help="if they ran out of memory, set --max-memory or take more shards",
         )
+
+    def _scheduler(self, states: int) -> Scheduler:
+        """Who does tasks that have to do with so many states."""
+        alone = states <= self._place.alone
+        if self._alone and not alone:
+            SHELF.clear()  # from now on tables lie elsewhere
+        self._alone = alone
+        return InThisProcess() if alone else self._place.scheduler
 
     def _tasks(
         self, level: int, parts: dict[int, LevelPart], attempt: int, *, look_only: bool
@@ -227,12 +238,13 @@ class _Search:
         if self._progress is not None:
             self._progress(self._told())
 
-    def _look(self, level: int, found: Level) -> None:
-        """Add a level that was only looked at."""
+    def _look(self, level: int, found: Level, why: str) -> None:
+        """Add a level that was only looked at, with which the search ends."""
         states = sum(found.states)
         if not states:
             self._complete = True
             return
+        self.tally.stopped = why
         self.tally.levels.append(self.tally.states)
         self.tally.states += states
         numbers = np.array(found.observed, dtype=np.int64)
@@ -271,7 +283,9 @@ class _Search:
             ParentsTask(str(work.folder.resolve()), work.run, shard, depth, tuple(wanted))
             for shard in range(self._place.shards)
         ]
-        found = self._place.scheduler.map(least_parents, tasks, lambda: False)
+        first, after = [*self.tally.levels, self.tally.states][depth : depth + 2]
+        scheduler = self._scheduler(after - first)
+        found = scheduler.map(least_parents, tasks, lambda: False)
         assert found is not None
         parents: list[Noted] = []
         for candidates in zip(*found, strict=True):

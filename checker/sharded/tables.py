@@ -59,7 +59,9 @@ class ShardTable:
         if self._visited.kind.quotient:  # such a table needs no list of its states
             self._visited.release(self.count)
 
-    def catch_up(self, folder: Path, shard: int, level: int, shelf: Shelf, limit: int | None) -> None:
+    def catch_up(
+        self, folder: Path, shard: int, level: int, shelf: Shelf, limit: int | None
+    ) -> None:
         """Enter what files say of all levels before this one.
 
         Raises:
@@ -101,6 +103,10 @@ class Shelf:
         self._tables[shard] = table
         while len(self._tables) > keep:
             self._tables.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all tables."""
+        self._tables.clear()
 
     def make_room(self, table: ShardTable, more: int, limit: int | None) -> None:
         """Forget tables until one in use may grow by so many bytes.
