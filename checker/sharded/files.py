@@ -60,8 +60,8 @@ def done_file(folder: Path, level: int) -> Path:
     return level_folder(folder, level) / "done.json"
 
 
-def claim_file(folder: Path, level: int, shard: int, attempt: int) -> Path:
-    return level_folder(folder, level) / f".claim-{shard}-{attempt}"
+def claim_file(folder: Path, level: int, shard: int) -> Path:
+    return level_folder(folder, level) / f".claim-{shard}"
 
 
 def take(path: Path) -> bool:
@@ -73,6 +73,12 @@ def take(path: Path) -> bool:
     return True
 
 
+def secure(path: Path) -> None:
+    """See to it that a file outlives a crash of the machine."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[BufferedWriter]:
     """A file that gets its name, all at once, when nothing went wrong."""
@@ -81,8 +87,6 @@ def writing(path: Path) -> Iterator[BufferedWriter]:
     try:
         with temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -26,18 +26,9 @@ from stagewright.checker.sharded.tasks import (
     search_level,
 )
 from stagewright.checker.sharded.work import Level, WorkDirectory
-from stagewright.spec.errors import StagewrightError
-
-_MOST_ATTEMPTS = 4  # at a level, after which a shard whose tasks die is given up
 
 OnLevel = Callable[[int, list[LevelPart]], None]
 """Told of each level that was searched now, for measurements."""
-
-
-class TaskError(StagewrightError):
-    """The tasks of a search over shards cannot do their work."""
-
-    code = "SW421"
 
 
 @dataclass(frozen=True)
@@ -48,6 +39,7 @@ class Place:
     folder: Path
     shards: int
     at_once: int  # tasks
+    lasting: bool = True  # the folder is kept, so that the search can go on after a crash
     alone: int = 50_000  # states up to which this process does the tasks itself: it is faster
     on_level: OnLevel | None = None
 
@@ -69,7 +61,9 @@ def explore(
     """
     assert not watch.graph, "no shard knows the whole graph"
     program = Program.of(engine, watch)
-    work = WorkDirectory.opened(place.folder, program, place.shards, settings)
+    work = WorkDirectory.opened(
+        place.folder, program, place.shards, settings, lasting=place.lasting
+    )
     search = _Search(engine, watch, stop, place, work, progress)
     search.run()
     return search.explored()
@@ -149,22 +143,41 @@ class _Search:
     def _searched(self, level: int, *, look_only: bool) -> Level | None:
         """What a level's tasks found; None if they were broken off."""
         self._work.prepare(level)
-        parts: dict[int, LevelPart] = {}
         scheduler = self._scheduler(self.tally.states + self._waiting)
-        for attempt in range(_MOST_ATTEMPTS):
-            tasks = self._tasks(level, parts, attempt, look_only=look_only)
+        everything = tuple(range(self._place.shards))
+        parts: dict[int, LevelPart] = {}
+        offers = [everything] * len(everything)
+        while offers:
+            tasks = [
+                self._task(level, number, offered, look_only=look_only)
+                for number, offered in enumerate(offers)
+            ]
             found = scheduler.map(search_level, tasks, self._give_up)
             parts.update({part.shard: part for part in found or () if part is not None})
             refused = next((part.refused for part in parts.values() if part.refused), "")
             if found is None or refused:
                 self.tally.stopped = refused or self._stop.reason() or "interrupted"
                 return None
-            if len(parts) == self._place.shards:
-                return self._joined(level, [parts[shard] for shard in sorted(parts)])
-        raise TaskError(
-            f"at depth {level} the tasks of shard {min(set(range(self._place.shards)) - set(parts))}"
-            f" died {_MOST_ATTEMPTS} times without a word",
-            help="if they ran out of memory, set --max-memory or take more shards",
+            # The tasks of these died. Whoever runs a task that is bound to its shard runs it to its end.
+            offers = [(shard,) for shard in everything if shard not in parts]
+        return self._joined(level, [parts[shard] for shard in everything])
+
+    def _task(
+        self, level: int, number: int, offered: tuple[int, ...], *, look_only: bool
+    ) -> LevelTask:
+        tally, place = self.tally, self._place
+        return LevelTask(
+            str(self._work.folder.resolve()),
+            self._work.run,
+            number,
+            offered,
+            place.shards,
+            level,
+            -(-place.shards // place.at_once) + 1,
+            self._stop.limits.memory,
+            look_only,
+            tuple(i for i, note in enumerate(tally.state_notes) if note is not None),
+            tuple(i for i, note in enumerate(tally.step_notes) if note is not None),
         )
 
     def _scheduler(self, states: int) -> Scheduler:

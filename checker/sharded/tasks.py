@@ -45,13 +45,12 @@ _EDGE_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class LevelTask:
-    """One shard's part of one level, whichever shard it will be."""
+    """One shard's part of one level; if several are offered, whichever it will be."""
 
     folder: str
     run: str
     number: int
-    offered: tuple[int, ...]  # shards of which no part is known yet
-    attempt: int  # how often they were offered before
+    offered: tuple[int, ...]  # shards, of which one is to be taken; a single one is bound
     shards: int
     level: int
     keep: int  # tables that a process is to keep
@@ -114,11 +113,13 @@ def search_level(task: LevelTask) -> LevelPart | None:
 
 def _taken(task: LevelTask) -> int | None:
     """A shard that is now this task's, preferably one whose table is here."""
+    if len(task.offered) == 1:
+        return task.offered[0]
     here = [shard for shard in SHELF.shards(task.run) if shard in task.offered]
     turn = task.number % len(task.offered)
     rest = [s for s in task.offered[turn:] + task.offered[:turn] if s not in here]
     for shard in (*here, *rest):
-        if take(claim_file(Path(task.folder), task.level, shard, task.attempt)):
+        if take(claim_file(Path(task.folder), task.level, shard)):
             return shard
     return None
 

@@ -14,6 +14,7 @@ from stagewright.checker.sharded.files import (
     level_folder,
     new_file,
     read_json,
+    secure,
     sent_file,
     write_json,
 )
@@ -42,10 +43,17 @@ class WorkDirectory:
     run: str
     program: Program
     shards: int
+    lasting: bool  # to be gone on with, even after a crash of the machine
 
     @classmethod
     def opened(
-        cls, folder: Path, program: Program, shards: int, settings: dict[str, str]
+        cls,
+        folder: Path,
+        program: Program,
+        shards: int,
+        settings: dict[str, str],
+        *,
+        lasting: bool = True,
     ) -> WorkDirectory:
         """A new work directory, or the one of the same search.
 
@@ -58,7 +66,7 @@ class WorkDirectory:
         if path.exists():
             before = read_json(path)
             _compare(folder, before, told, program)
-            return cls(folder, str(before["run"]), program, shards)
+            return cls(folder, str(before["run"]), program, shards, lasting)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             foreign = any(folder.iterdir())
@@ -82,7 +90,7 @@ class WorkDirectory:
                 "program": program.json(),
             },
         )
-        return cls(folder, run, program, shards)
+        return cls(folder, run, program, shards, lasting)
 
     def level(self, level: int) -> Level | None:
         """What was found in a level, if it is done.
@@ -110,7 +118,13 @@ class WorkDirectory:
 
     def finish(self, level: int, found: Level) -> None:
         """Say that a level is done; what was sent to it is not needed any more."""
+        if self.lasting:
+            for shard in range(self.shards):
+                secure(new_file(self.folder, level, shard))
+                secure(sent_file(self.folder, level, shard))
         write_json(done_file(self.folder, level), asdict(found))
+        if self.lasting:
+            secure(done_file(self.folder, level))
         self.forget_sent(level - 1)
         self.prepare(level)
 

@@ -117,7 +117,9 @@ def check_on_spark(
         at_once = spark.sparkContext.defaultParallelism
         with _work_directory(args, definition) as folder:
             shards = args.shards or shards_in(folder) or at_once
-            place = Place(SparkScheduler(spark.sparkContext), folder, shards, at_once)
+            scheduler = SparkScheduler(spark.sparkContext)
+            lasting = args.work_dir is not None
+            place = Place(scheduler, folder, shards, at_once, lasting=lasting)
             return check_sharded(
                 definition,
                 scope,

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from stagewright.checker.sharded.search import TaskError
+from stagewright.spec.errors import StagewrightError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -18,6 +18,12 @@ R = TypeVar("R")
 
 _LOOK_SECONDS = 0.2
 _RAISED = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", re.MULTILINE)
+
+
+class TaskError(StagewrightError):
+    """A task of a search over shards fails on Spark however often it is run."""
+
+    code = "SW502"
 
 
 class SparkScheduler:
