@@ -188,30 +188,6 @@ class _Search:
         self._alone = alone
         return InThisProcess() if alone else self._place.scheduler
 
-    def _tasks(
-        self, level: int, parts: dict[int, LevelPart], attempt: int, *, look_only: bool
-    ) -> list[LevelTask]:
-        """A task for each shard of which no part is known yet."""
-        tally, place = self.tally, self._place
-        offered = tuple(shard for shard in range(place.shards) if shard not in parts)
-        return [
-            LevelTask(
-                str(self._work.folder.resolve()),
-                self._work.run,
-                number,
-                offered,
-                attempt,
-                place.shards,
-                level,
-                -(-place.shards // place.at_once) + 1,
-                self._stop.limits.memory,
-                look_only,
-                tuple(i for i, note in enumerate(tally.state_notes) if note is not None),
-                tuple(i for i, note in enumerate(tally.step_notes) if note is not None),
-            )
-            for number in range(len(offered))
-        ]
-
     def _joined(self, level: int, parts: list[LevelPart]) -> Level:
         """What the tasks of all shards found."""
         if self._place.on_level is not None:

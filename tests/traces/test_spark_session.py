@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 def test_session_is_local_and_private(spark: "SparkSession") -> None:
     context = spark.sparkContext
-    assert context.master == "local[2]"
+    assert context.master == "local[2,4]"
     assert context.uiWebUrl is None
     assert context.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"

@@ -71,6 +71,7 @@ def refuse_contradictions(args: argparse.Namespace) -> None:
         ("--engine numpy", args.engine == "numpy", "leave it out: shards are searched natively"),
         ("--lean", args.lean, "leave it out: the states of shards lie in files anyway"),
         ("--checkpoint", args.checkpoint is not None, "write --work-dir DIR instead"),
+        ("--resume", args.resume is not None, "--work-dir goes on with what is there already"),
     ):
         if given:
             raise InputError(f"{flag} and --spark exclude each other", help=help_)

@@ -66,12 +66,13 @@ def _child(pipe: Connection, function: Callable[[Any], Any], task: Any, death: s
     def die(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    if death == PLACES[0]:
-        work.write_states = die
-    elif death == PLACES[1]:
-        work.sending = die  # type: ignore[assignment]
-    elif death == PLACES[2]:
-        files.Sent.append = die  # type: ignore[method-assign]
+    doomed: dict[str, tuple[object, str]] = {
+        PLACES[0]: (work, "write_states"),
+        PLACES[1]: (work, "sending"),
+        PLACES[2]: (files.Sent, "append"),
+    }
+    if death in doomed:
+        setattr(*doomed[death], die)
     result = function(task)
     if death == PLACES[3]:
         die()

@@ -11,8 +11,7 @@ from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.limits import Limits
 from stagewright.checker.sharded.files import new_file, write_states
 from stagewright.checker.sharded.program import Program
-from stagewright.checker.sharded.tables import NoRoomError, ShardTable, Shelf
-from stagewright.checker.sharded.tasks import SHELF
+from stagewright.checker.sharded.tables import SHELF, NoRoomError, ShardTable, Shelf
 from stagewright.spec.lowering import ground
 
 
