@@ -40,11 +40,7 @@ def check_sharded(
             compiled here; the folder cannot be used for this search.
         DefinitionError, ScopeError: the definition cannot be grounded at this scope.
     """
-    if not available():
-        raise InputError(
-            "a search over shards compiles code, and `llvmlite` cannot be used here",
-            help="install llvmlite on every machine, or check without --spark",
-        )
+    refuse_what_cannot_be(definition, properties)
     narrowed = only(definition, properties)
     decided = tuple(p for p in narrowed.properties if p.kind in _OF_STATES_AND_STEPS)
     searched = replace(narrowed, properties=decided)
@@ -75,6 +71,21 @@ def check_sharded(
         coverage=coverage_of(searched, found) if coverage else None,
         note=f"not exhausted: {found.stopped}" if found.stopped else "",
     )
+
+
+def refuse_what_cannot_be(definition: Definition, properties: Collection[str]) -> None:
+    """Check what can be checked at once.
+
+    Raises:
+        InputError: `properties` names a promise that the definition does not make; code cannot be
+            compiled here.
+    """
+    only(definition, properties)
+    if not available():
+        raise InputError(
+            "a search over shards compiles code, and `llvmlite` cannot be used here",
+            help="install llvmlite on every machine, or check without --spark",
+        )
 
 
 def _in_order(

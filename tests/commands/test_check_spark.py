@@ -171,6 +171,7 @@ def test_tasks_are_cancelled_when_they_are_given_up(spark: "SparkSession") -> No
         (["--spark", "--lean"], "--lean and --spark exclude each other"),
         (["--spark", "--engine", "numpy"], "--engine numpy and --spark exclude each other"),
         (["--spark", "--checkpoint", "d"], "--checkpoint and --spark exclude each other"),
+        (["--spark", "--property", "consistant"], "did you mean `consistent`?"),
         (["--spark", "yarn"], "a search at yarn needs a work directory"),
     ],
 )

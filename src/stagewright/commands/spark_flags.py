@@ -105,19 +105,23 @@ def check_on_spark(
         StagewrightError: Spark cannot be started or used, or the directory cannot be.
     """
     from stagewright.checker.limits import Stop, interruptible
-    from stagewright.checker.sharded.check import check_sharded
+    from stagewright.checker.sharded.check import check_sharded, refuse_what_cannot_be
     from stagewright.checker.sharded.search import Place
     from stagewright.checker.sharded.work import shards_in
     from stagewright.commands.on_spark import on_spark
     from stagewright.commands.spark_scheduler import SparkScheduler
 
+    refuse_what_cannot_be(definition, args.property)  # before Spark is started
     stop = Stop(limits)
 
     def work(spark: SparkSession) -> Report:
         stop.started = time.monotonic()  # the budget is the search's own
         at_once = spark.sparkContext.defaultParallelism
         with _work_directory(args, definition) as folder:
-            shards = args.shards or shards_in(folder) or at_once
+            known = shards_in(folder)
+            if known is not None:
+                print(f"going on with the search in {folder}", file=sys.stderr, flush=True)
+            shards = args.shards or known or at_once
             scheduler = SparkScheduler(spark.sparkContext)
             lasting = args.work_dir is not None
             place = Place(scheduler, folder, shards, at_once, lasting=lasting)
@@ -133,7 +137,10 @@ def check_on_spark(
 
     print(f"starting Spark at {args.spark}", file=sys.stderr, flush=True)
     with interruptible(stop):
-        return on_spark(work, "stagewright check", None, start=lambda: _session(args.spark))
+        report = on_spark(work, "stagewright check", None, start=lambda: _session(args.spark))
+    if args.work_dir is not None and not report.exhausted:
+        print("to go on: the same command, with the same --work-dir", file=sys.stderr)
+    return report
 
 
 @contextmanager
