@@ -16,7 +16,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedWriter
+from functools import lru_cache
+from io import BufferedWriter, FileIO
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ Rows = NDArray[np.uint64]
 _WORD = np.dtype("<u8")
 _NUMBER = np.dtype("<i8")
 _SEAL = 0x7374616765777231  # ends a file of sent states
+_END = 16  # bytes: the number of chunks and the seal
 _PIECE = 1 << 16  # states read at once
 
 
@@ -43,6 +45,7 @@ class DamagedError(InputError):
         super().__init__(f"{path} is damaged", help="remove the work directory and search again")
 
 
+@lru_cache(maxsize=64)  # paths are made for every pair of shards
 def level_folder(folder: Path, level: int) -> Path:
     """A level's folder; what is sent to level 0 lies in that of level -1."""
     return folder / (f"level-{level:04}" if level >= 0 else "initial")
@@ -130,12 +133,8 @@ def read_states(path: Path, words: int) -> Rows:
         raise DamagedError(path)
     if not size:
         return np.empty((0, words), dtype=np.uint64)
-    return _mapped(path, _WORD).reshape(-1, words)
-
-
-def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
-    """A file that is not empty, as numbers."""
-    return np.asarray(np.memmap(path, dtype=kind, mode="r"))  # slices of a plain array are cheap
+    mapped = np.memmap(path, dtype=_WORD, mode="r")
+    return np.asarray(mapped).reshape(-1, words)  # slices of a plain array are cheap
 
 
 def pieces(states: Rows) -> Iterator[Rows]:
@@ -182,12 +181,26 @@ def received(path: Path, shard: int, words: int) -> Iterator[Rows]:
     Raises:
         DamagedError: the file is not complete.
     """
-    size = path.stat().st_size
-    data = _mapped(path, _NUMBER) if size >= 16 and not size % 8 else None
-    if data is None or int(data[-1]) != _SEAL or (last := data.size - 2 - 3 * int(data[-2])) < 0:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - many small ones are read
+        for target, first, count in _index(path, file):
+            if target == shard:
+                file.seek(first)
+                data = np.fromfile(file, dtype=_WORD, count=count * words)
+                if data.size != count * words:
+                    raise DamagedError(path)
+                yield from pieces(data.reshape(count, words))
+
+
+def _index(path: Path, file: FileIO) -> list[list[int]]:
+    """Shard, first byte and number of states of every chunk of a file of sent states."""
+    size = file.seek(0, os.SEEK_END)
+    if size < _END:
         raise DamagedError(path)
-    for target, first, count in data[last:-2].reshape(-1, 3).tolist():
-        if target == shard:
-            start = first // 8
-            chunk = data[start : start + count * words].view(_WORD)
-            yield from pieces(chunk.reshape(count, words))
+    file.seek(size - _END)
+    chunks, seal = np.frombuffer(file.read(_END), dtype=_NUMBER).tolist()
+    length = 3 * _NUMBER.itemsize * chunks
+    if seal != _SEAL or not 0 <= length <= size - _END:
+        raise DamagedError(path)
+    file.seek(size - _END - length)
+    index: list[list[int]] = np.frombuffer(file.read(length), dtype=_NUMBER).reshape(-1, 3).tolist()
+    return index

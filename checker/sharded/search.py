@@ -89,7 +89,7 @@ class _Search:
         self._alone = False
         self._complete = False
         self._held: dict[str, int] = {}  # bytes of tables, by process
-        self._waiting = 0  # states sent to the next level, some of them more than once
+        self._sent: tuple[int, ...] = ()  # states sent to the next level, by sender
 
     def run(self) -> None:
         """Search until there is nothing new, or no time for it."""
@@ -127,7 +127,7 @@ class _Search:
         router = Router(Compiled(program), self._place.shards, 1, program.observed.block())
         with sending(sent_file(self._work.folder, -1, 0)) as file:
             router.send(states, file)
-        self._waiting = file.states
+        self._sent = (file.states,)
 
     def _last_level(self) -> str:
         """Why the next level is only to be looked at, and no further one searched; or nothing."""
@@ -143,7 +143,7 @@ class _Search:
     def _searched(self, level: int, *, look_only: bool) -> Level | None:
         """What a level's tasks found; None if they were broken off."""
         self._work.prepare(level)
-        scheduler = self._scheduler(self.tally.states + self._waiting)
+        scheduler = self._scheduler(self.tally.states + sum(self._sent))
         everything = tuple(range(self._place.shards))
         parts: dict[int, LevelPart] = {}
         offers = [everything] * len(everything)
@@ -172,6 +172,7 @@ class _Search:
             number,
             offered,
             place.shards,
+            tuple(shard for shard, sent in enumerate(self._sent) if sent),
             level,
             -(-place.shards // place.at_once) + 1,
             self._stop.limits.memory,
@@ -196,7 +197,7 @@ class _Search:
         blocks = [np.array(part.observed, dtype=np.int64) for part in parts]
         return Level(
             tuple(part.states for part in parts),
-            sum(part.sent for part in parts),
+            tuple(part.sent for part in parts),
             sum(part.transitions for part in parts),
             tuple(joined(self._work.program.observed, blocks).tolist()),
         )
@@ -210,7 +211,7 @@ class _Search:
     def _count(self, level: int, found: Level) -> None:
         """Add a level that was searched."""
         states = sum(found.states)
-        self._complete = not found.sent
+        self._complete = not any(found.sent)
         tally = self.tally
         if not states:
             self._complete = True
@@ -219,7 +220,7 @@ class _Search:
         tally.states += states
         tally.expanded += states
         tally.transitions += found.transitions
-        self._waiting = found.sent
+        self._sent = found.sent
         numbers = np.array(found.observed, dtype=np.int64)
         place = self._work.program.observed
         settle(tally, self._engine, place, numbers, states, level)
@@ -254,7 +255,7 @@ class _Search:
         return Progress(
             tally.states,
             tally.transitions,
-            self._waiting,
+            sum(self._sent),
             depth,
             self._stop.seconds,
             memory=sum(self._held.values()),

@@ -88,11 +88,11 @@ class Shelf:
         return sum(table.bytes for table in self._tables.values())
 
     def shards(self, run: str) -> list[int]:
-        """Whose tables are here, the one used last first; tables of other runs are forgotten."""
+        """Whose tables are here, the one used last at the end; tables of other runs are forgotten."""
         if run != self._run:
             self._run = run
             self._tables.clear()
-        return list(reversed(self._tables))
+        return list(self._tables)
 
     def take(self, run: str, shard: int) -> ShardTable | None:
         """A shard's table, which is no longer on the shelf."""

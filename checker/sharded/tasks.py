@@ -52,6 +52,7 @@ class LevelTask:
     number: int
     offered: tuple[int, ...]  # shards, of which one is to be taken; a single one is bound
     shards: int
+    sources: tuple[int, ...]  # the shards that sent something to this level
     level: int
     keep: int  # tables that a process is to keep
     memory: int | None = None  # bytes that this process's tables may take
@@ -146,7 +147,7 @@ def _new_states(task: LevelTask, shard: int, program: Program) -> tuple[Rows, in
     before = table.again
     table.catch_up(folder, shard, task.level, SHELF, task.memory)
     known = table.count
-    for source in range(task.shards if task.level else 1):
+    for source in task.sources:
         for piece in received(sent_file(folder, task.level - 1, source), shard, program.words):
             table.enter(piece, SHELF, task.memory)
     write_states(path, table.since(known))

@@ -30,7 +30,7 @@ class Level:
     """What the tasks of one level found."""
 
     states: tuple[int, ...]  # by shard
-    sent: int
+    sent: tuple[int, ...]
     transitions: int
     observed: tuple[int, ...]
 
@@ -104,7 +104,10 @@ class WorkDirectory:
         told = read_json(path)
         try:
             found = Level(
-                tuple(told["states"]), told["sent"], told["transitions"], tuple(told["observed"])
+                tuple(told["states"]),
+                tuple(told["sent"]),
+                told["transitions"],
+                tuple(told["observed"]),
             )
         except (KeyError, TypeError):
             raise DamagedError(path) from None

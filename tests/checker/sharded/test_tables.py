@@ -45,7 +45,7 @@ def test_a_process_keeps_the_tables_it_used_last(program: Program) -> None:
     for shard in (1, 2, 3):
         shelf.shards("run")
         shelf.put(shard, ShardTable(program), keep=2)
-    assert shelf.shards("run") == [3, 2]
+    assert shelf.shards("run") == [2, 3]
     assert shelf.take("run", 1) is None
     assert shelf.take("run", 2) is not None
     assert shelf.shards("run") == [3]
