@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from stagewright.checker.check import only, watch_for
+from stagewright.checker.check import only, reduction_of, watch_for
 from stagewright.checker.coverage import coverage_of
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.jit import available
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.sharded.search import Place, explore
+from stagewright.checker.symmetry.choice import Choice, choose
 from stagewright.checker.vacuity import with_premises
 from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
@@ -32,8 +33,11 @@ def check_sharded(
     progress: OnProgress | None = None,
     properties: Collection[str] = (),
     coverage: bool = True,
+    symmetry: bool = False,
 ) -> Report:
     """Search every reachable state; goals and leads-to promises stay undecided.
+
+    `symmetry`: search one state of each orbit, where the definition has interchangeable entities.
 
     Raises:
         InputError: `properties` names a promise that the definition does not make; code cannot be
@@ -47,14 +51,17 @@ def check_sharded(
     model = ground(with_premises(searched), scope)
     deadlock = not properties or NO_DEADLOCK in properties
     watch = watch_for(model, deadlock=deadlock, coverage=coverage)
+    choice = choose(model) if symmetry else Choice(None)
     settings = {
         "machine": definition.name,
         "profile": definition.profile or "none",
         "scope": str(scope),
         "list of promises": ", ".join(sorted(properties)) or "all",
         "coverage": "counted" if coverage else "not counted",
+        "search": "of all states" if choice.symmetry is None else "of orbits",
     }
-    found = explore(NativeEngine(model), watch, stop, place, settings, progress)
+    engine = NativeEngine(model)
+    found = explore(engine, watch, stop, place, settings, progress, choice.symmetry)
     verdicts = _in_order(narrowed, verdicts_of(searched, found, stop, progress))
     if properties and IN_BOUNDS not in properties and found.overflow is None:
         verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
@@ -70,6 +77,7 @@ def check_sharded(
         seconds=stop.seconds,
         coverage=coverage_of(searched, found) if coverage else None,
         note=f"not exhausted: {found.stopped}" if found.stopped else "",
+        reduction=reduction_of(choice, found) if symmetry else None,
     )
 
 

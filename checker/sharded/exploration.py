@@ -26,7 +26,7 @@ class ShardedExploration(Exploration):
     """A finished search over shards; `levels` and all ids are those of the kept states."""
 
     complete: bool = False
-    kept: tuple[int, ...] = (0,)  # kept states before each depth, and in the end
+    ends: tuple[int, ...] = (0,)  # kept states before each depth, and in the end
 
     @property
     def exhausted(self) -> bool:
@@ -41,19 +41,19 @@ class ShardedExploration(Exploration):
     @property
     def levels(self) -> list[int]:
         """The first id of each depth."""
-        return list(self.kept[:-1])
+        return list(self.ends[:-1])
 
     def level(self, depth: int) -> tuple[int, int]:
         """The first id of a depth, and the one after its last."""
-        return self.kept[depth], self.kept[depth + 1]
+        return self.ends[depth], self.ends[depth + 1]
 
     def depth_of(self, state: int) -> int:
         """How many steps the nearest initial state is away."""
-        return bisect_right(self.kept, state) - 1
+        return bisect_right(self.ends, state) - 1
 
     def segments(self) -> list[tuple[int, int]]:
         """Where states are in one order."""
-        return list(pairwise(self.kept))
+        return list(pairwise(self.ends))
 
 
 def explored(
@@ -75,8 +75,10 @@ def explored(
     _add_ends(engine, tally, depths)
     ordered = [words for states in depths for words in sorted(states)]
     words = np.array(ordered, dtype=np.uint64).reshape(len(ordered), engine.layout.words).T
-    kept = tuple(accumulate((len(states) for states in depths), initial=0))
-    return ShardedExploration(engine, tally, lambda _: words, complete, kept)
+    ends = tuple(accumulate((len(states) for states in depths), initial=0))
+    return ShardedExploration(
+        engine, tally, lambda _: words, kept=False, complete=complete, ends=ends
+    )
 
 
 def _add_ends(engine: Engine, tally: Tally, depths: list[States]) -> None:

@@ -19,6 +19,8 @@ from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.observed import Observed
 from stagewright.checker.explicit.packing import Layout, Place
 from stagewright.checker.sharded.routing import routing_source
+from stagewright.checker.symmetry.compiled import canonical_source
+from stagewright.checker.symmetry.groups import Symmetry
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,10 @@ class Program:
     steps: int
     overflowing_steps: int
     observed: Observed
+    canonical: str = ""  # replaces states by those of their orbits that stand for them
 
     @classmethod
-    def of(cls, engine: NativeEngine, watch: Watch) -> Self:
+    def of(cls, engine: NativeEngine, watch: Watch, symmetry: Symmetry | None = None) -> Self:
         """The program that searches an engine's model for what is to be watched."""
         plan, model = engine.plan(watch), engine.model
         return cls(
@@ -45,6 +48,7 @@ class Program:
             len(model.steps),
             sum(step.overflows is not model.builder.false for step in model.steps),
             plan.observed,
+            "" if symmetry is None else canonical_source(engine.layout, symmetry),
         )
 
     @classmethod
@@ -96,7 +100,7 @@ class Compiled:
 
     @cached_property
     def _routing(self) -> Module:
-        return Module(routing_source(self.program.words))
+        return Module(routing_source(self.program.words, self.program.canonical))
 
     @cached_property
     def route(self) -> Callable[..., int]:
@@ -107,6 +111,11 @@ class Compiled:
     def send(self) -> Callable[..., int]:
         """Puts states into buffers."""
         return self._routing.function("send", 3)
+
+    @cached_property
+    def canonical(self) -> Callable[..., int] | None:
+        """Replaces states by those that stand for them; None where every state stands for itself."""
+        return self._routing.function("canonical", 2) if self.program.canonical else None
 
     @cached_property
     def _edges(self) -> Module:

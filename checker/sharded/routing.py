@@ -20,13 +20,15 @@ JOB_SIZE = 13
 _MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-def routing_source(words: int) -> str:
+def routing_source(words: int, canonical: str = "") -> str:
     """LLVM text of `route(states, count, job)` and `send(states, count, job)`.
 
     `send` puts states into buffers, and sets FULL once one of them holds more than ENOUGH. `route`
-    begins with state NEXT and returns when all are expanded or FULL is set.
+    begins with state NEXT and returns when all are expanded or FULL is set. `canonical`: text of a
+    function `canonical(states, count)`, if successors are to be replaced before they are sent.
     """
-    return _shard_hash(words) + _send(words) + _route(words) + MODULE_END
+    routing = _send(words) + _route(words, canonical=bool(canonical))
+    return _shard_hash(words) + canonical + routing + MODULE_END
 
 
 def _shard_hash(words: int) -> str:
@@ -70,7 +72,7 @@ def _send(words: int) -> str:
     return f.source()
 
 
-def _route(words: int) -> str:
+def _route(words: int, *, canonical: bool) -> str:
     f = Function("route", [("states", POINTER), ("count", I64), ("job", POINTER)], local=False)
     job = f["job"]
     expand, out = f.load(job, EXPAND, POINTER), f.load(job, OUT, POINTER)
@@ -81,6 +83,8 @@ def _route(words: int) -> str:
         count = f.select(f.compare("ult", left, BLOCK), left, Value(str(BLOCK), I64))
         states = f.at(f["states"], f.mul(first, words))
         found = f.call(expand.text, [states, count, out, observed, null, null, null])
+        if canonical:
+            f.call("@canonical", [out, found])
         f.increase(job, TRANSITIONS, found)
         f.store(job, NEXT, f.add(first, count))
         f.call("@send", [out, found, job])

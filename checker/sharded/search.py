@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from stagewright.checker.explicit.engine import Engine
 from stagewright.checker.explicit.exploration import Noted, Tally, Watch
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.limits import OnProgress, Progress, Stop
@@ -26,6 +27,8 @@ from stagewright.checker.sharded.tasks import (
     search_level,
 )
 from stagewright.checker.sharded.work import Level, WorkDirectory
+from stagewright.checker.symmetry.groups import Symmetry
+from stagewright.checker.symmetry.reduced import Reduced
 
 OnLevel = Callable[[int, list[LevelPart]], None]
 """Told of each level that was searched now, for measurements."""
@@ -51,6 +54,7 @@ def explore(
     place: Place,
     settings: dict[str, str],
     progress: OnProgress | None = None,
+    symmetry: Symmetry | None = None,
 ) -> ShardedExploration:
     """Search from the initial states, or go on with what the folder holds, until `stop` says so.
 
@@ -60,11 +64,12 @@ def explore(
         InputError: the folder cannot be used for this.
     """
     assert not watch.graph, "no shard knows the whole graph"
-    program = Program.of(engine, watch)
+    program = Program.of(engine, watch, symmetry)
+    stored = engine if symmetry is None else Reduced(engine, symmetry)
     work = WorkDirectory.opened(
         place.folder, program, place.shards, settings, lasting=place.lasting
     )
-    search = _Search(engine, watch, stop, place, work, progress)
+    search = _Search(engine, stored, watch, stop, place, work, progress)
     search.run()
     return search.explored()
 
@@ -75,6 +80,7 @@ class _Search:
     def __init__(
         self,
         engine: NativeEngine,
+        stored: Engine,
         watch: Watch,
         stop: Stop,
         place: Place,
@@ -82,7 +88,7 @@ class _Search:
         progress: OnProgress | None,
     ) -> None:
         self._engine, self._stop, self._place, self._work = engine, stop, place, work
-        self._progress = progress
+        self._stored, self._progress = stored, progress
         self.tally = Tally.empty(engine, watch)
         self.tally.levels.clear()
         self._noted: dict[int, States] = {}
@@ -123,7 +129,7 @@ class _Search:
         """Send the initial states to their shards."""
         self._work.prepare(-1)
         program = self._work.program
-        states = np.ascontiguousarray(self._engine.layout.pack(self._engine.model.initial).T)
+        states = np.ascontiguousarray(self._engine.layout.pack(self._stored.model.initial).T)
         router = Router(Compiled(program), self._place.shards, 1, program.observed.block())
         with sending(sent_file(self._work.folder, -1, 0)) as file:
             router.send(states, file)
@@ -264,7 +270,7 @@ class _Search:
     def explored(self) -> ShardedExploration:
         """What was found, with the runs to what was noted."""
         return explored(
-            self._engine, self.tally, self._noted, self._parents, complete=self._complete
+            self._stored, self.tally, self._noted, self._parents, complete=self._complete
         )
 
     def _parents(self, depth: int, wanted: list[tuple[int, ...]]) -> list[Noted]:

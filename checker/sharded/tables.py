@@ -10,9 +10,12 @@ from collections import OrderedDict
 from pathlib import Path
 
 from stagewright.checker.explicit.native.visited import Visited
+from stagewright.checker.explicit.packing import Layout, Place
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.sharded.files import Rows, new_file, pieces, read_states
 from stagewright.checker.sharded.program import Program
+
+_TOO_WIDE = 31  # bits of a state
 
 
 class NoRoomError(Exception):
@@ -23,7 +26,7 @@ class ShardTable:
     """The states of one shard up to and including the level `filled`."""
 
     def __init__(self, program: Program) -> None:
-        self._visited = Visited(program.layout)
+        self._visited = Visited(_wide(program.layout))
         self.filled = -1
         self.again = 0  # states that were entered from files
 
@@ -56,7 +59,7 @@ class ShardTable:
     def settle(self, level: int) -> None:
         """All states of a level are known."""
         self.filled = level
-        if self._visited.kind.quotient:  # such a table needs no list of its states
+        if not self._visited.kind.knows_places:  # such a table needs no list of its states
             self._visited.release(self.count)
 
     def catch_up(
@@ -73,6 +76,13 @@ class ShardTable:
                 self.enter(piece, shelf, limit)
             self.again += states.shape[0]
             self.settle(missing)
+
+
+def _wide(layout: Layout) -> Layout:
+    """A layout that looks too wide for a bitmap, which would take as much for a shard as for all."""
+    bits = sum(place.bits for place in layout.places)
+    spare = Place(layout.words - 1, 0, max(0, _TOO_WIDE - bits))
+    return Layout(layout.cells, (*layout.places, spare), layout.words)
 
 
 class Shelf:

@@ -267,4 +267,6 @@ def _edges(code: Compiled, states: Rows) -> tuple[Rows, Numbers, Numbers]:
     arrays = (out, block, steps, ends, overflows)
     at = [array.ctypes.data for array in arrays]
     found = code.edges(states.ctypes.data, count, *at)
+    if code.canonical is not None:
+        code.canonical(out.ctypes.data, found)
     return out[:found], steps[:found].astype(np.int64), ends

@@ -133,6 +133,7 @@ def check_on_spark(
                 progress=progress,
                 properties=args.property,
                 coverage=not args.no_coverage,
+                symmetry=not args.no_symmetry,
             )
 
     print(f"starting Spark at {args.spark}", file=sys.stderr, flush=True)

@@ -31,9 +31,12 @@ def safety(definition: Definition) -> list[str]:
     return [*(p.name for p in definition.properties if p.kind in kinds), NO_DEADLOCK]
 
 
-def on_one_machine(definition: Definition, scope: Scope, limits: Limits | None = None) -> Report:
+def on_one_machine(
+    definition: Definition, scope: Scope, limits: Limits | None = None, *, symmetry: bool = False
+) -> Report:
     """The report of the search that is to be met."""
-    return check(definition, scope, limits=limits, properties=safety(definition), workers=1)
+    names = safety(definition)
+    return check(definition, scope, limits=limits, properties=names, workers=1, symmetry=symmetry)
 
 
 def over_shards(
@@ -47,6 +50,7 @@ def over_shards(
     properties: Sequence[str] | None = None,
     alone: int = 0,
     lasting: bool = False,
+    symmetry: bool = False,
     on_level: Callable[[int, list[LevelPart]], None] | None = None,
 ) -> Report:
     """The report of the search over shards."""
@@ -60,10 +64,12 @@ def over_shards(
         on_level=on_level,
     )
     names = safety(definition) if properties is None else properties
-    return check_sharded(definition, scope, place, Stop(limits or Limits()), properties=names)
+    stop = Stop(limits or Limits())
+    return check_sharded(definition, scope, place, stop, properties=names, symmetry=symmetry)
 
 
 def timeless(report: Report) -> Report:
-    """A report without what it says of time."""
+    """A report without what it says of time, and of states that orbits stand for."""
     verdicts = tuple(replace(verdict, seconds=0.0) for verdict in report.verdicts)
-    return replace(report, verdicts=verdicts, seconds=0.0)
+    reduction = report.reduction and replace(report.reduction, states=None)
+    return replace(report, verdicts=verdicts, seconds=0.0, reduction=reduction)

@@ -83,6 +83,11 @@ def test_other_settings_are_refused(
     assert "name another work directory" in str(raised.value)
 
 
+def test_a_search_of_orbits_does_not_go_on_with_states(begun: Path) -> None:
+    with pytest.raises(InputError, match="another search: of all states, not of orbits"):
+        over_shards(*model(COMMIT, manager=4), begun, 3, symmetry=True)
+
+
 def test_another_machine_and_another_profile_are_refused(begun: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="another machine: TwoPhaseCommit, not Migration"):
         over_shards(*model("broken.py:Migration"), begun, 3)

@@ -130,6 +130,29 @@ def test_states_of_several_words(tmp_path: Path) -> None:
     assert found.states > 10_000
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "sizes", "orbits"),
+    [
+        ("two_phase_commit.py", {"manager": 8}, 1_461),
+        ("tablet_barrier.py", {"tablet": 3, "node": 2}, None),
+        ("broken.py:Migration", {"node": 3}, None),
+        ("broken.py:Workers", {"task": 3}, None),
+    ],
+)
+def test_orbits_are_searched_and_their_runs_told(
+    name: str, sizes: dict[str, int], orbits: int | None, shards: int, tmp_path: Path
+) -> None:
+    definition, scope = model(name, **sizes)
+    expected = on_one_machine(definition, scope, symmetry=True)
+    found = over_shards(definition, scope, tmp_path, shards, symmetry=True)
+    assert timeless(found) == timeless(expected)
+    assert found.reduction is not None
+    assert found.reduction.used
+    if orbits is not None:
+        assert found.states == orbits
+
+
 def test_the_first_levels_are_searched_here_and_the_others_elsewhere(tmp_path: Path) -> None:
     definition, scope = model("two_phase_commit.py", manager=5)
     again: list[int] = []
