@@ -117,6 +117,8 @@ def test_the_command_line_tells_what_it_tells_on_one_machine(
         assert run_command_line(["check", BROKEN, *promises, "--json", *how]) == 1
         (report,) = json.loads(capsys.readouterr().out)["reports"]
         del report["seconds"], report["reproduce"]
+        assert report["symmetry"].pop("used")
+        del report["symmetry"]["states"]  # shards do not count what their orbits stand for
         for verdict in report["verdicts"]:
             del verdict["seconds"]
         reports.append(report)
@@ -127,7 +129,7 @@ def test_the_command_line_tells_what_it_tells_on_one_machine(
 def test_what_needs_the_whole_graph_is_undecided(
     spark: "SparkSession", capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command_line(["check", COMMIT, "--spark", "local[2]"]) == 3
+    assert run_command_line(["check", COMMIT, "--no-symmetry", "--spark", "local[2]"]) == 3
     out, err = capsys.readouterr()
     assert "holds in all 288 states" in out
     assert "run without --spark" in " ".join(out.split())
