@@ -147,6 +147,15 @@ def test_tasks_that_always_fail_end_with_what_they_said(spark: "SparkSession") -
     assert "Traceback" not in str(raised.value)
 
 
+def test_workers_that_always_die_end_with_a_guess_why(spark: "SparkSession") -> None:
+    def die(_: int) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(TaskError, match="its Python process died") as raised:
+        SparkScheduler(spark.sparkContext).map(die, [0], lambda: False)
+    assert "--max-memory" in str(raised.value)
+
+
 def test_tasks_are_cancelled_when_they_are_given_up(spark: "SparkSession") -> None:
     def sleep(task: int) -> int:
         import time

@@ -17,6 +17,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LOOK_SECONDS = 0.2
+_DIED = "Python worker exited unexpectedly"  # so says Spark
 _RAISED = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", re.MULTILINE)
 
 
@@ -51,14 +52,24 @@ class SparkScheduler:
         except Exception as error:
             if watch.gave_up:
                 return None
-            raised = _RAISED.findall(str(error)) or [str(error).strip().partition("\n")[0]]
-            raise TaskError(
-                f"a task failed on Spark: {raised[-1]}",
-                help="every machine of the cluster needs this version of stagewright, llvmlite, and "
-                "the work directory under the same path",
-            ) from error
+            raise _told(str(error)) from error
         finally:
             watch.end()
+
+
+def _told(text: str) -> TaskError:
+    """What a failed job says, in a line, and what may be done about it."""
+    if _DIED in text:
+        return TaskError(
+            "a task failed on Spark again and again: its Python process died",
+            help="if the system killed it for want of memory, set --max-memory or take more shards",
+        )
+    raised = _RAISED.findall(text) or [text.strip().partition("\n")[0]]
+    return TaskError(
+        f"a task failed on Spark: {raised[-1]}",
+        help="every machine of the cluster needs this version of stagewright, llvmlite, and the work "
+        "directory under the same path",
+    )
 
 
 class _Watch(threading.Thread):
