@@ -84,7 +84,7 @@ def check(
         seconds=stop.seconds,
         coverage=coverage_of(narrowed, found) if coverage else None,
         note=_note(found),
-        reduction=_reduction(choice, found) if symmetry else None,
+        reduction=reduction_of(choice, found) if symmetry else None,
     )
 
 
@@ -118,7 +118,8 @@ def only(definition: Definition, names: Collection[str]) -> Definition:
     return replace(definition, properties=chosen)
 
 
-def _reduction(choice: Choice, found: Exploration) -> Reduction:
+def reduction_of(choice: Choice, found: Exploration) -> Reduction:
+    """What a report says of the symmetry that was searched with, or was not."""
     sorts = {s.kind.__name__: s.size for s in choice.sorts if s.symmetric}
     if choice.symmetry is None:
         return Reduction(FrozenMap(sorts), used=False, reason=choice.reason)

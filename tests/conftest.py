@@ -37,6 +37,7 @@ def spark() -> "Iterator[SparkSession]":
     # pytest's `pythonpath` changes only this process: workers read the environment.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(SOURCES), prepend=os.pathsep)
-        session = local_session("stagewright tests", cores=2, memory_mb=1024)
+        settings = {"spark.master": "local[2,4]"}  # a task may fail three times
+        session = local_session("stagewright tests", 2, memory_mb=1024, settings=settings)
         yield session
         session.stop()

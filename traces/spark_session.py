@@ -65,6 +65,29 @@ def local_session(
         ) from error
 
 
+def cluster_session(
+    app_name: str, master: str, *, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return a Spark session at a cluster's `master`; its own configuration decides the rest.
+
+    A session that runs already is returned as it is. Raises as `local_session` does.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("JAVA_HOME", str(find_java().home))
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.Builder().master(master).appName(app_name)
+    for name, value in {"spark.ui.showConsoleProgress": "false", **(settings or {})}.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, OSError) as error:
+        raise SparkStartError(
+            f"Spark did not start at {master}: {error}", help="is this the address of its master?"
+        ) from error
+
+
 def usable_cores() -> int:
     """The number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

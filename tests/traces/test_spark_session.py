@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stagewright.traces.spark_session import SparkStartError, local_session
+from stagewright.traces.spark_session import SparkStartError, cluster_session, local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 def test_session_is_local_and_private(spark: "SparkSession") -> None:
     context = spark.sparkContext
-    assert context.master == "local[2]"
+    assert context.master == "local[2,4]"
     assert context.uiWebUrl is None
     assert context.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
@@ -22,6 +22,7 @@ def test_session_is_local_and_private(spark: "SparkSession") -> None:
 
 def test_running_session_is_returned_as_it_is(spark: "SparkSession") -> None:
     assert local_session("another", cores=1) is spark
+    assert cluster_session("another", "spark://nowhere:7077") is spark
 
 
 def test_worker_imports_the_project(spark: "SparkSession") -> None:

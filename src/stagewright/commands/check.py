@@ -21,6 +21,12 @@ from stagewright.commands.machine_flags import (
     scope_from,
     seconds,
 )
+from stagewright.commands.spark_flags import (
+    add_spark,
+    check_on_spark,
+    refuse_contradictions,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from stagewright.checker.limits import Limits
@@ -33,6 +39,7 @@ examples:
   stagewright check tablet --profile seed --size node=3 --budget crashes=1
   stagewright check my/machine.py:Counter --out counterexamples
   stagewright check tablet --all-profiles --timeout 60 --json
+  stagewright check tablet --size node=3 --spark --work-dir search --property writes_cover_reads
   stagewright check tablet --size node=3 --checkpoint search; stagewright check --resume search
   stagewright check my/machine.py --junit check.xml --sarif check.sarif
 
@@ -62,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stop-at-first", action="store_true", help="stop at the first violation")
     _add_engine(parser)
     add_checkpoint(parser)
+    add_spark(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write counterexamples there")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_ci_reports(parser)
@@ -107,6 +115,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.spec.machine import profile_names
 
     args = recalled(args)
+    refuse_contradictions(args)
     check_directory("--out", args.out)
     check_directory("--checkpoint", args.checkpoint)
     reports = ci_reports(args)
@@ -139,19 +148,22 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
     checkpoint = checkpoint_of(args, definition)
     name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
     with progress_on(sys.stderr, f"checking {name} at {scope}") as progress:
-        report = check(
-            definition,
-            scope,
-            limits=_limits(args),
-            progress=progress,
-            properties=args.property,
-            engine=EngineKind(args.engine),
-            workers=args.workers,
-            coverage=not args.no_coverage,
-            keep=not args.lean,
-            checkpoint=checkpoint,
-            symmetry=not args.no_symmetry,
-        )
+        if args.spark is not None:
+            report = check_on_spark(definition, scope, args, _limits(args), progress)
+        else:
+            report = check(
+                definition,
+                scope,
+                limits=_limits(args),
+                progress=progress,
+                properties=args.property,
+                engine=EngineKind(args.engine),
+                workers=args.workers,
+                coverage=not args.no_coverage,
+                keep=not args.lean,
+                checkpoint=checkpoint,
+                symmetry=not args.no_symmetry,
+            )
     if checkpoint is not None and not report.exhausted:
         print(f"to go on: stagewright check --resume {checkpoint.directory}", file=sys.stderr)
     directory = args.out / definition.profile if several and args.out else args.out
@@ -179,4 +191,5 @@ def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -
     for flag, value in (("--max-states", args.max_states), ("--max-depth", args.max_depth)):
         words += [] if value is None else [flag, str(value)]
     words += ["--stop-at-first"] if args.stop_at_first else []
-    return shlex.join([*words, *(["--no-symmetry"] if args.no_symmetry else [])])
+    words += ["--no-symmetry"] if args.no_symmetry else []
+    return shlex.join([*words, *words_of(args)])

@@ -13,8 +13,16 @@ T = TypeVar("T")
 _LOOK_SECONDS = 0.5  # a wait without end cannot be interrupted on every platform
 
 
-def on_spark(work: Callable[[SparkSession], T], app_name: str, cores: int | None) -> T:
+def on_spark(
+    work: Callable[[SparkSession], T],
+    app_name: str,
+    cores: int | None,
+    *,
+    start: Callable[[], SparkSession] | None = None,
+) -> T:
     """What `work` returns, given a Spark; one that was started for it is stopped again.
+
+    `start` starts it, if it is not to be a local one with so many `cores`.
 
     The work is done on a thread of its own, for an interrupt must not tear a call to Java apart.
 
@@ -24,7 +32,7 @@ def on_spark(work: Callable[[SparkSession], T], app_name: str, cores: int | None
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    job = _Job(work, running, app_name, cores)
+    job = _Job(work, running, start or (lambda: _local(app_name, cores)))
     job.start()
     try:
         return job.result()
@@ -36,6 +44,12 @@ def on_spark(work: Callable[[SparkSession], T], app_name: str, cores: int | None
             job.spark.stop()
 
 
+def _local(app_name: str, cores: int | None) -> SparkSession:
+    from stagewright.traces.spark_session import local_session
+
+    return local_session(app_name, cores)
+
+
 class _Job(threading.Thread, Generic[T]):
     """The work, under way."""
 
@@ -43,11 +57,10 @@ class _Job(threading.Thread, Generic[T]):
         self,
         work: Callable[[SparkSession], T],
         running: SparkSession | None,
-        app_name: str,
-        cores: int | None,
+        start: Callable[[], SparkSession],
     ) -> None:
         super().__init__(daemon=True)
-        self._work, self._app_name, self._cores = work, app_name, cores
+        self._work, self._start_spark = work, start
         self.spark = running
         self._started = threading.Event()
         self._given_up = False
@@ -56,11 +69,9 @@ class _Job(threading.Thread, Generic[T]):
 
     def run(self) -> None:
         """Start Spark if none runs, and work."""
-        from stagewright.traces.spark_session import local_session
-
         try:
             try:
-                self.spark = self.spark or local_session(self._app_name, self._cores)
+                self.spark = self.spark or self._start_spark()
             finally:
                 self._started.set()
             if not self._given_up:

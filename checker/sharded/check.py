@@ -1,0 +1,110 @@
+"""Check a definition over shards: every promise about states and steps, with the verdicts of one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from stagewright.checker.check import only, reduction_of, watch_for
+from stagewright.checker.coverage import coverage_of
+from stagewright.checker.explicit.native.engine import NativeEngine
+from stagewright.checker.explicit.native.jit import available
+from stagewright.checker.limits import OnProgress, Stop
+from stagewright.checker.sharded.search import Place, explore
+from stagewright.checker.symmetry.choice import Choice, choose
+from stagewright.checker.vacuity import with_premises
+from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
+from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.errors import InputError
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import Scope
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
+
+WHOLE_GRAPH = "not decided: needs all states in one memory; run without --spark"
+_OF_STATES_AND_STEPS = (PropertyKind.INVARIANT, PropertyKind.STEP)
+
+
+def check_sharded(
+    definition: Definition,
+    scope: Scope,
+    place: Place,
+    stop: Stop,
+    *,
+    progress: OnProgress | None = None,
+    properties: Collection[str] = (),
+    coverage: bool = True,
+    symmetry: bool = False,
+) -> Report:
+    """Search every reachable state; goals and leads-to promises stay undecided.
+
+    `symmetry`: search one state of each orbit, where the definition has interchangeable entities.
+
+    Raises:
+        InputError: `properties` names a promise that the definition does not make; code cannot be
+            compiled here; the folder cannot be used for this search.
+        DefinitionError, ScopeError: the definition cannot be grounded at this scope.
+    """
+    refuse_what_cannot_be(definition, properties)
+    narrowed = only(definition, properties)
+    decided = tuple(p for p in narrowed.properties if p.kind in _OF_STATES_AND_STEPS)
+    searched = replace(narrowed, properties=decided)
+    model = ground(with_premises(searched), scope)
+    deadlock = not properties or NO_DEADLOCK in properties
+    watch = watch_for(model, deadlock=deadlock, coverage=coverage)
+    choice = choose(model) if symmetry else Choice(None)
+    settings = {
+        "machine": definition.name,
+        "profile": definition.profile or "none",
+        "scope": str(scope),
+        "list of promises": ", ".join(sorted(properties)) or "all",
+        "coverage": "counted" if coverage else "not counted",
+        "search": "of all states" if choice.symmetry is None else "of orbits",
+    }
+    engine = NativeEngine(model)
+    found = explore(engine, watch, stop, place, settings, progress, choice.symmetry)
+    verdicts = _in_order(narrowed, verdicts_of(searched, found, stop, progress))
+    if properties and IN_BOUNDS not in properties and found.overflow is None:
+        verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
+    return Report(
+        definition=definition,
+        scope=str(scope),
+        method=METHOD,
+        verdicts=verdicts,
+        states=found.states,
+        transitions=found.transitions,
+        depth=max(0, found.depth),
+        exhausted=found.exhausted,
+        seconds=stop.seconds,
+        coverage=coverage_of(searched, found) if coverage else None,
+        note=f"not exhausted: {found.stopped}" if found.stopped else "",
+        reduction=reduction_of(choice, found) if symmetry else None,
+    )
+
+
+def refuse_what_cannot_be(definition: Definition, properties: Collection[str]) -> None:
+    """Check what can be checked at once.
+
+    Raises:
+        InputError: `properties` names a promise that the definition does not make; code cannot be
+            compiled here.
+    """
+    only(definition, properties)
+    if not available():
+        raise InputError(
+            "a search over shards compiles code, and `llvmlite` cannot be used here",
+            help="install llvmlite on every machine, or check without --spark",
+        )
+
+
+def _in_order(
+    definition: Definition, decided: tuple[PropertyVerdict, ...]
+) -> tuple[PropertyVerdict, ...]:
+    """The verdicts in the definition's order, with those that could not be had."""
+    by_name = {verdict.name: verdict for verdict in decided}
+    promised = tuple(
+        by_name.pop(p.name)
+        if p.kind in _OF_STATES_AND_STEPS
+        else PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, WHOLE_GRAPH)
+        for p in definition.properties
+    )
+    return (*promised, *by_name.values())
