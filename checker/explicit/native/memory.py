@@ -72,9 +72,8 @@ def _mapped(size: int) -> tuple[int, mmap.mmap]:
 
 def _noreserve() -> int:
     """The flag that keeps untouched memory from being counted; Python names it since 3.13 only."""
-    if hasattr(mmap, "MAP_NORESERVE"):
-        return int(mmap.MAP_NORESERVE)
-    return _NORESERVE.get(platform.machine(), 0) if sys.platform == "linux" else 0
+    known = _NORESERVE.get(platform.machine(), 0) if sys.platform == "linux" else 0
+    return int(getattr(mmap, "MAP_NORESERVE", known))
 
 
 def _modest(size: int) -> int:

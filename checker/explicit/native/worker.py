@@ -156,13 +156,15 @@ def _enter(kind: TableKind, *, shared: bool) -> str:
         [("shared", POINTER), ("own", POINTER), ("states", POINTER), ("count", I64)],
         local=False,
     )
-    spare, shape = f.at(f["own"], SPARE), shape_of(f, kind, f["shared"]).arguments
+    spare, shape = f.at(f["own"], SPARE), shape_of(f, kind, f["shared"])
     index = f.variable(0)
     with f.loop(lambda: f.compare("ult", f.get(index), f["count"])):
-        base = f.mul(f.get(index), kind.words)
-        words = [f.load(f["states"], f.add(base, w)) for w in range(kind.words)]
+        later = f.add(f.get(index), BLOCK)
+        with f.when(f.compare("ult", later, f["count"])):
+            prefetch(f, shape, f.call("@hash", _at(f, kind, later)))
+        words = _at(f, kind, f.get(index))
         hashed = f.call("@hash", words)
-        entered = f.call("@insert", [f["shared"], spare, *shape, hashed, *words])
+        entered = f.call("@insert", [f["shared"], spare, *shape.arguments, hashed, *words])
         with f.when(f.compare("eq", entered, FULL), likely=False):
             f.return_(FULL)
         if not kind.knows_places:
