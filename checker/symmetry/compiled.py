@@ -15,11 +15,15 @@ from itertools import pairwise
 from stagewright.checker.explicit.native.expressions import Tables
 from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
 from stagewright.checker.explicit.packing import Layout
+from stagewright.checker.symmetry.compiled_sorting import (
+    ALL_BITS,
+    exchange,
+    greater,
+    sorted_components,
+)
 from stagewright.checker.symmetry.groups import CellAction, Permutation, Symmetry
 from stagewright.checker.symmetry.signatures import FIRST, RelationTerm, terms_of
-from stagewright.checker.symmetry.sorting import Part, comparators, parts_of
-
-_ALL = (1 << 64) - 1
+from stagewright.checker.symmetry.sorting import comparators
 
 
 def canonical_source(layout: Layout, symmetry: Symmetry) -> str:
@@ -35,88 +39,11 @@ def _sorting_only(layout: Layout, symmetry: Symmetry) -> str:
     with f.loop(lambda: f.compare("ult", f.get(index), f["count"])):
         base = f.mul(f.get(index), layout.words)
         words = [f.load(f["states"], f.add(base, w)) for w in range(layout.words)]
-        for w, word in enumerate(_sorted(f, layout, symmetry, words)):
+        for w, word in enumerate(sorted_components(f, layout, symmetry, words)):
             f.store(f["states"], f.add(base, w), word)
         f.set(index, f.add(f.get(index), 1))
     f.return_(0)
     return f.source()
-
-
-def _sorted(f: Function, layout: Layout, symmetry: Symmetry, words: Sequence[Value]) -> list[Value]:
-    """The words with the components of every group that is sorted in order."""
-    result = list(words)
-    for group in symmetry.groups:
-        if not group.by_sorting:
-            continue
-        parts = [parts_of([layout.places[c] for c in cells]) for cells in group.components]
-        if not parts[0]:
-            continue  # members have no cells
-        numbers = [[_gathered(f, result, part) for part in of_member] for of_member in parts]
-        for low, high in comparators(group.size):
-            _exchange(f, numbers, low, high)
-        result = _scattered(f, result, parts, numbers)
-    return result
-
-
-def _runs(part: Part) -> dict[tuple[int, int], int]:
-    """The bits that move alike: by word and by how far they move down, a mask of them in the word."""
-    masks: dict[tuple[int, int], int] = {}
-    for place, offset in part:
-        key = (place.word, place.shift - offset)
-        masks[key] = masks.get(key, 0) | place.mask << place.shift
-    return masks
-
-
-def _gathered(f: Function, words: Sequence[Value], part: Part) -> Value:
-    number = Value("0", I64)
-    for (word, down), mask in _runs(part).items():
-        number = f.or_(number, _moved(f, f.and_(words[word], mask), down))
-    return number
-
-
-def _moved(f: Function, value: Value, down: int) -> Value:
-    if down == 0:
-        return value
-    return f.lshr(value, down) if down > 0 else f.shl(value, -down)
-
-
-def _scattered(
-    f: Function,
-    words: Sequence[Value],
-    parts: Sequence[Sequence[Part]],
-    numbers: Sequence[Sequence[Value]],
-) -> list[Value]:
-    kept = [_ALL] * len(words)
-    added: list[list[Value]] = [[] for _ in words]
-    for of_member, values in zip(parts, numbers, strict=True):
-        for part, number in zip(of_member, values, strict=True):
-            for (word, down), mask in _runs(part).items():
-                kept[word] &= ~mask
-                added[word].append(f.and_(_moved(f, number, -down), mask))
-    result: list[Value] = []
-    for before, keep, more in zip(words, kept, added, strict=True):
-        total = f.and_(before, keep) if more else before
-        for value in more:
-            total = f.or_(total, value)
-        result.append(total)
-    return result
-
-
-def _exchange(f: Function, numbers: list[list[Value]], low: int, high: int) -> None:
-    """Let the lesser of two members come first; the first number counts most."""
-    one, other = numbers[low], numbers[high]
-    greater = _greater(f, one, other)
-    pairs = list(zip(one, other, strict=True))
-    numbers[low] = [f.select(greater, b, a) for a, b in pairs]
-    numbers[high] = [f.select(greater, a, b) for a, b in pairs]
-
-
-def _greater(f: Function, one: Sequence[Value], other: Sequence[Value]) -> Value:
-    greater = f.compare("ugt", one[-1], other[-1])
-    for a, b in reversed(list(zip(one[:-1], other[:-1], strict=True))):
-        equal = f.compare("eq", a, b)
-        greater = f.or_(f.compare("ugt", a, b), f.and_(equal, greater))
-    return greater
 
 
 @dataclass(frozen=True)
@@ -215,12 +142,12 @@ class _Trying:
         names = ("state", "codes", "to")
         f = Function("pack", [(name, POINTER) for name in names], result="void")
         words = [f.load(f["state"], w) for w in range(self.layout.words)]
-        kept = [_ALL] * len(words)
+        kept = [ALL_BITS] * len(words)
         for cell in self._moving:
             place = self.layout.places[cell]
             kept[place.word] &= ~(place.mask << place.shift)
         words = [
-            f.and_(word, keep) if keep != _ALL else word
+            f.and_(word, keep) if keep != ALL_BITS else word
             for word, keep in zip(words, kept, strict=True)
         ]
         for cell in self._moving:
@@ -228,7 +155,7 @@ class _Trying:
             if place.bits:
                 code = f.shl(f.load(f["codes"], cell), place.shift)
                 words[place.word] = f.or_(words[place.word], code)
-        for w, word in enumerate(_sorted(f, self.layout, self.symmetry, words)):
+        for w, word in enumerate(sorted_components(f, self.layout, self.symmetry, words)):
             f.store(f["to"], w, word)
         f.return_()
         return f.source()
@@ -275,7 +202,7 @@ class _Trying:
                 words = range(self.layout.words)
                 one = [f.load(f["least"], w) for w in words]
                 other = [f.load(image, w) for w in words]
-                with f.when(_greater(f, one, other)):
+                with f.when(greater(f, one, other)):
                     for w in words:
                         f.store(f["least"], w, other[w])
             f.set(index, f.add(f.get(index), 1))
@@ -335,7 +262,7 @@ class _Trying:
             first = self._offsets[group]
             pairs = [[s, Value(str(member), I64)] for member, s in enumerate(signatures)]
             for low, high in comparators(len(pairs)):
-                _exchange(f, pairs, low, high)
+                exchange(f, pairs, low, high)
             for place, (_, member) in enumerate(pairs):
                 f.store(orders, first + place, member)
                 f.store(images, f.add(member, first), place)
