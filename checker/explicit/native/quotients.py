@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 from stagewright.checker.explicit.native.buckets import (
     BUCKET_BYTES,
     FULL,
@@ -19,6 +22,8 @@ from stagewright.checker.explicit.native.buckets import (
 )
 from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
 
+_STRIP = 4 * SPARE_BUCKETS
+_WORTH_SHARING = 16 * _STRIP
 _LOW = 2 * SPARE_BUCKETS  # buckets that growing in place must set aside
 
 
@@ -74,18 +79,21 @@ def _put(f: Function, slot: str, lane: Value, wanted: Value, *, shared: bool) ->
 
 
 def _grow(kind: TableKind) -> str:
-    """`grow(table, bits, by)`: 2^by times as many buckets in place; how many states found no place.
+    """`grow(table, bits, by, first, after)` moves states to their buckets among 2^by times as many.
 
+    It takes those of the old buckets `first .. after`, and returns how many found no new one.
     From the last bucket down, states move to where nothing is left to be moved; the lowest buckets,
-    for which this is not so, are set aside first. The memory behind the table must be zero.
+    for which this is not so, are set aside first (with `first` 0). Memory behind the table must be zero.
     """
     slot = f"i{kind.slot}"
-    f = Function("grow", [("table", POINTER), ("bits", I64), ("by", I64)], local=False)
+    numbers = ("bits", "by", "first", "after")
+    f = Function("grow", [("table", POINTER), *((name, I64) for name in numbers)], local=False)
     aside = f.op(f"alloca i8, i64 {_LOW * BUCKET_BYTES}, align {BUCKET_BYTES}", POINTER)
     lost = f.variable(0)
     grown = shape_with(f, kind, f["table"], f.add(f["bits"], f["by"]))
-    buckets = f.add(f.shl(Value("1", I64), f["bits"]), SPARE_BUCKETS)
-    left = f.variable(buckets)
+    left = f.variable(f["after"])
+    whole = f.compare("eq", f["first"], 0)
+    down_to = f.select(whole, _LOW, f["first"])
 
     def move(origin: Value, bucket: Value) -> None:
         """Put every state found at `origin`, once the content of a bucket, where it belongs now."""
@@ -108,11 +116,11 @@ def _grow(kind: TableKind) -> str:
         f.statement(f"store {load_bucket(f, kind, source)}, {target}, align {BUCKET_BYTES}")
         f.statement(f"store {kind.vector} zeroinitializer, {source}, align {BUCKET_BYTES}")
 
-    with f.loop(lambda: f.compare("ugt", f.get(left), _LOW)):
+    with f.loop(lambda: f.compare("ugt", f.get(left), down_to)):
         f.set(left, f.sub(f.get(left), 1))
         take(f.at(f["table"], f.mul(f.get(left), BUCKET_BYTES), "i8"), aside)
         move(aside, f.get(left))
-    low = f.get(left)
+    low = f.select(whole, f.get(left), Value("0", I64))
     for action in (take, None):
         index = f.variable(0)
         f.set(index, 0)
@@ -125,6 +133,22 @@ def _grow(kind: TableKind) -> str:
             f.set(index, f.add(f.get(index), 1))
     f.return_(f.get(lost))
     return f.source()
+
+
+def stages(bits: int, shares: int) -> Iterator[list[tuple[int, int]]]:
+    """In what order to grow a table of 2^bits buckets: ranges of buckets that may move at once.
+
+    The upper half of what is left moves to where nothing is left, but for a strip at its end, which must
+    have gone before; then the next half.
+    """
+    end = (1 << bits) + SPARE_BUCKETS
+    while shares > 1 and end > _WORTH_SHARING:
+        strip, half = end - _STRIP, end // 2
+        yield [(strip, end)]
+        cuts = [half + (strip - half) * i // shares for i in range(shares + 1)]
+        yield list(pairwise(cuts))
+        end = half
+    yield [(0, end)]
 
 
 def permutation_source(kind: TableKind) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,6 +21,7 @@ from stagewright.checker.explicit.native.buckets import (
 from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.memory import Reserved
 from stagewright.checker.explicit.native.observed import Numbers
+from stagewright.checker.explicit.native.quotients import stages
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE, worker_source
 from stagewright.checker.explicit.packing import Layout, Words
 
@@ -54,7 +56,7 @@ def code_for(kind: TableKind, *, shared: bool, canonical: str = "") -> Code:
         module,
         module.function("work", 2),
         module.function("enter_all", 4),
-        module.function("grow", 3) if kind.storage is Storage.QUOTIENTS else None,
+        module.function("grow", 5) if kind.storage is Storage.QUOTIENTS else None,
         module.function("refill", 3) if ids else None,
         module.function("rename", 3 + kind.words) if ids else None,
         module.function("find_all", 4) if ids else None,
@@ -71,9 +73,10 @@ class Visited:
         bits = sum(place.bits for place in layout.places)
         roomy = max(_SMALLEST, bits - _WIDEST_REST)
         begin = roomy if roomy <= _ROOMIEST else _SMALLEST
+        self._workers = workers
         self.kind = kind_for(layout.words, bits, begin, ids=ids)
         self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
-        self.log = Reserved(_ADDRESS_SPACE)
+        self.log = Reserved(_ADDRESS_SPACE, huge=True)
         self.table = Reserved(_ADDRESS_SPACE, huge=self.kind.storage is not Storage.BITMAP)
         self.shared = np.zeros(buckets.SHARED_SIZE, dtype=np.int64)
         self.shared[buckets.LOG] = self.log.address
@@ -170,13 +173,23 @@ class Visited:
         if not self.may_grow:
             raise MemoryError("no address space is left for the table of states")
         if self.code.grow is not None:
-            lost = self.code.grow(self.table.address, bits, by)
+            self._move(bits, by, self.code.grow)
             self.shared[buckets.BITS] = bits + by
-            assert not lost, "states lost their place while the table grew"
         else:
             self.table.clear(self.table_bytes)
             self.shared[buckets.BITS] = bits + by
             self._refill()
+
+    def _move(self, bits: int, by: int, grow: Callable[..., int]) -> None:
+        """Move all states to where they belong among 2^by times as many buckets."""
+
+        def moved(some: tuple[int, int]) -> int:
+            return grow(self.table.address, bits, by, *some)
+
+        with ThreadPoolExecutor(self._workers) as pool:
+            for ranges in stages(bits, self._workers):
+                lost = sum(pool.map(moved, ranges) if len(ranges) > 1 else map(moved, ranges))
+                assert not lost, "states lost their place while the table grew"
 
     @property
     def _growth(self) -> int:
@@ -201,10 +214,10 @@ class Visited:
         for spare in spares:
             last = self.count - 1
             if spare != last:
-                self._move(last, spare)
+                self._rename(last, spare)
             self.shared[buckets.LENGTH] = last
 
-    def _move(self, old: int, new: int) -> None:
+    def _rename(self, old: int, new: int) -> None:
         assert self.code.rename is not None
         words = [int(w) for w in self.states(old, old + 1)[:, 0]]
         self.states(new, new + 1)[:] = self.states(old, old + 1)

@@ -70,8 +70,11 @@ def test_what_was_entered_is_in_the_log_once(
 
 
 @pytest.mark.parametrize(("bits", "ids"), CASES)
-def test_a_table_that_grows_forgets_and_invents_nothing(bits: tuple[int, ...], ids: bool) -> None:
-    visited = visited_of(bits, ids=ids)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_table_that_grows_forgets_and_invents_nothing(
+    bits: tuple[int, ...], ids: bool, workers: int
+) -> None:
+    visited = visited_of(bits, ids=ids, workers=workers)
     states = some_states(bits, 300_000, seed=1)
     before = int(visited.shared[buckets.BITS])
     for part in np.array_split(states, 7, axis=1):
