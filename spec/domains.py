@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any
@@ -25,13 +25,16 @@ from stagewright.spec.values import FrozenMap, Value
 
 
 @lru_cache(maxsize=1024)
-def values_of(sort: ScalarSort, scope: Scope) -> tuple[Value, ...]:
-    """All values of a scalar sort: False before True, numbers upwards, members in order, none first."""
+def values_of(sort: ScalarSort, scope: Scope) -> Sequence[Value]:
+    """All values of a scalar sort: False before True, numbers upwards, members in order, none first.
+
+    Numbers are a `range`: what it costs does not depend on how many there are.
+    """
     match sort:
         case BoolSort():
             return (False, True)
         case IntSort(low, high):
-            return tuple(range(low, high + 1))
+            return range(low, high + 1)
         case EnumSort():
             return sort.members
         case EntitySort(kind):

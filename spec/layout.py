@@ -66,8 +66,10 @@ class Layout:
 
     def _cell(self, variable: str, sort: ScalarSort, initial: Any, path: tuple[Value, ...]) -> int:
         index = len(self.cells)
-        size = len(values_of(sort, self.scope))
-        low = sort.low if isinstance(sort, IntSort) else 0
+        if isinstance(sort, IntSort):
+            low, size = sort.low, sort.high - sort.low + 1
+        else:
+            low, size = 0, len(values_of(sort, self.scope))
         name = path_name((variable, *path))
         self.cells.append(Cell(index, name, variable, path, sort, low, size))
         start = None if initial is AnyValue.ANY else encode_scalar(initial, sort, self.scope)

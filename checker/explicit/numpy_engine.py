@@ -18,7 +18,7 @@ from stagewright.checker.explicit.engine import (
     requirement_keys,
 )
 from stagewright.checker.explicit.graph import Bools, Graph
-from stagewright.checker.explicit.packing import Layout, Words, layout_of
+from stagewright.checker.explicit.packing import Layout, Words, layout_for
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
 _TYPES: Mapping[str, Any] = {
@@ -92,7 +92,7 @@ _Expanded = tuple[list[_Part], list[tuple[int, NDArray[np.int64]]], list[int]]
 
 def numpy_engine(model: GroundModel) -> NumpyEngine:
     """Generate and compile the engine of a model."""
-    layout = layout_of(model.cells)
+    layout = layout_for(model)
     code = Code(layout)
     _write_expansion(code, model)
     source = code.source()

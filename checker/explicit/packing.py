@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import Cell
+from stagewright.spec.ground import Cell, GroundModel
 from stagewright.spec.initial import Independent
 
 Words = NDArray[np.uint64]
@@ -73,6 +73,24 @@ class Layout:
             cell.low + (words[place.word] >> place.shift & place.mask)
             for cell, place in zip(self.cells, self.places, strict=True)
         )
+
+
+def layout_for(model: GroundModel) -> Layout:
+    """The layout of a model with which engines can compute: every number in it fits 64 bits.
+
+    Raises:
+        ScopeError: a cell has too many values, or a sum may be too large.
+    """
+    layout = layout_of(model.cells)
+    low = min(node.low for node in model.builder.nodes)
+    high = max(node.high for node in model.builder.nodes)
+    if low < -(1 << _WORD_BITS - 1) or high >= 1 << _WORD_BITS - 1:
+        wide = max(model.cells, key=lambda cell: max(abs(cell.low), abs(cell.high)))
+        raise ScopeError(
+            f"numbers add up to values in {low} .. {high}, which 64 bits do not hold",
+            help=f"narrow the bounds of {wide.name} ({wide.low} .. {wide.high}), or use `prove`",
+        )
+    return layout
 
 
 def layout_of(cells: Sequence[Cell]) -> Layout:

@@ -26,7 +26,7 @@ from stagewright.checker.explicit.native.expansion import (
 )
 from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.observed import Observed
-from stagewright.checker.explicit.packing import Layout, Words, layout_of
+from stagewright.checker.explicit.packing import Layout, Words, layout_for
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class NativeEngine:
     layout: Layout = field(init=False)
 
     def __post_init__(self) -> None:
-        self.layout = layout_of(self.model.cells)
+        self.layout = layout_for(self.model)
 
     @property
     def batch(self) -> int:

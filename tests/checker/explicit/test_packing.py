@@ -5,9 +5,23 @@ from enum import Enum, auto
 import numpy as np
 import pytest
 
+from stagewright.checker.check import check
+from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.explicit.packing import layout_of
-from stagewright.spec import Entity, Machine, Term, action, flag, number, one_of, per
+from stagewright.spec import (
+    Entity,
+    Machine,
+    NumberVar,
+    Term,
+    action,
+    flag,
+    number,
+    one_of,
+    per,
+    require,
+)
 from stagewright.spec.define import define
+from stagewright.spec.errors import ScopeError
 from stagewright.spec.initial import Independent
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import scope_of
@@ -55,3 +69,44 @@ def test_states_that_are_not_listed_are_packed_like_those_that_are(hosts: int) -
     assert np.array_equal(packed, listed)
     states = [layout.unpack(packed, column) for column in range(packed.shape[1])]
     assert states == list(model.initial)
+
+
+class Wide(Machine):
+    """A few of very many values."""
+
+    level: NumberVar = number(0, 2**62 - 1, init=2**62 - 3)
+
+    @action
+    def rise(self) -> None:
+        """A little more."""
+        require(self.level < 2**62 - 1, "there is room")
+        self.level = self.level + 1
+
+
+class Wider(Wide):
+    """Its sum is beyond what a processor adds."""
+
+    @action
+    def fall(self) -> None:
+        """To nothing."""
+        require(self.level + self.level + self.level > 5, "there is much")
+        self.level = 0
+
+
+engines = pytest.mark.parametrize("engine", [EngineKind.NUMPY, EngineKind.NATIVE])
+
+
+@engines
+def test_a_number_of_very_many_values_costs_no_more_than_another(engine: EngineKind) -> None:
+    definition = define(Wide)
+    report = check(definition, scope_of(definition), engine=engine)
+    assert (report.states, report.exhausted) == (3, True)
+
+
+@engines
+def test_sums_that_64_bits_do_not_hold_are_refused(engine: EngineKind) -> None:
+    definition = define(Wider)
+    with pytest.raises(ScopeError) as caught:
+        check(definition, scope_of(definition), engine=engine)
+    assert "13835058055282163709, which 64 bits do not hold" in caught.value.problem
+    assert "narrow the bounds of level" in caught.value.help
