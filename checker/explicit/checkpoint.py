@@ -7,6 +7,7 @@ record, never the record.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import tempfile
@@ -24,8 +25,10 @@ from stagewright.checker.explicit.packing import Words
 from stagewright.spec.errors import InputError
 
 _RECORD = "search.json"
-_FORMAT = 1
+_FORMAT = 2
 _SECONDS = 30.0
+_MOST_UNWRITTEN = 1 << 20  # states, where they are to be forgotten once they are written
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass
@@ -34,7 +37,8 @@ class Checkpoint:
 
     directory: Path
     seconds: float = _SECONDS
-    _written: int = 0  # states
+    failed: str = ""  # why nothing is written any more; what was written before is whole
+    _files: list[list[int]] = field(default_factory=list)  # where each ends, in states; its sum
     _last: float = field(default_factory=time.monotonic)
 
     @property
@@ -43,18 +47,39 @@ class Checkpoint:
         return (self.directory / _RECORD).exists()
 
     @property
-    def due(self) -> bool:
-        """Whether it is time to write again."""
-        return time.monotonic() - self._last >= self.seconds
+    def written(self) -> int:
+        """How many states are in files that the next record names."""
+        return self._files[-1][0] if self._files else 0
+
+    def due(self, unwritten: int = 0) -> bool:
+        """Whether it is time to write again: as time goes by, or since many states wait for it."""
+        waited = time.monotonic() - self._last >= self.seconds
+        return not self.failed and (waited or unwritten > _MOST_UNWRITTEN)
 
     def save(self, tally: Tally, states: Callable[[int, int], Words]) -> None:
-        """Write a search that stands between two levels; `states(first, after)` reads its log."""
-        if tally.states > self._written:
-            words = np.ascontiguousarray(states(self._written, tally.states).T)
-            _write(self.directory / _states_name(self._written, tally.states), words.tobytes())
-        record = {"format": _FORMAT, "words": states(0, 0).shape[0], "tally": _plain(tally)}
-        _write(self.directory / _RECORD, json.dumps(record).encode())
-        self._written, self._last = tally.states, time.monotonic()
+        """Write a search that stands between two levels; `states(first, after)` reads its log.
+
+        A directory that takes no more ends the writing, not the search: `failed` says why.
+        """
+        if self.failed:
+            return
+        try:
+            if tally.states > self.written:
+                words = np.ascontiguousarray(states(self.written, tally.states).T)
+                name = _states_name(self.written, tally.states)
+                _write(self.directory / name, words.data)
+                self._files.append([tally.states, _sum(words)])
+            record = {
+                "format": _FORMAT,
+                "words": states(0, 0).shape[0],
+                "files": self._files,
+                "tally": _plain(tally),
+            }
+            sealed = json.dumps({**record, "seal": _seal(record)})
+            _write(self.directory / _RECORD, memoryview(sealed.encode()))
+        except OSError as error:
+            self.failed = error.strerror or str(error)
+        self._last = time.monotonic()
 
     def load(self, engine: Engine, watch: Watch) -> tuple[Tally, Iterator[Words]]:
         """What was counted, and the states in the order of the log, level by level.
@@ -64,35 +89,53 @@ class Checkpoint:
         """
         path = self.directory / _RECORD
         try:
-            record = json.loads(path.read_bytes())
+            record = _unsealed(path.read_bytes())
             tally = _tally(record["tally"], engine, watch)
             same = record["format"] == _FORMAT and record["words"] == engine.layout.words
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            files = record["files"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{path} cannot be read: {error}", help=_AGAIN) from error
         if not same:
             raise InputError(f"{path} was written by another search", help=_AGAIN)
-        states = self._states(engine.layout.words, tally.states)
-        self._written = tally.states
+        states = self._states(engine.layout.words, files)
+        self._files = files
         ends = [*tally.levels[1:], tally.states]
         return tally, (
             states[:, first:after] for first, after in zip(tally.levels, ends, strict=True)
         )
 
-    def _states(self, words: int, count: int) -> Words:
+    def _states(self, words: int, files: list[list[int]]) -> Words:
+        """The states of the files that the record names: others are of a search that died since."""
         parts = [np.empty((0, words), dtype=np.uint64)]
-        read = 0
-        while read < count:
-            path = next(self.directory.glob(f"states-{read:020}-*"), None)
-            data = b"" if path is None else path.read_bytes()
-            after = read if path is None else int(path.name.rsplit("-", 1)[1])
-            if not read < after <= count or len(data) != (after - read) * words * 8:
+        first = 0
+        for after, expected in files:
+            path = self.directory / _states_name(first, after)
+            data = path.read_bytes() if path.exists() else b""
+            if len(data) == (after - first) * words * 8:
+                parts.append(np.frombuffer(data, dtype=np.uint64).reshape(-1, words))
+            if len(data) != (after - first) * words * 8 or _sum(parts[-1]) != expected:
                 raise InputError(
-                    f"{self.directory} lacks the states from {read:,} on, or they are damaged",
+                    f"{self.directory} lacks the states from {first:,} on, or they are damaged",
                     help=_AGAIN,
                 )
-            parts.append(np.frombuffer(data, dtype=np.uint64).reshape(-1, words))
-            read = after
+            first = after
         return np.concatenate(parts).T
+
+
+def _seal(record: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+
+def _unsealed(data: bytes) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(data)
+    if record.pop("seal") != _seal(record):
+        raise ValueError("its content is not what was written")
+    return record
+
+
+def _sum(words: Words) -> int:
+    """The same for the same states in any order within a level: workers enter them as they come."""
+    return int(((words ^ words >> np.uint64(31)) * _MULTIPLIER).sum(dtype=np.uint64))
 
 
 _AGAIN = "start the search again, with another directory"
@@ -148,7 +191,7 @@ def _noted(plain: dict[str, Any] | None) -> Noted | None:
     return None if plain is None else Noted(tuple(plain["words"]), plain["step"])
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: memoryview) -> None:
     """All of it under its name, or nothing."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:

@@ -70,7 +70,7 @@ class _Search:
         boundary, complete = tally, True
         while not tally.exhausted and not self._over():
             end = tally.states
-            if checkpoint is not None and checkpoint.due:
+            if checkpoint is not None and checkpoint.due():
                 checkpoint.save(tally, self._log)
             boundary = tally.copy()
             complete = self._expand_level(end)

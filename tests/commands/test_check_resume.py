@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -53,11 +54,27 @@ def test_what_is_searched_is_known_and_cannot_be_given_again(
     assert "MACHINE, --size, --no-symmetry cannot be given with it" in err
 
 
+def test_a_full_place_is_told_and_the_result_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    directory = tmp_path / "search"
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        code, out, err = run(capsys, *BARRIER, "--checkpoint", str(directory), "--json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert code == 0
+    assert json.loads(out)["reports"][0]["states"] == 171_458
+    assert f"warning: {directory} takes no more: File too large" in err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "no MACHINE is named"),
         (["--resume", "{}"], "holds no search"),
+        (["--resume", "{}/text"], "settings.json holds no settings"),
         ([*BARRIER, "--checkpoint", "{}/full"], "is not empty"),
         (["tablet", "--all-profiles", "--checkpoint", "{}/new"], "is for one profile"),
     ],
@@ -67,6 +84,10 @@ def test_misuse_is_refused_with_the_mend(
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "settings.json").write_text(
+        '"machine profile size budget property no_coverage no_symmetry lean definition"'
+    )
     code, _, err = run(capsys, *(word.format(tmp_path) for word in words))
     assert code == 2
     assert said in err

@@ -114,10 +114,11 @@ class _Search:
                 end = tally.states
                 if checkpoint is not None:
                     boundary = self._counted()
-                    if checkpoint.due or self._forgetful:
+                    unwritten = end - checkpoint.written if self._forgetful else 0
+                    if checkpoint.due(unwritten):
                         checkpoint.save(boundary, self.visited.states)
                 if self._forgetful:
-                    self.visited.release(tally.expanded)
+                    self.visited.release(self._dispensable(checkpoint))
                 complete = self._expand_level(end, pool)
                 self._settle_level()
                 if not complete:
@@ -156,6 +157,12 @@ class _Search:
     def _forgetful(self) -> bool:
         """Whether states can be, and are to be, forgotten once they are expanded."""
         return not self._keep and not self.visited.kind.knows_places
+
+    def _dispensable(self, checkpoint: Checkpoint | None) -> int:
+        """Up to which state nothing will be read again."""
+        if checkpoint is None or checkpoint.failed:
+            return self.tally.expanded
+        return max(self.visited.released, min(checkpoint.written, self.tally.expanded))
 
     @property
     def words(self) -> Words:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.checkpointing import add_checkpoint, checkpoint_of, recalled
+from stagewright.commands.checkpointing import add_checkpoint, checkpoint_of, recalled, tell_of
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import (
     add_machine,
@@ -164,8 +164,8 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
                 checkpoint=checkpoint,
                 symmetry=not args.no_symmetry,
             )
-    if checkpoint is not None and not report.exhausted:
-        print(f"to go on: stagewright check --resume {checkpoint.directory}", file=sys.stderr)
+    if checkpoint is not None:
+        tell_of(checkpoint, exhausted=report.exhausted)
     directory = args.out / definition.profile if several and args.out else args.out
     files = written(report, scope, directory) if directory else ()
     return Result(report, scope, files, _reproduce(args, definition, scope))

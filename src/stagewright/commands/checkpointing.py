@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +96,17 @@ def checkpoint_of(args: argparse.Namespace, definition: Definition) -> Checkpoin
     return Checkpoint(directory)
 
 
+def tell_of(checkpoint: Checkpoint, *, exhausted: bool) -> None:
+    """How to go on, and whether something could not be written."""
+    directory = checkpoint.directory
+    if checkpoint.failed:
+        print(f"warning: {directory} takes no more: {checkpoint.failed}", file=sys.stderr)
+    if checkpoint.exists and not exhausted:
+        print(
+            f"to go on: stagewright check --resume {shlex.quote(str(directory))}", file=sys.stderr
+        )
+
+
 def _absolute(machine: str) -> str:
     """A file's name that means the same from everywhere; another name as it is."""
     file, colon, name = machine.partition(":")
@@ -104,12 +117,15 @@ def _absolute(machine: str) -> str:
 def _read(directory: Path) -> dict[str, Any]:
     path = directory / _SETTINGS
     try:
-        settings: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        settings = json.loads(path.read_text(encoding="utf-8"))
         missing = [name for name in (*_KEPT, "definition") if name not in settings]
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"{directory} holds no search: {error}", help="name the directory given to --checkpoint"
         ) from error
+    if not isinstance(settings, dict):
+        raise InputError(f"{path} holds no settings", help="start again with --checkpoint")
     if missing:
         raise InputError(f"{path} lacks {', '.join(missing)}", help="start again with --checkpoint")
-    return settings
+    known: dict[str, Any] = settings
+    return known

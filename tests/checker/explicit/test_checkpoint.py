@@ -1,6 +1,7 @@
 """A search that was stopped, taken up again, ends as one that was not."""
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from stagewright.checker.check import check
 from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.limits import Limits
+from stagewright.spec import Machine, NumberVar, action, number, require
+from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.loading import load
@@ -92,7 +95,7 @@ def test_a_finished_search_is_told_again_without_searching(tmp_path: Path) -> No
     assert told(again) == told(expected)
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone", "record", "other"])
+@pytest.mark.parametrize("damage", ["cut", "gone", "flipped", "record", "other"])
 def test_damaged_or_foreign_files_are_refused(tmp_path: Path, damage: str) -> None:
     definition, scope = barrier()
     check(definition, scope, limits=Limits(depth=8), checkpoint=Checkpoint(tmp_path, seconds=0))
@@ -103,6 +106,10 @@ def test_damaged_or_foreign_files_are_refused(tmp_path: Path, damage: str) -> No
             states[1].write_bytes(states[1].read_bytes()[:-8])
         case "gone":
             states[0].unlink()
+        case "flipped":
+            content = bytearray(states[1].read_bytes())
+            content[3] ^= 1
+            states[1].write_bytes(content)
         case "record":
             record.write_text(record.read_text()[:-5])
         case _:
@@ -113,3 +120,63 @@ def test_damaged_or_foreign_files_are_refused(tmp_path: Path, damage: str) -> No
         check(definition, scope, checkpoint=Checkpoint(tmp_path))
     assert str(tmp_path) in caught.value.problem
     assert caught.value.help == "start the search again, with another directory"
+
+
+def test_states_of_a_search_that_died_before_its_next_record_are_in_nobodys_way(
+    tmp_path: Path,
+) -> None:
+    definition, scope = barrier()
+    expected = check(definition, scope)
+    check(definition, scope, limits=Limits(depth=8), checkpoint=Checkpoint(tmp_path))
+    (states,) = tmp_path.glob("states-*")
+    count = int(states.name.rsplit("-", 1)[1])
+    for first, after in ((0, count - 1), (0, count + 1), (count, count + 9), (count, 10**6)):
+        (tmp_path / f"states-{first:020}-{after:020}").write_bytes(bytes(8))
+    for limits in (Limits(depth=10), Limits()):
+        report = check(definition, scope, limits=limits, checkpoint=Checkpoint(tmp_path))
+    assert told(report) == told(expected)
+
+
+@engines
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_place_that_takes_no_more_ends_the_writing_and_not_the_search(
+    tmp_path: Path, engine: EngineKind, keep: bool
+) -> None:
+    definition, scope = barrier()
+    names = ["at_most_one_behind", "no deadlock"]
+    expected = check(definition, scope, engine=engine, properties=names)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    checkpoint = Checkpoint(tmp_path, seconds=0)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        report = check(
+            definition, scope, engine=engine, properties=names, keep=keep, checkpoint=checkpoint
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert checkpoint.failed == "File too large"
+    assert told(report) == told(expected)
+    assert not list(tmp_path.glob(".new-*"))
+    again = Checkpoint(tmp_path)
+    assert again.exists
+    assert told(check(definition, scope, properties=names, checkpoint=again)) == told(expected)
+
+
+class Thin(Machine):
+    """A state a level."""
+
+    count: NumberVar = number(0, 2_000, init=0)
+
+    @action
+    def on(self) -> None:
+        """One more."""
+        require(self.count < 2_000, "there is one")
+        self.count = self.count + 1
+
+
+def test_a_search_of_many_levels_that_forgets_is_written_in_few_files(tmp_path: Path) -> None:
+    definition = define(Thin)
+    checkpoint = Checkpoint(tmp_path, seconds=3_600)
+    report = check(definition, scope_of(definition), keep=False, checkpoint=checkpoint)
+    assert report.depth == 2_000
+    assert len(list(tmp_path.iterdir())) == 2
