@@ -118,20 +118,26 @@ def cache_folder() -> Path | None:
     if chosen is not None:
         return Path(chosen) if chosen else None
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "stagewright" / "native"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "stagewright" / "native"
+    except RuntimeError:  # a user without a home, as containers have them
+        return None
 
 
 def _cached(key: str) -> bytes | None:
     folder = cache_folder()
     if folder is None:
         return None
-    with contextlib.suppress(OSError):
+    try:
         sealed = (folder / key).read_bytes()
-        seal, code = sealed[:32], sealed[32:]
-        if hashlib.sha256(code).digest() == seal:  # a torn file is no code
-            os.utime(folder / key)
-            return code
-    return None
+    except OSError:
+        return None
+    seal, code = sealed[:32], sealed[32:]
+    if hashlib.sha256(code).digest() != seal:  # a torn file is no code
+        return None
+    with contextlib.suppress(OSError):  # a cache may be another user's, or read-only
+        os.utime(folder / key)
+    return code
 
 
 def _keep(key: str, code: bytes) -> None:
@@ -141,9 +147,13 @@ def _keep(key: str, code: bytes) -> None:
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, prefix=".new-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        Path(name).replace(folder / key)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(code).digest() + code)
+            Path(name).replace(folder / key)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
         _tidy(folder)
 
 

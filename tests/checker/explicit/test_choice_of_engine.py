@@ -91,3 +91,29 @@ def test_the_cache_forgets_what_was_used_longest_ago(
     sizes = [file.stat().st_size for file in tmp_path.iterdir()]
     assert 1 <= len(sizes) < 12
     assert sum(sizes) <= 3_000
+
+
+def test_compiled_code_is_taken_from_a_cache_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGEWRIGHT_CACHE", str(tmp_path))
+    f = Function("seven", [], local=False)
+    f.return_(7)
+    Module(f.source() + MODULE_END)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(jit.os, "utime", refuse)
+    monkeypatch.setattr(jit, "_compiled", refuse)
+    assert Module(f.source() + MODULE_END).function("seven", 0)() == 7
+
+
+def test_a_user_without_a_home_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("STAGEWRIGHT_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", refuse)
+    assert cache_folder() is None
