@@ -28,6 +28,7 @@ METHOD = "exhaustive search"
 NO_DEADLOCK = "no deadlock"
 IN_BOUNDS = "assigned values stay in bounds"
 
+_EDGE_BYTES = 32  # of memory, at the most, while a graph is made and walked
 _AFTERWARDS = (PropertyKind.REACHABLE, PropertyKind.LEADS_TO)
 
 
@@ -223,7 +224,7 @@ class _Questions:
         for instance in instances:
             if instance.property.name != prop.name:
                 continue
-            if reason := self._stop.reason():
+            if reason := self._stop.reason(memory=self._graph_bytes):
                 note = f"not decided: {reason}"
                 return PropertyVerdict(prop.name, Outcome.UNDECIDED, METHOD, note)
             if (breach := decide(instance)) is not None:
@@ -235,6 +236,13 @@ class _Questions:
         )
         note = f"{what} all {self._found.states:,} {_states(self._found)}"
         return self._fine(prop.name, note, self._found.depth - 1, vacuous=self._vacuous(prop))
+
+    @property
+    def _graph_bytes(self) -> int:
+        """About how much memory it takes to look at all edges."""
+        found = self._found
+        a_state = 8 * (2 * found.engine.layout.words + 2)
+        return found.transitions * _EDGE_BYTES + found.states * a_state
 
     def _goal(self, instance: GroundProperty) -> _Breach | None:
         (goal,) = self._evaluate([instance.condition])

@@ -8,6 +8,7 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits, Progress
 from stagewright.spec import scope_of
+from stagewright.spec.definition import PropertyKind
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
@@ -183,3 +184,22 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert 0 < report.states < 171_458
     assert report.outcome is Outcome.UNDECIDED
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_graph_too_large_for_the_memory_is_not_made() -> None:
+    definition = load(str(MODELS / "tablet_barrier.py"))
+    scope = scope_of(definition, {"tablet": 3, "node": 3})
+    found = check(definition, scope, limits=Limits(memory=40 << 20))
+    assert found.exhausted
+    after = [
+        v
+        for v, p in zip(found.verdicts, definition.properties, strict=False)
+        if p.kind in (PropertyKind.REACHABLE, PropertyKind.LEADS_TO)
+    ]
+    assert after
+    for one in after:
+        assert (one.outcome, one.note) == (
+            Outcome.UNDECIDED,
+            "not decided: the memory limit of 40 MiB was reached",
+        )
+    assert any(v.outcome is Outcome.HOLDS for v in found.verdicts)
