@@ -61,11 +61,16 @@ class TableKind:
         return f"<{self.slots} x i{self.slot}>"
 
 
-def kind_for(words: int, bits: int, log_buckets: int, *, ids: bool = False) -> TableKind:
-    """The most compact kind for states of so many words and bits; with `ids`, one that knows places."""
+def kind_for(
+    words: int, bits: int, log_buckets: int, *, ids: bool = False, memory: int = 1 << 62
+) -> TableKind:
+    """The most compact kind for states of so many words and bits; with `ids`, one that knows places.
+
+    `memory`: so many bytes there are for the table and the states.
+    """
     if words > 1 or ids:
         return TableKind(words, bits, 64, Storage.PLACES)
-    if bits <= _LARGEST_BITMAP:
+    if bits <= _LARGEST_BITMAP and 1 << bits < 4 * memory:  # half of it, in bits
         return TableKind(words, max(bits, _SMALLEST_BITMAP), 1, Storage.BITMAP)
     narrow, wide = (
         TableKind(words, max(bits, _SMALLEST_HASH), slot, Storage.QUOTIENTS) for slot in (32, 64)

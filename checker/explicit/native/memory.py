@@ -14,6 +14,7 @@ _SMALLEST = 1 << 21  # bytes
 _NORESERVE = {"x86_64": 0x4000, "aarch64": 0x4000, "riscv64": 0x4000, "s390x": 0x4000}
 _STRICT = "2"  # Linux then counts address space as if it were memory
 _STRICT_SHARE = 8
+_LEFT_TO_OTHERS = 4  # of what a limit leaves, one part of so many is taken
 
 
 class Reserved:
@@ -61,13 +62,19 @@ class Reserved:
 def _mapped(size: int) -> tuple[int, mmap.mmap]:
     """As much of the address space as is granted."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _noreserve()
+    wanted = size
     while True:
         try:
-            return size, mmap.mmap(-1, size, flags=flags)
+            mapped = mmap.mmap(-1, size, flags=flags)
         except (OSError, OverflowError) as error:
             size //= 2
             if size < _SMALLEST:
                 raise MemoryError("no address space is left") from error
+            continue
+        if size == wanted or size < _LEFT_TO_OTHERS * _SMALLEST:
+            return size, mapped
+        mapped.close()  # threads, NumPy and LLVM are to find room, too
+        wanted = size = size // _LEFT_TO_OTHERS
 
 
 def _noreserve() -> int:

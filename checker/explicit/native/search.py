@@ -100,7 +100,12 @@ class _Search:
         self._keep, self._stored = keep, stored
         self._plan = engine.plan(watch)
         self._module = Module(expansion_source(self._plan))
-        self.visited = Visited(engine.layout, workers=workers, canonical=stored.canonical)
+        self.visited = Visited(
+            engine.layout,
+            workers=workers,
+            canonical=stored.canonical,
+            memory=stop.memory_left(0),
+        )
         self.visited.shared[buckets.EXPAND] = self._module.address("expand")
         self._workers = [_Worker(self._plan) for _ in range(workers)]
         self.tally = Tally.empty(engine, watch)
@@ -171,10 +176,11 @@ class _Search:
 
     @contextmanager
     def _threads(self) -> Iterator[ThreadPoolExecutor | None]:
-        if len(self._workers) == 1:
+        threads = self.visited.threads
+        if threads < 2:
             yield None
             return
-        with ThreadPoolExecutor(len(self._workers)) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             yield pool
 
     def _over(self) -> bool:

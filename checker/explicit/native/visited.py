@@ -22,6 +22,7 @@ from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.memory import Reserved
 from stagewright.checker.explicit.native.observed import Numbers
 from stagewright.checker.explicit.native.quotients import stages
+from stagewright.checker.explicit.native.threads import threads_granted
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE, worker_source
 from stagewright.checker.explicit.packing import Layout, Words
 
@@ -67,14 +68,21 @@ class Visited:
     """States that were met, each once: in the table, and in the log in the order they came."""
 
     def __init__(
-        self, layout: Layout, *, workers: int = 1, ids: bool = False, canonical: str = ""
+        self,
+        layout: Layout,
+        *,
+        workers: int = 1,
+        ids: bool = False,
+        canonical: str = "",
+        memory: int = 1 << 62,
     ) -> None:
-        """`ids`: their places in the log will be asked for."""
+        """`ids`: their places in the log will be asked for; `memory`: bytes there are for all of it."""
         bits = sum(place.bits for place in layout.places)
         roomy = max(_SMALLEST, bits - _WIDEST_REST)
         begin = roomy if roomy <= _ROOMIEST else _SMALLEST
         self._workers = workers
-        self.kind = kind_for(layout.words, bits, begin, ids=ids)
+        self.threads = threads_granted(workers)
+        self.kind = kind_for(layout.words, bits, begin, ids=ids, memory=memory)
         self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
         self.log = Reserved(_ADDRESS_SPACE, huge=True)
         self.table = Reserved(_ADDRESS_SPACE, huge=self.kind.storage is not Storage.BITMAP)
@@ -186,9 +194,10 @@ class Visited:
         def moved(some: tuple[int, int]) -> int:
             return grow(self.table.address, bits, by, *some)
 
-        with ThreadPoolExecutor(self._workers) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             for ranges in stages(bits, self._workers):
-                lost = sum(pool.map(moved, ranges) if len(ranges) > 1 else map(moved, ranges))
+                alone = len(ranges) == 1 or self.threads == 1
+                lost = sum(map(moved, ranges) if alone else pool.map(moved, ranges))
                 assert not lost, "states lost their place while the table grew"
 
     @property

@@ -128,3 +128,4 @@ def test_small_states_take_four_bytes_and_large_ones_their_places() -> None:
     assert kind_for(2, 80, 12).storage is Storage.PLACES
     assert kind_for(1, 20, 12, ids=True).storage is Storage.PLACES
     assert kind_for(1, 20, 12).storage is Storage.BITMAP
+    assert kind_for(1, 30, 12, memory=100 << 20).storage is Storage.QUOTIENTS
