@@ -1,6 +1,9 @@
 """`stagewright check`: what it prints, what it writes, and how it exits."""
 
 import json
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +108,40 @@ def test_bad_input_is_named_with_its_mend_and_exits_with_2(
     out, err = capsys.readouterr()
     assert told in err
     assert out == ""
+
+
+def limited() -> None:
+    """Less address space than a few threads and tables would like."""
+    resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+
+
+def test_little_address_space_is_shared_with_threads_and_questions() -> None:
+    barrier = [str(MODELS / "tablet_barrier.py"), "--size", "tablet=3", "--size", "node=3"]
+    command = [sys.executable, "-P", "-m", "stagewright", "check", *barrier, "--no-symmetry"]
+    ran = subprocess.run(
+        [*command, "--workers", "2", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limited,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["reports"][0]["states"] == 171_458
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize(("words", "code"), [([COMMIT], 0), ([COMMIT, "--size", "x=1"], 2)])
+def test_what_cannot_be_told_on_the_way_is_no_violation(words: list[str], code: int) -> None:
+    command = [sys.executable, "-P", "-m", "stagewright", "check", *words]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    assert ran.returncode == code
+    assert ("holds in all 80 orbits" in ran.stdout) == (code == 0)
+
+
+def test_more_threads_than_a_process_may_have_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command_line(["check", COMMIT, "--workers", "1025"]) == 2
+    assert "argument --workers: 1025 is more than 1024" in capsys.readouterr().err
+    assert run_command_line(["check", COMMIT, "--workers", "1024"]) == 0

@@ -90,7 +90,7 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         silence_output()
         return ExitCode.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - an uncaught error would exit with 1: "violated"
-        return _report(error)
+        return _reported(error)
     return code
 
 
@@ -168,6 +168,24 @@ def _load(command: Command) -> CommandModule | None:
         if error.name == command.module:
             return None
         raise
+
+
+def _reported(error: Exception) -> int:
+    """The exit code of an error, which is printed if the stream for it takes anything."""
+    if _interrupts(error):  # an import that a Ctrl-C breaks off may say so in another way
+        return ExitCode.INTERRUPTED
+    try:
+        return _report(error)
+    except OSError:
+        return ExitCode.BAD_INPUT
+
+
+def _interrupts(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _report(error: Exception) -> int:

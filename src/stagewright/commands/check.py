@@ -20,6 +20,7 @@ from stagewright.commands.machine_flags import (
     positive,
     scope_from,
     seconds,
+    workers,
 )
 from stagewright.commands.spark_flags import (
     add_spark,
@@ -78,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("how the search runs (the result is always the same)")
     group.add_argument(
-        "--workers", type=positive, metavar="N", help="search with N threads (default: one a core)"
+        "--workers", type=workers, metavar="N", help="search with N threads (default: one a core)"
     )
     group.add_argument(
         "--engine",

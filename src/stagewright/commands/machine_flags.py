@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 UNBOUNDED = "any"
 MOST_DIGITS = 9
+MOST_WORKERS = 1024
 
 
 def add_machine(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
@@ -71,6 +72,14 @@ def scope_from(definition: Definition, sizes: Sequence[str], budgets: Sequence[s
 def positive(text: str) -> int:
     """An argument that must be a whole number of at least 1."""
     return _at_least(1, text)
+
+
+def workers(text: str) -> int:
+    """An argument that must be a number of threads that a process may have."""
+    value = positive(text)
+    if value > MOST_WORKERS:
+        raise argparse.ArgumentTypeError(f"{value} is more than {MOST_WORKERS}")
+    return value
 
 
 def count(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -17,7 +17,8 @@ _PLAIN_SECONDS = 5.0
 def progress_on(stream: TextIO, title: str) -> Iterator[Callable[[Progress], None]]:
     """Print the title at once, then how the search goes while the block runs."""
     live = stream.isatty()
-    print(title, file=stream, flush=True)
+    with suppress(OSError):
+        print(title, file=stream, flush=True)
     lines = _Lines(stream, live=live, pause=_LIVE_SECONDS if live else _PLAIN_SECONDS)
     try:
         yield lines.tell
@@ -41,15 +42,17 @@ class _Lines:
             return
         self.last, self.shown = progress.seconds, True
         text = line_of(progress)
-        if self.live:
-            print(f"\r\x1b[K{text}", end="", file=self.stream, flush=True)
-        else:
-            print(text, file=self.stream, flush=True)
+        with suppress(OSError):  # a full disk behind the stream is no reason to lose the search
+            if self.live:
+                print(f"\r\x1b[K{text}", end="", file=self.stream, flush=True)
+            else:
+                print(text, file=self.stream, flush=True)
 
     def end(self) -> None:
         """Leave the live line clear for what follows."""
         if self.live and self.shown:
-            print("\r\x1b[K", end="", file=self.stream, flush=True)
+            with suppress(OSError):
+                print("\r\x1b[K", end="", file=self.stream, flush=True)
 
 
 def line_of(progress: Progress) -> str:
