@@ -104,7 +104,7 @@ def test_compiled_code_is_taken_from_a_cache_that_cannot_be_written(
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(jit.os, "utime", refuse)
+    monkeypatch.setattr("os.utime", refuse)
     monkeypatch.setattr(jit, "_compiled", refuse)
     assert Module(f.source() + MODULE_END).function("seven", 0)() == 7
 
