@@ -49,8 +49,24 @@ _Finding = _Breach | PropertyVerdict
 def verdicts_of(
     definition: Definition, found: Exploration, stop: Stop, progress: OnProgress | None = None
 ) -> tuple[PropertyVerdict, ...]:
-    """One verdict a promise, in the definition's order, then those that every machine makes."""
+    """One verdict a promise, in the definition's order, then those that every machine makes.
+
+    Where there is no memory for the states that a run is made of, violations are told without one.
+    """
     asked = _Questions(found, stop)
+    try:
+        return _with_runs(definition, found, asked, stop, progress)
+    except MemoryError as error:
+        return _without_runs(definition, found, asked, str(error) or "memory ran out")
+
+
+def _with_runs(
+    definition: Definition,
+    found: Exploration,
+    asked: _Questions,
+    stop: Stop,
+    progress: OnProgress | None,
+) -> tuple[PropertyVerdict, ...]:
     findings: list[tuple[str, _Finding, float]] = []
     for prop in definition.properties:
         started = time.monotonic()
@@ -69,6 +85,33 @@ def verdicts_of(
         else finding
         for name, finding, seconds in findings
     )
+
+
+def _without_runs(
+    definition: Definition, found: Exploration, asked: _Questions, why: str
+) -> tuple[PropertyVerdict, ...]:
+    tally, model = found.tally, found.engine.model
+    noted = [
+        *zip(model.invariants, tally.state_notes, strict=False),
+        *zip(model.step_properties, tally.step_notes, strict=False),
+    ]
+    broken = {instance.property.name for instance, note in noted if note is not None}
+
+    def verdict(name: str, kept: PropertyVerdict, *, violated: bool) -> PropertyVerdict:
+        note = f"no run is shown: {why}"
+        return PropertyVerdict(name, Outcome.VIOLATED, METHOD, note) if violated else kept
+
+    told = [
+        PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, f"not decided: {why}")
+        if p.kind in _AFTERWARDS
+        else verdict(p.name, asked.kept(p), violated=p.name in broken)
+        for p in definition.properties
+    ]
+    if found.watch.deadlock:
+        kept = asked.no_deadlock()
+        told.append(verdict(NO_DEADLOCK, kept, violated=tally.deadlock is not None))
+    told.append(verdict(IN_BOUNDS, asked.in_bounds(), violated=tally.overflow is not None))
+    return tuple(told)
 
 
 def _violated(
@@ -140,6 +183,10 @@ class _Questions:
         """Whether some state has no successor and is not final."""
         if self._found.deadlock is not None:
             return _Breach(self._found.deadlock, "no step is enabled and the state is not final")
+        return self.no_deadlock()
+
+    def no_deadlock(self) -> PropertyVerdict:
+        """What is said if none was found."""
         return self._fine(
             NO_DEADLOCK, "a step is enabled in every state that is not final", self._found.depth - 1
         )
@@ -149,6 +196,10 @@ class _Questions:
         if self._found.overflow is not None:
             state, index = self._found.overflow
             return _Breach(state, leaves=index)
+        return self.in_bounds()
+
+    def in_bounds(self) -> PropertyVerdict:
+        """What is said if nothing was out of them."""
         return self._fine(
             IN_BOUNDS, "no enabled step assigns a value out of bounds", self._found.depth - 1
         )
@@ -180,7 +231,13 @@ class _Questions:
         if violated:
             state, i = min(violated)
             return _Breach(state, instance=self._model.invariants[i])
-        note = f"holds in all {found.states:,} {_states(found)}"
+        return self.kept(prop)
+
+    def kept(self, prop: Property) -> PropertyVerdict:
+        """What is said of an invariant, or a promise about steps, that nothing broke."""
+        found, invariant = self._found, prop.kind is PropertyKind.INVARIANT
+        of_states = f"holds in all {found.states:,} {_states(found)}"
+        note = of_states if invariant else f"holds in all {found.transitions:,} steps"
         return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
 
     def _step_property(self, prop: Property) -> _Finding:
@@ -195,8 +252,7 @@ class _Questions:
         if violated:
             state, i, edge = min(violated, key=lambda v: v[:2])
             return _Breach(state, instance=self._model.step_properties[i], beyond=edge)
-        note = f"holds in all {found.transitions:,} steps"
-        return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
+        return self.kept(prop)
 
     def _vacuous(self, prop: Property) -> bool:
         """Whether the promise has a premise and no instance of it ever held."""

@@ -6,8 +6,24 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
+from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.limits import Limits, Progress
-from stagewright.spec import scope_of
+from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.spec import (
+    Bool,
+    Entity,
+    Machine,
+    Term,
+    action,
+    every,
+    invariant,
+    number,
+    per,
+    require,
+    scope_of,
+    some,
+)
+from stagewright.spec.define import define
 from stagewright.spec.definition import PropertyKind
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
@@ -203,3 +219,45 @@ def test_a_graph_too_large_for_the_memory_is_not_made() -> None:
             "not decided: the memory limit of 40 MiB was reached",
         )
     assert any(v.outcome is Outcome.HOLDS for v in found.verdicts)
+
+
+class Shaft(Entity, scope=5):
+    """One of several lifts."""
+
+
+class Lifts(Machine):
+    """Something is wrong when all are at the top: in the last of a million states."""
+
+    height = per(Shaft, number(0, 15, init=0))
+
+    @action
+    def rise(self, s: Term[Shaft]) -> None:
+        """By one floor."""
+        require(self.height[s] < 15, "it is not the top")
+        self.height[s] = self.height[s] + 1
+
+    @invariant
+    def one_is_below(self) -> Bool:
+        return some(self.height[s] < 15 for s in Shaft)
+
+    @invariant
+    def nobody_is_under_ground(self) -> Bool:
+        return every(self.height[s] >= 0 for s in Shaft)
+
+
+def test_a_violation_whose_run_takes_too_much_memory_is_told_without_it() -> None:
+    definition = define(Lifts)
+    report = check(
+        definition,
+        scope_of(definition),
+        engine=EngineKind.NATIVE,
+        keep=False,
+        limits=Limits(memory=6 << 20),
+    )
+    assert (report.exhausted, report.outcome) == (True, Outcome.VIOLATED)
+    told = {v.name: (v.outcome, v.note) for v in report.verdicts}
+    note = "no run is shown: for the run to a violation: the memory limit of 6 MiB was reached"
+    assert told["one_is_below"] == (Outcome.VIOLATED, note)
+    assert told[NO_DEADLOCK] == (Outcome.VIOLATED, note)
+    assert told["nobody_is_under_ground"] == (Outcome.HOLDS, "holds in all 1,048,576 states")
+    assert told[IN_BOUNDS][0] is Outcome.HOLDS

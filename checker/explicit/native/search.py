@@ -54,7 +54,7 @@ def explore(
     stored = stored or Stored(engine)
     search = _Search(engine, watch, stop, progress, workers, stored, keep=keep)
     search.run(checkpoint)
-    if keep:
+    if keep or search.visited.kind.knows_places:  # then nothing was forgotten
         return Exploration(stored.engine, search.tally, lambda _: search.words)
 
     def once_more(found: Exploration) -> Words:

@@ -71,8 +71,10 @@ def _told(definition: Definition, verdict: PropertyVerdict) -> str:
         return verdict.note
     promises = [p for p in definition.properties if p.name == verdict.name]
     said = first_sentence(promises[0].doc) if promises else ""
-    steps = len(verdict.run.steps) if verdict.run is not None else 0
-    shown = f"violated after {steps} step{'' if steps == 1 else 's'}"
+    shown = "violated"
+    if verdict.run is not None:
+        steps = len(verdict.run.steps)
+        shown += f" after {steps} step{'' if steps == 1 else 's'}"
     return "\n".join(filter(None, (f"{shown}: {said}" if said else shown, verdict.note)))
 
 
