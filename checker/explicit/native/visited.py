@@ -28,6 +28,7 @@ from stagewright.checker.explicit.packing import Layout, Words
 
 _ADDRESS_SPACE = 1 << 40  # bytes, for the table and for the log
 _SMALLEST = 12  # log2 of buckets
+_SMALL_BITS = 30  # of a state: few enough for a bitmap, whose lines lie close together
 _ROOMIEST = 18  # up to here the table may begin larger, if that makes its slots smaller
 _WIDEST_REST = 29  # bits of a state that a 32-bit slot holds besides the distance
 FULL_SHARE = 0.9
@@ -78,14 +79,17 @@ class Visited:
     ) -> None:
         """`ids`: their places in the log will be asked for; `memory`: bytes there are for all of it."""
         bits = sum(place.bits for place in layout.places)
+        self.table = Reserved(_ADDRESS_SPACE, huge=ids or bits > _SMALL_BITS)
         roomy = max(_SMALLEST, bits - _WIDEST_REST)
-        begin = roomy if roomy <= _ROOMIEST else _SMALLEST
+        fits = roomy <= _ROOMIEST and _bytes_of(roomy) <= self.table.size
+        begin = roomy if fits else _SMALLEST
         self._workers = workers
         self.threads = threads_granted(workers)
-        self.kind = kind_for(layout.words, bits, begin, ids=ids, memory=memory)
+        self.kind = kind_for(
+            layout.words, bits, begin, ids=ids, memory=min(memory, 2 * self.table.size)
+        )
         self.code = code_for(self.kind, shared=workers > 1, canonical=canonical)
         self.log = Reserved(_ADDRESS_SPACE, huge=True)
-        self.table = Reserved(_ADDRESS_SPACE, huge=self.kind.storage is not Storage.BITMAP)
         self.shared = np.zeros(buckets.SHARED_SIZE, dtype=np.int64)
         self.shared[buckets.LOG] = self.log.address
         self.shared[buckets.TABLE] = self.table.address
@@ -103,6 +107,8 @@ class Visited:
         visited.shared[buckets.LENGTH] = count
         while visited.capacity < count:
             visited.shared[buckets.BITS] += 1
+        if visited.table_bytes > visited.table.size:
+            raise MemoryError("no address space is left for the table of states")
         visited._refill()
         return visited
 
@@ -137,7 +143,7 @@ class Visited:
     def table_bytes(self) -> int:
         if self.kind.storage is Storage.BITMAP:
             return 1 << max(0, self.kind.bits - 3)
-        return ((1 << int(self.shared[buckets.BITS])) + SPARE_BUCKETS) * BUCKET_BYTES
+        return _bytes_of(int(self.shared[buckets.BITS]))
 
     def states(self, first: int, after: int) -> Words:
         """A view of the log, shape (words, states)."""
@@ -168,8 +174,7 @@ class Visited:
     @property
     def may_grow(self) -> bool:
         """Whether there is address space for more buckets."""
-        grown = (1 << int(self.shared[buckets.BITS]) + self._growth) + SPARE_BUCKETS
-        return grown * BUCKET_BYTES <= self.table.size
+        return _bytes_of(int(self.shared[buckets.BITS]) + self._growth) <= self.table.size
 
     def grow(self) -> None:
         """More buckets: four times as many of a small table, else twice as many.
@@ -241,3 +246,8 @@ class Visited:
             self.shared.ctypes.data, given.ctypes.data, given.shape[0], found.ctypes.data
         )
         return found
+
+
+def _bytes_of(bits: int) -> int:
+    """What a table of 2^bits home buckets takes."""
+    return ((1 << bits) + SPARE_BUCKETS) * BUCKET_BYTES

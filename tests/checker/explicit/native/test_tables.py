@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from stagewright.checker.explicit.native import buckets
+from stagewright.checker.explicit.native import buckets, visited as visited_module
 from stagewright.checker.explicit.native.buckets import Storage, kind_for
 from stagewright.checker.explicit.native.visited import Visited
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE
@@ -129,3 +129,20 @@ def test_small_states_take_four_bytes_and_large_ones_their_places() -> None:
     assert kind_for(1, 20, 12, ids=True).storage is Storage.PLACES
     assert kind_for(1, 20, 12).storage is Storage.BITMAP
     assert kind_for(1, 30, 12, memory=100 << 20).storage is Storage.QUOTIENTS
+
+
+@pytest.mark.parametrize("bits", [30, 47, 64])
+def test_a_table_begins_within_the_address_space_there_is(
+    monkeypatch: pytest.MonkeyPatch, bits: int
+) -> None:
+    monkeypatch.setattr(visited_module, "_ADDRESS_SPACE", 1 << 21)
+    half = bits // 2
+    sizes = (1 << half, 1 << bits - half)
+    cells = [Cell(i, f"c{i}", f"c{i}", (), IntSort(0, n - 1), 0, n) for i, n in enumerate(sizes)]
+    layout = layout_of(cells)
+    visited = Visited(layout)
+    assert visited.table_bytes <= visited.table.size == 1 << 21
+    visited.add(layout.pack([(n - 1, n // 3) for n in (2, 1 << half)]))
+    assert visited.count == 2
+    with pytest.raises(MemoryError, match="no address space is left"):
+        Visited.of_states(layout, np.arange(200_000, dtype=np.uint64)[np.newaxis])
