@@ -235,7 +235,15 @@ def require(condition: Bool, name: str = "") -> None:
     """
     where = here()
     tracing = current("require(...)")
-    if not isinstance(cast("object", condition), Bool):  # not every caller is type-checked
+    given = cast("object", condition)  # not every caller is type-checked
+    if callable(given) and not isinstance(given, Bool):
+        called = getattr(given, "__name__", repr(given))
+        raise DefinitionError(
+            f"require(...) is given the method `{called}`, not the condition that it returns",
+            where=where,
+            help=f"call it: `{called}(...)`",
+        )
+    if not isinstance(given, Bool):
         raise DefinitionError(
             f"require(...) is given {condition!r}, not a condition on the state",
             where=where,

@@ -204,6 +204,22 @@ def test_requiring_a_plain_bool(refused: Refusal) -> None:
     )
 
 
+def test_requiring_a_method_that_was_not_called(refused: Refusal) -> None:
+    refused(
+        """
+        def resting(self) -> Bool:
+            return self.stage == Stage.rest
+
+        @action
+        def go(self) -> None:
+            require(self.resting, "resting")
+            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+        "require(...) is given the method `resting`, not the condition that it returns",
+        "call it: `resting(...)`",
+    )
+
+
 def test_requiring_outside_of_an_action(refused_module: Refusal) -> None:
     refused_module(
         """
