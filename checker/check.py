@@ -20,7 +20,7 @@ from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
-from stagewright.spec.verdict import Reduction, Report
+from stagewright.spec.verdict import PropertyVerdict, Reduction, Report
 
 
 def check(
@@ -70,7 +70,29 @@ def check(
             symmetry=choice.symmetry,
         )
         verdicts = verdicts_of(narrowed, found, stop, progress)
-    if properties and IN_BOUNDS not in properties and found.overflow is None:
+    return report_of(
+        definition,
+        scope,
+        found,
+        verdicts,
+        stop,
+        asked=properties,
+        choice=choice if symmetry else None,
+    )
+
+
+def report_of(
+    definition: Definition,
+    scope: Scope,
+    found: Exploration,
+    verdicts: tuple[PropertyVerdict, ...],
+    stop: Stop,
+    *,
+    asked: Collection[str],
+    choice: Choice | None,
+) -> Report:
+    """What a finished search says; `choice`: of the symmetry, if it was to be used."""
+    if asked and IN_BOUNDS not in asked and found.overflow is None:
         verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
     return Report(
         definition=definition,
@@ -79,12 +101,12 @@ def check(
         verdicts=verdicts,
         states=found.states,
         transitions=found.transitions,
-        depth=found.depth,
+        depth=max(0, found.depth),
         exhausted=found.exhausted,
         seconds=stop.seconds,
-        coverage=coverage_of(narrowed, found) if coverage else None,
-        note=_note(found),
-        reduction=reduction_of(choice, found) if symmetry else None,
+        coverage=coverage_of(definition, found) if found.watch.coverage else None,
+        note=f"not exhausted: {found.stopped}" if found.stopped else "",
+        reduction=None if choice is None else _reduction(choice, found),
     )
 
 
@@ -118,13 +140,9 @@ def only(definition: Definition, names: Collection[str]) -> Definition:
     return replace(definition, properties=chosen)
 
 
-def reduction_of(choice: Choice, found: Exploration) -> Reduction:
+def _reduction(choice: Choice, found: Exploration) -> Reduction:
     """What a report says of the symmetry that was searched with, or was not."""
     sorts = {s.kind.__name__: s.size for s in choice.sorts if s.symmetric}
     if choice.symmetry is None:
         return Reduction(FrozenMap(sorts), used=False, reason=choice.reason)
     return Reduction(FrozenMap(sorts), used=True, states=states_stood_for(found))
-
-
-def _note(found: Exploration) -> str:
-    return f"not exhausted: {found.stopped}" if found.stopped else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.arrays import Bools
+from stagewright.checker.explicit.graph import Graph
 
 
 def nearest_hopeless(graph: Graph, goal: Bools, expanded: int) -> int | None:

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stagewright.checker.explicit.graph import Bools, Graph, Ints
+from stagewright.checker.explicit.arrays import Bools, Ints
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.graph_work import components
 from stagewright.spec.definition import Fairness
 from stagewright.spec.ground import GroundStep

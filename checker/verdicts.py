@@ -9,8 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.exploration import Edge, Exploration
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import Path, paths_to, run_along
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.limits import OnProgress, Stop

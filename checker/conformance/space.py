@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from stagewright.checker.conformance.divergence import Move, Walk
 from stagewright.checker.conformance.judge import without_budgets
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.engines import search
 from stagewright.checker.explicit.exploration import Exploration, Watch
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import decoded, paths_to, step_of
 from stagewright.checker.limits import Limits, OnProgress, Stop
 from stagewright.spec.definition import Definition, Property, PropertyKind

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stagewright.checker.explicit.arrays import Ints, SmallInts
 from stagewright.checker.explicit.engine import Engine
-from stagewright.checker.explicit.graph import Graph, Ints, SmallInts
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.checker.explicit.states import StateTable
 

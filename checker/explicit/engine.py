@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.arrays import Bools
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.spec.ground import GroundModel, GroundNode
 

@@ -15,8 +15,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.engine import Engine, requirement_keys
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.limits import Progress
 from stagewright.spec.ground import GroundNode

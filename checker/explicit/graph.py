@@ -7,13 +7,9 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
 from stagewright.checker.explicit.graph_work import closure, edges_at, grouped, offsets_of
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
-SmallInts = NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-SmallInts = NDArray[np.int32]
-Bools = NDArray[np.bool_]
+from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
 
 
 def grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.emit import Code, Scope
 from stagewright.checker.explicit.engine import (
@@ -17,7 +18,7 @@ from stagewright.checker.explicit.engine import (
     StepConditions,
     requirement_keys,
 )
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words, layout_for
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
 

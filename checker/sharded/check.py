@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from stagewright.checker.check import only, reduction_of, watch_for
-from stagewright.checker.coverage import coverage_of
+from stagewright.checker.check import only, report_of, watch_for
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.jit import available
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.sharded.search import Place, explore
 from stagewright.checker.symmetry.choice import Choice, choose
 from stagewright.checker.vacuity import with_premises
-from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
+from stagewright.checker.verdicts import METHOD, NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
@@ -63,21 +62,14 @@ def check_sharded(
     engine = NativeEngine(model)
     found = explore(engine, watch, stop, place, settings, progress, choice.symmetry)
     verdicts = _in_order(narrowed, verdicts_of(searched, found, stop, progress))
-    if properties and IN_BOUNDS not in properties and found.overflow is None:
-        verdicts = tuple(v for v in verdicts if v.name != IN_BOUNDS)
-    return Report(
-        definition=definition,
-        scope=str(scope),
-        method=METHOD,
-        verdicts=verdicts,
-        states=found.states,
-        transitions=found.transitions,
-        depth=max(0, found.depth),
-        exhausted=found.exhausted,
-        seconds=stop.seconds,
-        coverage=coverage_of(searched, found) if coverage else None,
-        note=f"not exhausted: {found.stopped}" if found.stopped else "",
-        reduction=reduction_of(choice, found) if symmetry else None,
+    return report_of(
+        definition,
+        scope,
+        found,
+        verdicts,
+        stop,
+        asked=properties,
+        choice=choice if symmetry else None,
     )
 
 

@@ -31,7 +31,7 @@ def joined(place: Observed, blocks: Sequence[Numbers]) -> Numbers:
 def _note(place: Observed, numbers: Numbers, first: int) -> Noted:
     found = place.noted(numbers, first)
     assert found is not None
-    return Noted(found.words, found.step)
+    return found
 
 
 def settle(

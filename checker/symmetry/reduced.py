@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.engine import (
     Engine,
@@ -12,7 +13,7 @@ from stagewright.checker.explicit.engine import (
     StateConditions,
     StepConditions,
 )
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.checker.symmetry.canonical import Canonical
 from stagewright.checker.symmetry.groups import Symmetry

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.engine import (
     Expansion,
@@ -17,7 +18,7 @@ from stagewright.checker.explicit.engine import (
     StepConditions,
     requirement_keys,
 )
-from stagewright.checker.explicit.graph import Bools, Graph
+from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.native.expansion import (
     Plan,
     conditions_source,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
 from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.llvm_text import (
     I32,
@@ -20,10 +20,6 @@ from stagewright.checker.explicit.native.llvm_text import (
     Function,
     Value,
 )
-
-Ints = NDArray[np.int64]
-SmallInts = NDArray[np.int32]
-Bools = NDArray[np.bool_]
 
 
 def grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:

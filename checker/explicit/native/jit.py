@@ -11,7 +11,7 @@ import hashlib
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -167,8 +167,3 @@ def _tidy(folder: Path) -> None:
             break
         path.unlink(missing_ok=True)
         size -= status.st_size
-
-
-def addresses(arrays: Sequence[Any]) -> list[int]:
-    """Where the arrays' data lie."""
-    return [array.ctypes.data for array in arrays]

@@ -12,18 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.exploration import Noted
 from stagewright.checker.explicit.native.llvm_text import Function, Value
 
 MASK_BITS = 64
 Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Noted:
-    """The least state (and, where a step is to blame, its index) that was noted."""
-
-    words: tuple[int, ...]
-    step: int
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,14 @@ import numpy as np
 
 from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engine import Engine
-from stagewright.checker.explicit.exploration import Exploration, Noted, Tally, Watch, in_order
+from stagewright.checker.explicit.exploration import (
+    Exploration,
+    Noted,
+    Tally,
+    Watch,
+    in_order,
+    least,
+)
 from stagewright.checker.explicit.native import buckets, observed as block, worker
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.expansion import Plan, expansion_source
@@ -289,10 +296,10 @@ class _Search:
     def _settled(self, place: int, depth: int) -> Noted | None:
         """The least of what the workers noted at a place."""
         notes = [self._plan.observed.noted(one.block, place) for one in self._workers]
-        least = min((Noted(n.words, n.step) for n in notes if n is not None), default=None)
-        if least is not None:
+        nearest = min((n for n in notes if n is not None), default=None)
+        if nearest is not None:
             self.tally.noted_depth = depth
-        return least
+        return nearest
 
     def _clear(self, place: int, index: int) -> None:
         for one in self._workers:
@@ -324,7 +331,7 @@ class _Search:
         for first, after in tally.segments():
             if first < tally.expanded:
                 continue
-            least: dict[int, Noted] = {}
+            nearest: dict[int, Noted] = {}
             for start in range(first, after, self._engine.batch):
                 states = self.visited.states(start, min(after, start + self._engine.batch))
                 for i, holds in enumerate(evaluate(states)):
@@ -333,12 +340,11 @@ class _Search:
                     if i >= promises:
                         tally.met_states[i - promises] = True
                         continue
-                    bad = states[:, ~holds]
-                    row = np.lexsort(bad[::-1])[0]
-                    note = Noted(tuple(bad[:, row].tolist()))
-                    least[i] = min(note, least.get(i, note))
+                    row = least(states, np.flatnonzero(~holds))
+                    note = Noted(tuple(states[:, row].tolist()))
+                    nearest[i] = min(note, nearest.get(i, note))
             depth = tally.depth_of(first)
-            for i, note in least.items():
+            for i, note in nearest.items():
                 if tally.state_notes[i] is None:
                     tally.state_notes[i] = note
                     tally.noted_depth = depth

@@ -20,8 +20,8 @@ from stagewright.checker.explicit.native.quotients import permutation_source, qu
 def table_source(kind: TableKind, *, shared: bool) -> str:
     """LLVM text of the functions of one kind; `shared`: several workers use the table at once.
 
-    `hash(words...)`, `insert(shared, spare, shape..., hash, words...)`: 1 new, 0 known, -1 full; for id
-    tables also `find(shared, shape..., hash, words...)`, the place in the log or -1.
+    `hash(words...)`, `insert(shared, spare, shape..., hash, words...)`: 1 new, 0 known, -1 full; for
+    tables of places also `find(shared, shape..., hash, words...)`, the place in the log or -1.
     """
     match kind.storage:
         case Storage.BITMAP:

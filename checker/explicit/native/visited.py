@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from stagewright.checker.explicit.graph import SmallInts
+from stagewright.checker.explicit.arrays import SmallInts
 from stagewright.checker.explicit.native import buckets
 from stagewright.checker.explicit.native.buckets import (
     BUCKET_BYTES,

@@ -130,7 +130,7 @@ def _insert_block(f: Function, kind: TableKind, *, shared: bool) -> None:
 
 
 def _log_new(f: Function, new: Value, count: Value, *, shared: bool) -> None:
-    """Append new states to the log (an id table does so itself)."""
+    """Append new states to the log (a table of places does so itself)."""
     first = _room(f, count, shared=shared)
     log = f.load(f["shared"], LOG, POINTER)
     index = f.variable(0)

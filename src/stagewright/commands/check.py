@@ -96,7 +96,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--lean",
         action="store_true",
-        help="forget states once they are expanded, where they fit 64 bits: 0.3 to 12 bytes a state, "
+        help="forget states once they are expanded, where they fit 64 bits: about 10 bytes a state, "
         "but a violation's run is searched for once more (not with goals and liveness, which need "
         "all states)",
     )

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from stagewright.checker.explicit import graph_work
-from stagewright.checker.explicit.graph_work import Bools, Ints, SmallInts, offsets_of
+from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
+from stagewright.checker.explicit.graph_work import offsets_of
 from stagewright.checker.explicit.native import graph_functions
 
 

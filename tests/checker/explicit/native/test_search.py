@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from tests.checker.explicit.random_models import Maker, model_of
+from tests.checker.explicit.tallies import counted
 
 from stagewright.checker.check import check, watch_for
 from stagewright.checker.explicit.engines import EngineKind
@@ -32,18 +33,10 @@ def told(found: Exploration) -> tuple[object, ...]:
     tally = found.tally
     return (
         tally.states,
-        tally.levels,
         tally.expanded,
         tally.transitions,
         tally.stopped,
-        tally.fired.tolist(),
-        tally.false_counts.tolist(),
-        tally.state_notes,
-        tally.step_notes,
-        tally.deadlock,
-        tally.overflow,
-        tally.met_states,
-        tally.met_steps,
+        counted(tally),
     )
 
 
