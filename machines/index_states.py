@@ -1,0 +1,35 @@
+"""The tables of online index backfill: the permissions of an index, and the eras of YugabyteDB.
+
+Sources: design document 002 (online-index-backfill), section "Intermediate states of the index table";
+YugabyteDB's `IndexPermissions` and its `HasWrite`/`HasDelete`/`HasRead` for the states of the code.
+"""
+
+from __future__ import annotations
+
+from stagewright.spec import States
+
+
+class Permission(States):
+    """What a tablet server may do with an index; the master moves an index through them, never back.
+
+    The document has four of them, and calls `do_backfill` DB_REORG; those that remove an index are the
+    code's. The numbers are the code's: they grow with progress, and a smaller one never overwrites a larger.
+    """
+
+    # fmt: off
+    #                                 number read   write  delete
+    absent                           = -1,   False, False, False  # the index is not known yet
+    delete_only                      = 0,    False, False, True
+    write_and_delete                 = 2,    False, True,  True
+    do_backfill                      = 4,    False, True,  True
+    read_write_and_delete            = 6,    True,  True,  True
+    write_and_delete_while_removing  = 8,    False, True,  True  # the backfill failed, or a drop began
+    delete_only_while_removing       = 10,   False, False, True
+    index_unused                     = 12,   False, False, False  # the index table is deleted next
+    # fmt: on
+
+    def __init__(self, number: int, read: bool, write: bool, delete: bool) -> None:
+        self.number = number
+        self.read = read  # the index serves reads
+        self.write = write  # a new value of a row is written to the index
+        self.delete = delete  # an old value of a row is deleted from the index
