@@ -32,6 +32,9 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("list", "stagewright.commands.list", "name the machines and what is known of them"),
     Command("show", "stagewright.commands.show", "print a machine: its states, steps and promises"),
+    Command(
+        "draw", "stagewright.commands.draw", "draw a machine: its states as a diagram and a table"
+    ),
     Command("check", "stagewright.commands.check", "search every reachable state of a machine"),
     Command("prove", "stagewright.commands.prove", "prove a machine's invariants with a solver"),
     Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
@@ -39,6 +42,7 @@ COMMANDS = (
     Command("test", "stagewright.commands.test", "test an implementation against its definition"),
     Command("validate", "stagewright.commands.validate", "validate recorded traces on Spark"),
     Command("export", "stagewright.commands.export", "write a machine for other tools to read"),
+    Command("docs", "stagewright.commands.docs", "write the pages of machines"),
     Command("demo", "stagewright.commands.demo", "see it all work on one small machine"),
     Command("doctor", "stagewright.commands.doctor", "say what this installation has and lacks"),
 )

@@ -10,6 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.commands.check_all import (
+    add_all,
+    print_line,
+    print_summary,
+    refuse_one_machine,
+)
 from stagewright.commands.checkpointing import add_checkpoint, checkpoint_of, recalled, tell_of
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import (
@@ -40,6 +46,7 @@ examples:
   stagewright check tablet --profile seed --size node=3 --budget crashes=1
   stagewright check my/machine.py:Counter --out counterexamples
   stagewright check tablet --all-profiles --timeout 60 --json
+  stagewright check --all
   stagewright check tablet --size node=3 --spark --work-dir search --property writes_cover_reads
   stagewright check tablet --size node=3 --checkpoint search; stagewright check --resume search
   stagewright check my/machine.py --junit check.xml --sarif check.sarif
@@ -57,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--profile", default="", help="the version to check (default: the newest)")
     which.add_argument("--all-profiles", action="store_true", help="check every profile")
+    add_all(parser)
     add_scope(parser)
     parser.add_argument(
         "--property", action="append", default=[], metavar="NAME", help="decide only this promise"
@@ -116,22 +124,29 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
 
-    args = recalled(args)
+    if args.all:
+        refuse_one_machine(args)
+    else:
+        args = recalled(args)
     refuse_contradictions(args)
     check_directory("--out", args.out)
     check_directory("--checkpoint", args.checkpoint)
     reports = ci_reports(args)
-    profiles = [args.profile]
-    if args.all_profiles:
-        profiles = list(profile_names(find(args.machine, SHIPPED))) or [""]
     results: list[Result] = []
-    for profile in profiles:
-        definition = machine_from(args.machine, profile)
-        result = _checked(definition, args, several=len(profiles) > 1)
-        results.append(result)
-        reports.add(partial(suite_of, "check", result))
-        if not args.json and not reports.take_standard_output:
-            print_result(result)
+    for machine in SHIPPED if args.all else (args.machine,):
+        args.machine = machine
+        profiles = [args.profile]
+        if args.all_profiles:
+            profiles = list(profile_names(find(machine, SHIPPED))) or [""]
+        for profile in profiles:
+            definition = machine_from(machine, profile)
+            result = _checked(definition, args, _directory(args, definition, len(profiles) > 1))
+            results.append(result)
+            reports.add(partial(suite_of, "check", result))
+            if not args.json and not reports.take_standard_output:
+                print_line(machine, result) if args.all else print_result(result)
+    if args.all and not args.json and not reports.take_standard_output:
+        print_summary(results)
     if args.json:
         from stagewright.commands.report_json import document
 
@@ -140,7 +155,15 @@ def execute(args: argparse.Namespace) -> int:
     return overall(results).value
 
 
-def _checked(definition: Definition, args: argparse.Namespace, *, several: bool) -> Result:
+def _directory(args: argparse.Namespace, definition: Definition, several: bool) -> Path | None:
+    """Where the counterexamples go: those of several machines or profiles apart."""
+    out: Path | None = args.out
+    if out is not None and args.all:
+        out = out / args.machine
+    return out / definition.profile if out is not None and several else out
+
+
+def _checked(definition: Definition, args: argparse.Namespace, directory: Path | None) -> Result:
     from stagewright.checker.check import check
     from stagewright.checker.explicit.engines import EngineKind
     from stagewright.commands.progress import progress_on
@@ -168,7 +191,6 @@ def _checked(definition: Definition, args: argparse.Namespace, *, several: bool)
             )
     if checkpoint is not None:
         tell_of(checkpoint, exhausted=report.exhausted)
-    directory = args.out / definition.profile if several and args.out else args.out
     files = written(report, scope, directory) if directory else ()
     return Result(report, scope, files, _reproduce(args, definition, scope))
 

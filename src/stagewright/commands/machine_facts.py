@@ -92,7 +92,7 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
         profile=definition.profile,
         profiles=profiles,
         entities=tuple(f"{e.__name__} ({e.default_scope} by default)" for e in definition.entities),
-        enums=tuple(_enum(kind) for kind in enums_of(definition)),
+        enums=tuple(enum_facts(kind) for kind in enums_of(definition)),
         variables=tuple(map(_variable, definition.variables)),
         budgets=tuple(
             (b.name, "any" if b.default is None else str(b.default), b.doc)
@@ -126,7 +126,8 @@ def _enums_in(sort: Sort) -> list[type[Enum]]:
             return []
 
 
-def _enum(kind: type[Enum]) -> EnumFacts:
+def enum_facts(kind: type[Enum]) -> EnumFacts:
+    """An enum as a table."""
     members = list(kind)
     columns = tuple(n for n in vars(members[0]) if not n.startswith("_")) if members else ()
     rows = tuple((m.name, *(_cell(getattr(m, c, None)) for c in columns)) for m in members)

@@ -44,7 +44,7 @@ def _at(text: str | Text, indent: int, style: str = "") -> RenderableType:
     return Padding(told, (0, 0, 0, indent), expand=False)
 
 
-def _reflowed(doc: str) -> str:
+def reflowed(doc: str) -> str:
     """A docstring whose paragraphs are lines: the terminal breaks them where it must."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in doc.split("\n\n"))
 
@@ -63,7 +63,7 @@ def _head(facts: MachineFacts) -> Iterator[RenderableType]:
     if others:
         yield Text(f"other profiles: {', '.join(others)}", style="dim")
     if facts.doc:
-        yield _at(_reflowed(facts.doc), 2)
+        yield _at(reflowed(facts.doc), 2)
 
 
 def _states(facts: MachineFacts) -> Iterator[RenderableType]:
@@ -141,20 +141,20 @@ def _promises(facts: MachineFacts) -> Iterator[RenderableType]:
 
 def _markdown(facts: MachineFacts) -> Iterator[str]:
     profile = f" ({facts.profile})" if facts.profile else ""
-    yield from (f"# {_plain(facts.name + profile)}", "")
+    yield from (f"# {plain(facts.name + profile)}", "")
     if facts.doc:
-        yield from (_plain(_reflowed(facts.doc)), "")
+        yield from (plain(reflowed(facts.doc)), "")
     rows = [(v.name, v.sort, v.initial, v.doc) for v in facts.variables]
-    yield from _markdown_table(("variable", "sort", "starts as", "meaning"), rows)
+    yield from markdown_table(("variable", "sort", "starts as", "meaning"), rows)
     if facts.budgets:
-        yield from _markdown_table(("budget", "default", "meaning"), facts.budgets)
+        yield from markdown_table(("budget", "default", "meaning"), facts.budgets)
     for condition in facts.initially:
-        yield from (f"Initially {_plain(condition)}.", "")
+        yield from (f"Initially {plain(condition)}.", "")
     if facts.final:
-        yield from (f"Final where {_plain(facts.final)}.", "")
+        yield from (f"Final where {plain(facts.final)}.", "")
     for enum in facts.enums:
-        yield from (f"## {_plain(enum.name)}", "")
-        yield from _markdown_table((enum.name, *enum.columns), enum.rows)
+        yield from (f"## {plain(enum.name)}", "")
+        yield from markdown_table((enum.name, *enum.columns), enum.rows)
     yield from ("## Actions", "")
     for action in facts.actions:
         yield from _markdown_action(action)
@@ -165,31 +165,32 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
 
 def _markdown_action(action: ActionFacts) -> Iterator[str]:
     circumstances = _circumstances(action).strip()
-    yield from (f"### {_plain(action.signature)}", "")
+    yield from (f"### {plain(action.signature)}", "")
     if circumstances:
-        yield from (f"_{_plain(circumstances)}_", "")
+        yield from (f"_{plain(circumstances)}_", "")
     if action.doc:
-        yield from (_plain(" ".join(action.doc.split())), "")
-    yield from (f"- when {_plain(r)}" for r in action.requirements)
-    yield from (f"- then {_plain(e)}" for e in action.effects)
+        yield from (plain(" ".join(action.doc.split())), "")
+    yield from (f"- when {plain(r)}" for r in action.requirements)
+    yield from (f"- then {plain(e)}" for e in action.effects)
     yield ""
 
 
 def _markdown_property(prop: PropertyFacts) -> Iterator[str]:
-    yield from (f"### {_plain(prop.signature)} ({prop.kind})", "")
+    yield from (f"### {plain(prop.signature)} ({prop.kind})", "")
     if prop.doc:
-        yield from (_plain(" ".join(prop.doc.split())), "")
-    yield from (f"> {_plain(prop.condition)}", "")
+        yield from (plain(" ".join(prop.doc.split())), "")
+    yield from (f"> {plain(prop.condition)}", "")
 
 
-def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_plain, head))} |"
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table in Markdown, with an empty line after it."""
+    yield f"| {' | '.join(map(plain, head))} |"
     yield f"| {' | '.join('---' for _ in head)} |"
     for row in rows:
-        yield f"| {' | '.join(map(_plain, row))} |"
+        yield f"| {' | '.join(map(plain, row))} |"
     yield ""
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown shows as it is."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)

@@ -6,7 +6,7 @@ everything else unknown. An edge is drawn unless a requirement is certainly fals
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -34,6 +34,11 @@ class Diagram:
     undrawn: tuple[str, ...]
 
 
+def has_diagram(definition: Definition) -> bool:
+    """Whether a machine has an enum variable to draw."""
+    return any(_enum_of(v.sort) is not None for v in definition.variables)
+
+
 def diagram_of(definition: Definition, variable: str = "") -> Diagram:
     """The diagram of a variable; by default of the one whose edges touch most members.
 
@@ -59,24 +64,45 @@ def _touched(diagram: Diagram) -> set[Enum]:
     return {member for source, target, _ in diagram.edges for member in (source, target)}
 
 
+def shown_members(diagram: Diagram) -> list[Enum]:
+    """The members that an edge touches, or that it starts or may stop in, in their order."""
+    used = _touched(diagram).union(diagram.initial, diagram.final)
+    return [m for m in diagram.members if m in used]
+
+
+def labels_of(diagram: Diagram) -> dict[tuple[Enum, Enum], list[str]]:
+    """The actions between each two members, in the order of the definition."""
+    labels: dict[tuple[Enum, Enum], list[str]] = {}
+    for source, target, action in diagram.edges:
+        labels.setdefault((source, target), []).append(action)
+    return labels
+
+
 def render_diagram(diagram: Diagram) -> str:
     """The diagram as Mermaid's `stateDiagram-v2`, actions between the same two members together."""
-    used = _touched(diagram).union(diagram.initial, diagram.final)
-    shown = [m for m in diagram.members if m in used]
+    shown = shown_members(diagram)
     ids = {member: f"s{i}" for i, member in enumerate(shown)}
     lines = ["stateDiagram-v2"]
     lines += [f'    state "{escape(m.name)}" as {ids[m]}' for m in shown]
     lines += [f"    [*] --> {ids[m]}" for m in diagram.initial]
-    labels: dict[tuple[Enum, Enum], list[str]] = {}
-    for source, target, action in diagram.edges:
-        labels.setdefault((source, target), []).append(action)
-    for (source, target), actions in labels.items():
+    for (source, target), actions in labels_of(diagram).items():
         lines.append(f"    {ids[source]} --> {ids[target]}: {escape(', '.join(actions))}")
     lines += [f"    {ids[m]} --> [*]" for m in diagram.final]
     if diagram.undrawn:
         lines.append(
             f"    %% not drawn, for their targets depend on more: {', '.join(diagram.undrawn)}"
         )
+    return "\n".join(lines) + "\n"
+
+
+def render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as Mermaid's grid of blocks, one row below the other."""
+    lines = ["block-beta", f"    columns {len(head)}"]
+    for number, row in enumerate([head, *rows]):
+        cells = (f'r{number}c{place}["{escape(cell) or " "}"]' for place, cell in enumerate(row))
+        lines.append("    " + " ".join(cells))
+    lines.append("    classDef head fill:#dde6f3,font-weight:bold")
+    lines.append("    class " + ",".join(f"r0c{place}" for place in range(len(head))) + " head")
     return "\n".join(lines) + "\n"
 
 

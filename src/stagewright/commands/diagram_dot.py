@@ -1,0 +1,54 @@
+"""A state diagram, and an enum's table, in the DOT language of Graphviz."""
+
+from __future__ import annotations
+
+from stagewright.commands.graphviz import escaped, quoted
+from stagewright.commands.machine_facts import EnumFacts
+from stagewright.commands.state_diagram import Diagram, labels_of, shown_members
+
+_FONT = 'fontname="Helvetica"'
+_NODES = 'style="rounded,filled", fillcolor="#eef3fb", color="#33557f", margin="0.15,0.06"'
+_EDGES = 'fontsize="9", color="#5a6b80", fontcolor="#333333", arrowsize="0.7"'
+_STYLE = (
+    f'    graph [{_FONT}, bgcolor="transparent", ranksep="0.45", nodesep="0.35"];',
+    f'    node [{_FONT}, fontsize="12", shape="box", {_NODES}];',
+    f"    edge [{_FONT}, {_EDGES}];",
+)
+
+
+def diagram_dot(diagram: Diagram) -> str:
+    """The state diagram: where it starts a dot, where it may stop a double frame."""
+    shown = shown_members(diagram)
+    ids = {member: f"s{i}" for i, member in enumerate(shown)}
+    lines = ["digraph {", *_STYLE]
+    if diagram.initial:
+        lines.append(
+            '    start [shape="circle", style="filled", fillcolor="#33557f", label="", width="0.15"];'
+        )
+    for member in shown:
+        peripheries = ', peripheries="2"' if member in diagram.final else ""
+        lines.append(f"    {ids[member]} [label={quoted(member.name)}{peripheries}];")
+    lines += [f"    start -> {ids[member]};" for member in diagram.initial]
+    for (source, target), actions in labels_of(diagram).items():
+        lines.append(f"    {ids[source]} -> {ids[target]} [label={quoted(_stacked(actions))}];")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _stacked(actions: list[str]) -> str:
+    return "\n".join(f" {action} " for action in actions)
+
+
+def table_dot(table: EnumFacts) -> str:
+    """The table of an enum: one row a member, one column an attribute."""
+    head = (table.name, *table.columns)
+    cells = "".join(f'<TD BGCOLOR="#dde6f3"><B>{escaped(h)}</B></TD>' for h in head)
+    rows = [f"<TR>{cells}</TR>"]
+    for row in table.rows:
+        cells = "".join(f'<TD ALIGN="LEFT">{escaped(cell) or " "}</TD>' for cell in row)
+        rows.append(f"<TR>{cells}</TR>")
+    inner = "\n        ".join(rows)
+    return (
+        f'digraph {{\n    graph [bgcolor="transparent"];\n    node [{_FONT}, fontsize="11", shape="plaintext"];\n'
+        '    table [label=<<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="4" '
+        f'COLOR="#8fa3bf" BGCOLOR="#ffffff">\n        {inner}\n    </TABLE>>];\n}}\n'
+    )

@@ -1,0 +1,90 @@
+"""Writes the pages of machines: what a definition says, and what its older versions leave open."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.machine_flags import seconds
+
+if TYPE_CHECKING:
+    from stagewright.commands.doc_page import Page
+
+_EXAMPLE = """\
+examples:
+  stagewright docs
+  stagewright docs tablet tablet-migration --out pages
+  stagewright docs --no-runs
+
+A page a machine: its diagram, the tables of its states, its steps and promises, what its versions differ in, and
+the known bugs that are found in it. Each older version is checked, and the shortest run that breaks a promise
+is written beside the page. The directory `docs` of the repository is made so."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright docs``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n\n{parser.epilog or ''}"
+    parser.add_argument("machine", nargs="*", help="shipped names (default: all)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs"), metavar="DIR", help="default: docs"
+    )
+    parser.add_argument(
+        "--no-runs",
+        action="store_true",
+        help="do not check the older versions, which takes longest",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=120.0,
+        metavar="S",
+        help="for each version that is checked (default: 120)",
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Write the pages."""
+    from stagewright.commands.doc_page import index_of, page_of
+    from stagewright.commands.doc_runs import write_runs
+    from stagewright.commands.output import check_directory
+    from stagewright.machines import SHIPPED
+    from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
+    from stagewright.spec.loading import find
+
+    check_directory("--out", args.out)
+    names = args.machine or list(SHIPPED)
+    for name in names:
+        find(name, SHIPPED)  # all names are known, or nothing is written
+    directory: Path = args.out / "machines"
+    pages: list[Page] = []
+    for name in names:
+        page = page_of(name, SHIPPED, KNOWN_BUGS)
+        pages.append(page)
+        _write_page(page, directory)
+        if not args.no_runs:
+            for file in write_runs(name, SHIPPED, directory / name, args.timeout):
+                print(f"written: {file}", file=sys.stderr)
+    if not args.machine:
+        _write(directory / "README.md", index_of(names, pages, NOT_FOUND))
+    return ExitCode.HOLDS
+
+
+def _write_page(page: Page, directory: Path) -> None:
+    from stagewright.commands.diagram_dot import diagram_dot
+    from stagewright.commands.graphviz import svg_of
+
+    _write(directory / f"{page.name}.md", page.markdown)
+    if page.diagram is not None:
+        _write(directory / f"{page.name}.svg", svg_of(diagram_dot(page.diagram)))
+
+
+def _write(file: Path, text: str) -> None:
+    from stagewright.checker.counterexample.files import write_whole
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, text)
+    print(f"written: {file}", file=sys.stderr)

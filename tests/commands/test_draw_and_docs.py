@@ -1,0 +1,118 @@
+"""`draw` and `docs`: diagrams, tables and pages from the definitions, and `check --all`."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from stagewright.commands import run_command_line
+from stagewright.commands.doc_page import page_of
+from stagewright.machines import SHIPPED
+from stagewright.machines.known_bugs import KNOWN_BUGS
+from stagewright.machines.tablet_stages import Stage
+
+LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "machines"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run_command_line(["draw", *words]) == 0
+    return capsys.readouterr().out
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(t.itertext()).strip() for t in ET.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_the_svg_shows_every_stage_and_every_edge_of_the_definition(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = texts(drawn(capsys, "tablet-migration", "--to", "svg"))
+    assert {stage.name for stage in Stage} <= set(shown)
+    assert {"write_both", "give_up_after_fall_back", "finish_revert"} <= set(shown)
+
+
+def test_an_older_version_is_drawn_without_what_it_lacks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mermaid = drawn(capsys, "tablet-migration", "--profile", "seed")
+    assert mermaid.startswith("stateDiagram-v2\n")
+    assert "revert_migration" not in mermaid
+    assert "finish_without_cleanup" in mermaid
+
+
+def test_the_stage_table_has_a_row_a_stage_and_its_columns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cells = texts(drawn(capsys, "tablet-migration", "--table", "--to", "svg"))
+    assert cells[:6] == ["Stage", "writes", "reads", "storage", "barrier", "action"]
+    row = cells.index("use_new")
+    assert cells[row : row + 6] == ["use_new", "next", "next", "both", "yes", "nothing"]
+    mermaid = drawn(capsys, "tablet-migration", "--table")
+    assert mermaid.startswith("block-beta\n    columns 6\n")
+    assert len(re.findall(r"^    r\d+c0", mermaid, re.MULTILINE)) == len(Stage) + 1
+
+
+def test_a_users_machine_is_drawn_into_a_directory_in_every_form(tmp_path: Path) -> None:
+    assert run_command_line(["draw", str(LEASE), "--out", str(tmp_path / "d")]) == 0
+    names = {file.name.rpartition(".")[0] for file in (tmp_path / "d").iterdir()}
+    assert len(list((tmp_path / "d").iterdir())) == 2 * len(names) == 4
+    for file in (tmp_path / "d").glob("*.svg"):
+        assert texts(file.read_text())
+
+
+def test_contradicting_flags_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["draw", "tablet-migration", "--table", "--out", "d"]) == 2
+    assert "drop --table" in capsys.readouterr().err
+    assert run_command_line(["draw", "tablet-migration", "--variable", "stages"]) == 2
+    assert "no enum variable `stages`" in capsys.readouterr().err
+
+
+def test_a_missing_program_is_named_with_the_mend(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
+    assert run_command_line(["draw", "tablet-migration", "--to", "svg"]) == 2
+    assert "graphviz-pure" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_pages_in_the_repository_say_what_the_definitions_say(name: str) -> None:
+    page = page_of(name, SHIPPED, KNOWN_BUGS)
+    written = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert written == page.markdown, "write them again: stagewright docs"
+    assert (page.diagram is None) or (DOCS / f"{name}.svg").exists()
+
+
+def test_what_an_older_version_leaves_open_is_written_with_its_run(tmp_path: Path) -> None:
+    assert run_command_line(["docs", "tablet-migration", "--out", str(tmp_path)]) == 0
+    told = (tmp_path / "machines" / "tablet-migration" / "README.md").read_text(encoding="utf-8")
+    assert "## seed" in told
+    links = re.findall(r"\]\((.+?\.md)\)", told)
+    for link in links:
+        run = (tmp_path / "machines" / "tablet-migration" / link).read_text(encoding="utf-8")
+        assert "```mermaid" in run
+
+
+def test_check_all_tells_one_line_a_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "stagewright.machines.SHIPPED",
+        {"lease": "tests.models.lease:Lease", "tablet-migration": SHIPPED["tablet-migration"]},
+    )
+    assert run_command_line(["check", "--all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["✓", "lease"], ["✓", "tablet-migration"]]
+    assert lines[2].startswith("2 checks: 2 hold; ")
+    assert run_command_line(["check", "--all", "--json"]) == 0
+    reports = json.loads(capsys.readouterr().out)["reports"]
+    assert [r["machine"] for r in reports] == ["Lease", "TabletMigration"]
+    assert run_command_line(["check", "tablet", "--all"]) == 2
+    assert "MACHINE is said of one" in capsys.readouterr().err
