@@ -105,7 +105,7 @@ def test_check_all_tells_one_line_a_machine(
 ) -> None:
     monkeypatch.setattr(
         "stagewright.machines.SHIPPED",
-        {"lease": "tests.models.lease:Lease", "tablet-migration": SHIPPED["tablet-migration"]},
+        {"lease": "tests.models.lease:LeaseTable", "tablet-migration": SHIPPED["tablet-migration"]},
     )
     assert run_command_line(["check", "--all"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -113,6 +113,6 @@ def test_check_all_tells_one_line_a_machine(
     assert lines[2].startswith("2 checks: 2 hold; ")
     assert run_command_line(["check", "--all", "--json"]) == 0
     reports = json.loads(capsys.readouterr().out)["reports"]
-    assert [r["machine"] for r in reports] == ["Lease", "TabletMigration"]
+    assert [r["machine"] for r in reports] == ["LeaseTable", "TabletMigration"]
     assert run_command_line(["check", "tablet", "--all"]) == 2
     assert "MACHINE is said of one" in capsys.readouterr().err
