@@ -193,3 +193,22 @@ def test_help_has_an_example(
 def test_the_shipped_machine_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["prove", "tablet-migration"]) == ExitCode.HOLDS
     assert "nothing_is_remembered_at_rest" in capsys.readouterr().out
+
+
+def test_prove_all_tells_what_is_proved_and_what_resists(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = {
+        "lease": "tests.models.lease:LeaseTable",
+        "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
+    }
+    monkeypatch.setattr("stagewright.machines.SHIPPED", shipped)
+    code = run_command_line(["prove", "--all", "--depth", "3", "--k", "2"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("✓ tablet-migration (scylla-2026.2)  5 of 5 proved, ")
+    assert lines[2].startswith("2 machines: ")
+    assert code == (0 if lines[0].startswith("✓") else 3)
+    assert run_command_line(["prove", "lease", "--all"]) == 2
+    assert "MACHINE is said of one" in capsys.readouterr().err
+    assert run_command_line(["prove"]) == 2
+    assert "no MACHINE is named" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,9 +22,11 @@ from stagewright.commands.machine_flags import (
     scope_from,
     seconds,
 )
+from stagewright.commands.prove_all import named_machines, print_proved, print_total
 
 if TYPE_CHECKING:
     from stagewright.checker.symbolic.limits import Progress
+    from stagewright.commands.report_result import Result
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
     from stagewright.spec.verdict import Report
@@ -35,6 +38,7 @@ examples:
   stagewright prove tablet-migration
   stagewright prove tablet --size node=4 --k 3 --depth 15 --timeout 60
   stagewright prove my/machine.py:Counter --simple-paths --smtlib conditions
+  stagewright prove --all --timeout 60
   stagewright prove my/machine.py --junit prove.xml --sarif prove.sarif
 
 A promise is proved by k-induction: if it holds in k states in a row, from any state whatever, it
@@ -51,8 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
-    add_machine(parser)
+    add_machine(parser, optional=True)
     parser.add_argument("--profile", default="", help="the version to prove (default: the newest)")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="prove every shipped machine at its default scope, and name the promises that resist",
+    )
     add_scope(parser)
     add = parser.add_argument
     add("--property", action="append", default=[], metavar="NAME", help="decide only this promise")
@@ -93,26 +102,39 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.checker.prove import not_handled
     from stagewright.commands.ci_of_report import suite_of
     from stagewright.commands.output import check_directory
-    from stagewright.commands.report_result import Result, print_result, written
+    from stagewright.commands.report_result import overall, print_result
 
     check_directory("--out", args.out)
     check_directory("--smtlib", args.smtlib)
     reports = ci_reports(args)
-    definition = machine_from(args.machine, args.profile)
-    scope = scope_from(definition, args.size, args.budget)
-    report = _proved(definition, scope, args)
-    files = written(report, scope, args.out) if args.out else ()
-    result = Result(report, scope, files, _reproduce(args, definition, scope))
+    results: list[Result] = []
+    for machine in named_machines(args):
+        args.machine = machine
+        result = _result(args)
+        results.append(result)
+        left = () if args.property else not_handled(result.report.definition)
+        reports.add(partial(suite_of, "prove", result, left))
+        if not args.json and not reports.take_standard_output:
+            print_proved(machine, result) if args.all else print_result(result)
     if args.json:
         from stagewright.commands.report_json import document
 
-        print(json.dumps(document([result]), indent=2, ensure_ascii=False))
-    elif not reports.take_standard_output:
-        print_result(result)
-    left = () if args.property else not_handled(definition)
-    reports.add(lambda: suite_of("prove", result, left))
-    reports.write(report.outcome.value)
-    return report.outcome.value
+        print(json.dumps(document(results), indent=2, ensure_ascii=False))
+    elif args.all and not reports.take_standard_output:
+        print_total(results)
+    reports.write(overall(results).value)
+    return overall(results).value
+
+
+def _result(args: argparse.Namespace) -> Result:
+    from stagewright.commands.report_result import Result, written
+
+    definition = machine_from(args.machine, args.profile)
+    scope = scope_from(definition, args.size, args.budget)
+    report = _proved(definition, scope, args)
+    out = args.out / args.machine if args.out is not None and args.all else args.out
+    files = written(report, scope, out) if out else ()
+    return Result(report, scope, files, _reproduce(args, definition, scope))
 
 
 def _proved(definition: Definition, scope: Scope, args: argparse.Namespace) -> Report:
