@@ -101,6 +101,11 @@ class Number(Symbolic):
         (low, high), (low2, high2) = _range(self.node), _range(right)
         return Number(apply(Op.SUB, IntSort(low - high2, high - low2), self.node, right))
 
+    def __rsub__(self, other: int) -> Number:
+        left = self._lift(other, "-")
+        (low, high), (low2, high2) = _range(left), _range(self.node)
+        return Number(apply(Op.SUB, IntSort(low - high2, high - low2), left, self.node))
+
     def __index__(self) -> NoReturn:
         raise DefinitionError(
             "a symbolic number cannot be used as a Python index or in range(...)",

@@ -234,3 +234,14 @@ def test_a_step_that_is_not_enabled_is_refused_with_the_names_of_what_is_false()
     ]
     here.take("rot")
     assert here.steps == {"go", "rot"}
+
+
+def test_a_symbolic_number_is_taken_from_a_plain_one() -> None:
+    class Countdown(Machine):
+        left: NumberVar = number(0, 3, init=1)
+
+        @action
+        def mirror(self) -> None:
+            self.left = 3 - self.left
+
+    assert run(Countdown).take("mirror") == {"left": "2"}

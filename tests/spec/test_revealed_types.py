@@ -135,6 +135,7 @@ REVEALED = {
     "3 >= self.copies": "Bool",
     "self.copies + 1": "Number",
     "1 + self.copies - self.size": "Number",
+    "1 - self.copies": "Number",
     "self.ready & ~self.fresh": "Bool",
     "self.ready | True": "Bool",
     "self.ready == self.fresh": "Bool",
