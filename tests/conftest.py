@@ -21,6 +21,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in several processes, those with Spark share one: it has one session."""
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A cache of compiled searches of its own: thousands of random machines are in nobody's way."""

@@ -81,7 +81,7 @@ def test_top_level_folders_are_exactly_these() -> None:
     build_products = {"build", "dist", "artifacts", "spark-warehouse", "metastore_db"}
     folders = {path.name for path in ROOT.iterdir() if path.is_dir()}
     visible = {name for name in folders if not name.startswith(".")} - build_products
-    assert visible == {*PACKAGES, "src", "tests"}
+    assert visible == {*PACKAGES, "docs", "src", "tests"}
 
 
 @pytest.mark.parametrize("script", ["run", ".ci/run"])
