@@ -23,6 +23,12 @@ from stagewright.spec.choices import choose as choose
 from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
 from stagewright.spec.entities import Entity as Entity, States as States
+from stagewright.spec.equivalents import (
+    equivalent as equivalent,
+    equivalent_step as equivalent_step,
+    equivalent_value as equivalent_value,
+    equivalents as equivalents,
+)
 from stagewright.spec.errors import (
     DefinitionError as DefinitionError,
     DomainError as DomainError,
@@ -31,6 +37,7 @@ from stagewright.spec.errors import (
     StagewrightError as StagewrightError,
     SymbolicBoolError as SymbolicBoolError,
 )
+from stagewright.spec.exercised import scopes as scopes
 from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,

@@ -19,11 +19,15 @@ from stagewright.spec.definition import (
     Action,
     Budget,
     Definition,
+    EquivalentStep,
+    EquivalentValue,
     Property,
     PropertyKind,
     Variable,
 )
+from stagewright.spec.equivalents import equivalents_of
 from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
+from stagewright.spec.exercised import exercised_at
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
 from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import (
@@ -72,6 +76,11 @@ def define(machine: type[Machine], profile: str = "") -> Definition:
     return definition
 
 
+def defined_afresh(machine: type[Machine], profile: str) -> Definition:
+    """The same, traced once more: a table that its bodies read has changed meanwhile."""
+    return _trace.__wrapped__(machine, profile)
+
+
 def _named(name: str) -> Any:
     from stagewright.spec.machine import Profile
 
@@ -97,6 +106,8 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         final=final,
         entities=entities_in(trace.variables, actions, trace.properties, [*trace.initially, final]),
         file=inspect.getsourcefile(machine) or "",
+        exercised_at=exercised_at(machine),
+        equivalents=tuple(trace.equivalents),
     )
 
 
@@ -119,12 +130,14 @@ class _Trace:
         self.properties: list[Property] = []
         self.initially: list[Node] = []
         self.finals: list[Node] = []
+        self.equivalents: list[EquivalentStep | EquivalentValue] = []
 
     def machine_at(self, machine: type[Machine], root: Root, keys: tuple[_Key, ...]) -> None:
         known = profile_names(machine)
         profile = self.profile if self.profile in known else ""
         this = machine(profile, root)
         found = members(machine)
+        self.equivalents += equivalents_of(machine, root.prefix)
         if not any(isinstance(m, Var | Part | Many) for m in found.values()):
             raise DefinitionError(
                 f"{machine.__name__} has no variables",

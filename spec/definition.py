@@ -11,7 +11,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import Bound, Node
 from stagewright.spec.sorts import Sort
 from stagewright.spec.source import Source
-from stagewright.spec.values import Value
+from stagewright.spec.values import FrozenMap, Value
 
 
 class Fairness(Enum):
@@ -36,6 +36,15 @@ class Actor:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """Why no promise can tell when a thing is dropped, lost or changed, in the definition's own words."""
+
+    text: str
+    where: Source
+    of_part: bool = False  # given by a part, about itself: in the system it may matter after all
+
+
+@dataclass(frozen=True)
 class Variable:
     """A state variable. `initial` holds for every key of a map and must be of the sort below the maps."""
 
@@ -54,6 +63,7 @@ class Requirement:
     name: str
     condition: Node
     where: Source | None = field(default=None, compare=False)
+    equivalent: Reason | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,7 @@ class Assignment:
     value: Node
     binders: tuple[Bound, ...] = ()
     where: Source | None = field(default=None, compare=False)
+    equivalent: Reason | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,35 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class ExercisedAt:
+    """A scope, by what differs from the default one; see `scopes(...)`."""
+
+    sizes: FrozenMap[str, int]
+    budgets: FrozenMap[str, int | None]
+    where: Source
+
+
+@dataclass(frozen=True)
+class EquivalentStep:
+    """A step of a variable that may be added between these members, and why no promise minds."""
+
+    variable: str
+    sources: tuple[Enum, ...]
+    targets: tuple[Enum, ...]
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class EquivalentValue:
+    """Members of an enum whose column may hold another value (of none: any), and why no promise minds."""
+
+    members: tuple[Enum, ...]
+    column: str
+    values: tuple[object, ...]
+    reason: Reason
+
+
+@dataclass(frozen=True)
 class Definition:
     """One machine or system under one profile."""
 
@@ -127,6 +167,8 @@ class Definition:
     final: Node  # true in states that may have no successor
     entities: tuple[type[Entity], ...]
     file: str = field(default="", compare=False)
+    exercised_at: tuple[ExercisedAt, ...] = field(default=(), compare=False)
+    equivalents: tuple[EquivalentStep | EquivalentValue, ...] = field(default=(), compare=False)
 
     def variable(self, name: str) -> Variable:
         return next(v for v in self.variables if v.name == name)
@@ -172,7 +214,9 @@ def _stable(value: object) -> str:
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:
         inner = ",".join(
-            _stable(getattr(value, f)) for f in fields if f not in ("where", "doc", "serial")
+            _stable(getattr(value, f))
+            for f in fields
+            if f not in ("where", "doc", "serial", "equivalent")
         )
         return f"{type(value).__name__}({inner})"
     return repr(value)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from stagewright.spec.definition import Assignment, Requirement
+from stagewright.spec.definition import Assignment, Reason, Requirement
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import (
     BOOL,
@@ -59,10 +59,13 @@ class Tracing:
     calling: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])  # of parameters and open loops
     broken_loop: Source | None = None
+    reasons: list[Reason] = field(default_factory=list[Reason])  # of the open `equivalent` blocks
+    said: int = 0  # how often something was required or assigned
     serials: Iterator[int] = field(default_factory=itertools.count)
 
     def require(self, condition: Node, name: str, where: Source) -> None:
         self._only_in_actions("require(...)", where)
+        self.said += 1
         for binding in reversed(self.loops):
             condition = _quantified(binding, condition, where)
         same = [r for r in self.requirements if r.name == name]
@@ -74,10 +77,11 @@ class Tracing:
                 where=where,
                 help="name each for what it says; names appear in counterexamples and in traces",
             )
-        self.requirements.append(Requirement(name, condition, where))
+        self.requirements.append(Requirement(name, condition, where, self._reason))
 
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)
+        self.said += 1
         looping = frozenset(b.bound for b in self.loops)
         for earlier in self.assignments:
             if _same_place(earlier.place, place, _loop_bounds(earlier) | looping):
@@ -97,7 +101,12 @@ class Tracing:
                 )
             if binding.condition is not None:
                 value = _conditional(binding.condition, value, place)
-        self.assignments.append(Assignment(place, value, tuple(b.bound for b in self.loops), where))
+        binders = tuple(b.bound for b in self.loops)
+        self.assignments.append(Assignment(place, value, binders, where, self._reason))
+
+    @property
+    def _reason(self) -> Reason | None:
+        return self.reasons[-1] if self.reasons else None
 
     def check_read(self, node: Node) -> None:
         """Refuse to read a place that this body has assigned: reads see the old state."""

@@ -86,6 +86,7 @@ class Var(Generic[S, V]):
         fair: Fairness = ...,
         by: Actor | None = ...,
         spends: BudgetName | None = ...,
+        equivalent: str = ...,
     ) -> Callable[[M], M]: ...
     @overload
     def step(
@@ -96,6 +97,7 @@ class Var(Generic[S, V]):
         fair: Fairness = ...,
         by: Actor | None = ...,
         spends: BudgetName | None = ...,
+        equivalent: str = ...,
     ) -> Callable[[M], M]: ...
     def step(
         self,
@@ -105,15 +107,19 @@ class Var(Generic[S, V]):
         fair: Fairness = Fairness.NONE,
         by: Actor | None = None,
         spends: BudgetName | None = None,
+        equivalent: str = "",
     ) -> Callable[[M], M]:
         """A transition of this variable from `source` (or one of several) to `target`.
 
         The decorated body adds requirements and further effects. For a variable `per(...)` entity the
-        body's first parameter says whose value moves.
+        body's first parameter says whose value moves. `equivalent`: why no promise can tell when the
+        source is not required or the target not assigned (`with equivalent(...)` for the step itself).
         """
         from stagewright.spec.actions import stepping
 
-        return stepping(self, source, target, fair=fair, by=by, spends=spends)
+        return stepping(
+            self, source, target, fair=fair, by=by, spends=spends, equivalent=equivalent
+        )
 
 
 def flag(init: bool | AnyValue = False, *, doc: str = "") -> FlagVar:

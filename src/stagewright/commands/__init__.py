@@ -37,6 +37,7 @@ COMMANDS = (
     ),
     Command("check", "stagewright.commands.check", "search every reachable state of a machine"),
     Command("prove", "stagewright.commands.prove", "prove a machine's invariants with a solver"),
+    Command("mutate", "stagewright.commands.mutate", "change a machine; a promise must notice"),
     Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
     Command("simulate", "stagewright.commands.simulate", "let any machine take steps at random"),
     Command("test", "stagewright.commands.test", "test an implementation against its definition"),

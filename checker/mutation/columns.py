@@ -1,0 +1,160 @@
+"""Mutants of the tables: a member has another value in one column.
+
+A column is read in many ways: by requirements, effects and promises, by lambdas, and as plain Python
+while a body is traced. So the table itself is changed, and the machine traced once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+
+from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.spec.definition import Definition, EquivalentValue, Reason
+from stagewright.spec.entities import States
+from stagewright.spec.nodes import Node, children
+from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
+from stagewright.spec.source import Source, of_class
+from stagewright.spec.values import show
+
+
+def swapped_columns(definition: Definition, afresh: Callable[[], Definition]) -> Iterator[Mutant]:
+    """Each value of each column replaced by each other one that occurs in the column."""
+    for kind in _tables(definition):
+        where = _rows(kind)
+        for column in _columns(kind):
+            held = [getattr(member, column) for member in kind]
+            others = list(dict.fromkeys(v for v in held if _hashable(v)))
+            for member, value in zip(kind, held, strict=True):
+                for other in others:
+                    if other != value:
+                        yield _swap(definition, afresh, member, column, other, where)
+
+
+def unknown_values(definition: Definition) -> Iterator[EquivalentValue]:
+    """What is said of values and no table has."""
+    tables = _tables(definition)
+    for said in definition.equivalents:
+        if isinstance(said, EquivalentValue):
+            kinds = {type(member) for member in said.members}
+            if any(k not in tables or said.column not in _columns(k) for k in kinds):
+                yield said
+
+
+def _swap(
+    definition: Definition,
+    afresh: Callable[[], Definition],
+    member: Enum,
+    column: str,
+    value: object,
+    where: Mapping[str, Source],
+) -> Mutant:
+    old = getattr(member, column)
+
+    def made() -> Definition:
+        with _changed(member, column, value):
+            return afresh()
+
+    table = type(member).__name__
+    return Mutant(
+        Kind.SWAP,
+        "",
+        f"{table}.{member.name}.{column} is {_shown(value)}, not {_shown(old)}",
+        made,
+        where.get(member.name) or of_class(type(member)),
+        tuple(_reasons(definition, member, column, value)),
+    )
+
+
+@contextmanager
+def _changed(member: Enum, column: str, value: object) -> Iterator[None]:
+    before = getattr(member, column)
+    setattr(member, column, value)
+    try:
+        yield
+    finally:
+        setattr(member, column, before)
+
+
+def _tables(definition: Definition) -> tuple[type[States], ...]:
+    """The enums with columns that the definition speaks of."""
+    found: dict[type[States], None] = {}
+    for sort in _sorts(definition):
+        for kind in _enums(sort):
+            if issubclass(kind, States):
+                found[kind] = None
+    return tuple(found)
+
+
+def _sorts(definition: Definition) -> Iterator[Sort]:
+    yield from (variable.sort for variable in definition.variables)
+    for action in definition.actions:
+        yield from (p.sort for p in action.params)
+    for prop in definition.properties:
+        yield from (node.sort for node in _nodes(prop.condition))
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for child in children(node):
+        yield from _nodes(child)
+
+
+def _enums(sort: Sort) -> Iterator[type[Enum]]:
+    match sort:
+        case EnumSort(kind):
+            yield kind
+        case OptionalSort(element) | SetSort(element):
+            yield from _enums(element)
+        case MapSort(key, value):
+            yield from _enums(key)
+            yield from _enums(value)
+        case RecordSort(_, fields):
+            for _, inner in fields:
+                yield from _enums(inner)
+        case _:
+            pass
+
+
+def _columns(kind: type[States]) -> list[str]:
+    members = list(kind)
+    return [name for name in vars(members[0]) if not name.startswith("_")] if members else []
+
+
+def _rows(kind: type[States]) -> Mapping[str, Source]:
+    """Where each member's row stands."""
+    start = of_class(kind)
+    found: dict[str, Source] = {}
+    names = {member.name for member in kind}
+    for line in range(start.line + 1, start.line + 400):
+        place = Source(start.file, line)
+        name, equals, _ = place.text().partition("=")
+        if equals and name.strip() in names and name.strip() not in found:
+            found[name.strip()] = place
+        if len(found) == len(names):
+            break
+    return found
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _shown(value: object) -> str:
+    return show(value) if isinstance(value, bool | int | Enum) else repr(value)  # type: ignore[arg-type]
+
+
+def _reasons(definition: Definition, member: Enum, column: str, value: object) -> Iterator[Reason]:
+    for said in definition.equivalents:
+        if (
+            isinstance(said, EquivalentValue)
+            and member in said.members
+            and said.column == column
+            and (not said.values or value in said.values)
+        ):
+            yield said.reason

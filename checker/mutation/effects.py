@@ -1,0 +1,60 @@
+"""Mutants that lose an effect, or whose conditional effect happens always."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
+from stagewright.spec.definition import Action, Assignment, Definition
+from stagewright.spec.nodes import Apply, Node, Op, Select
+from stagewright.spec.sorts import SetSort
+from stagewright.spec.words import effect
+
+
+def lost_effects(definition: Definition, action: Action) -> Iterator[Mutant]:
+    """Each effect of an action lost; of a conditional one also each branch taken always."""
+    for assignment in action.assignments:
+        others = tuple(a for a in action.assignments if a is not assignment)
+        lost = replace(action, assignments=others)
+        yield _mutant(definition, action, lost, assignment, effect(assignment))
+        value = assignment.value
+        if not (isinstance(value, Apply) and value.op is Op.IF):
+            continue
+        _, then, otherwise = value.args
+        for branch in (then, otherwise):
+            if _stays(assignment.place, branch):
+                continue
+            always = replace(assignment, value=branch)
+            assignments = tuple(always if a is assignment else a for a in action.assignments)
+            changed = replace(action, assignments=assignments)
+            text = f"{effect(always)}, always"
+            yield _mutant(definition, action, changed, assignment, text)
+
+
+def _stays(place: Node, value: Node) -> bool:
+    """Whether assigning this value changes nothing: that effect is the one that is lost."""
+    if value == place:
+        return True
+    within = isinstance(place, Select) and isinstance(place.base.sort, SetSort)
+    return (
+        within
+        and isinstance(place, Select)
+        and isinstance(value, Apply)
+        and value.op is Op.MEMBER
+        and value.args == (place.key, place.base)
+    )
+
+
+def _mutant(
+    definition: Definition, old: Action, new: Action, assignment: Assignment, text: str
+) -> Mutant:
+    reasons = () if assignment.equivalent is None else (assignment.equivalent,)
+    return Mutant(
+        Kind.LOSE,
+        old.name,
+        text,
+        lambda: with_action(definition, old, new),
+        assignment.where or old.where,
+        reasons,
+    )

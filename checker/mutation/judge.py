@@ -1,0 +1,151 @@
+"""Whether a promise notices a mutant: it is searched until something breaks, goals and liveness last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from stagewright.checker.check import watch_for
+from stagewright.checker.explicit.engines import search
+from stagewright.checker.explicit.exploration import Exploration
+from stagewright.checker.limits import Limits, Stop
+from stagewright.checker.mutation.difference import Difference, difference
+from stagewright.checker.mutation.mutants import Mutant
+from stagewright.checker.mutation.original import Original
+from stagewright.checker.verdicts import NO_DEADLOCK, verdicts_of
+from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.errors import StagewrightError
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import Scope
+from stagewright.spec.verdict import Outcome, PropertyVerdict
+
+_WHILE_SEARCHING = (PropertyKind.INVARIANT, PropertyKind.STEP)
+
+
+class Fate(Enum):
+    """What became of a mutant."""
+
+    CAUGHT = "caught"
+    SURVIVED = "survived"  # it takes other steps, and no promise minds
+    REDUNDANT = "redundant"  # it takes the same steps in every reachable state
+    UNDECIDED = "undecided"  # the budget was spent
+    SAME = "same"  # it means the same as the original, or nothing at all: not counted
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What was found about one mutant: `by` holds the promises that break first, at depth `depth`."""
+
+    fate: Fate
+    by: tuple[str, ...] = ()
+    depth: int = 0  # steps of the counterexample, with those of its loop
+    states: int = 0  # searched for it
+    scope: str = ""  # at which it was caught
+    steps: tuple[str, ...] = ()  # of the counterexample
+    loop: int | None = None  # the step after which the counterexample goes round
+    note: str = ""
+    seconds: float = 0.0
+
+
+def judge(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Judgement:
+    """Judge a mutant at several scopes, in this order, until it is caught; `limits` are for all of them."""
+    stop = Stop(limits)
+    try:
+        changed = mutant.made()
+    except StagewrightError as error:
+        return Judgement(Fate.SAME, note=f"it is no definition: {error.problem}")
+    seen: list[Judgement] = []
+    for original in originals:
+        try:
+            judgement = _judged_at(original, changed, stop)
+        except StagewrightError as error:
+            judgement = Judgement(Fate.UNDECIDED, note=f"at {original.scope}: {error.problem}")
+        if judgement.fate is Fate.CAUGHT:
+            return replace(judgement, seconds=stop.seconds)
+        seen.append(judgement)
+    for fate in (Fate.UNDECIDED, Fate.SURVIVED, Fate.REDUNDANT):
+        for judgement in seen:
+            if judgement.fate is fate:
+                states = sum(j.states for j in seen)
+                return replace(judgement, states=states, seconds=stop.seconds)
+    return Judgement(Fate.SAME, seconds=stop.seconds)
+
+
+def counterexample(
+    mutant: Mutant, original: Original, limits: Limits
+) -> tuple[Definition, PropertyVerdict] | None:
+    """The changed definition and what breaks first in it at the original's scope, with the run."""
+    changed = mutant.made()
+    _, broken = _searched(original, changed, Stop(limits))
+    return (changed, broken[0]) if broken else None
+
+
+def _judged_at(original: Original, changed: Definition, stop: Stop) -> Judgement:
+    different = difference(original, changed)
+    if different is Difference.NONE:
+        return Judgement(Fate.SAME)
+    if different is Difference.UNREACHABLE:
+        return Judgement(Fate.REDUNDANT)
+    found, broken = _searched(original, changed, stop)
+    if broken:
+        return _caught(found, broken, original.scope)
+    if not found.exhausted:
+        return Judgement(
+            Fate.UNDECIDED, states=found.states, note=f"at {original.scope}: {found.stopped}"
+        )
+    if reason := stop.reason():
+        return Judgement(Fate.UNDECIDED, states=found.states, note=f"at {original.scope}: {reason}")
+    return Judgement(Fate.SURVIVED, states=found.states)
+
+
+def _searched(
+    original: Original, changed: Definition, stop: Stop
+) -> tuple[Exploration, list[PropertyVerdict]]:
+    """The promises that break, of those that the original keeps; once one breaks, no deeper ones."""
+    kept = tuple(p for p in changed.properties if p.name not in original.broken)
+    judged = replace(changed, properties=kept)
+    model = ground(judged, original.scope)
+    deadlock = NO_DEADLOCK not in original.broken
+    watch = watch_for(model, deadlock=deadlock, coverage=False)
+    at_first = replace(stop, limits=replace(stop.limits, stop_at_first=True))
+    found = search(model, watch, at_first, kind=original.engine, workers=1)
+    at_once = tuple(p for p in kept if p.kind in _WHILE_SEARCHING)
+    broken = _broken(replace(judged, properties=at_once), found, stop, original)
+    if broken or not found.exhausted:
+        return found, broken
+    for prop in kept:
+        if prop.kind not in _WHILE_SEARCHING and not broken:
+            broken = _broken(replace(judged, properties=(prop,)), found, stop, original)
+    return found, broken
+
+
+def _broken(
+    asked: Definition, found: Exploration, stop: Stop, original: Original
+) -> list[PropertyVerdict]:
+    return [
+        verdict
+        for verdict in verdicts_of(asked, found, stop)
+        if verdict.outcome is Outcome.VIOLATED and verdict.name not in original.broken
+    ]
+
+
+def _caught(found: Exploration, broken: list[PropertyVerdict], scope: Scope) -> Judgement:
+    first = broken[0]
+    steps: tuple[str, ...] = ()
+    loop = None
+    if first.run is not None:
+        steps = tuple(step.label for step in first.run.steps)
+        loop = first.run.loop
+        if first.run.loop_step is not None:
+            steps = (*steps, first.run.loop_step.label)
+    return Judgement(
+        Fate.CAUGHT,
+        tuple(verdict.name for verdict in broken),
+        len(steps),
+        found.states,
+        str(scope),
+        steps,
+        loop,
+        first.note,
+    )

@@ -1,0 +1,77 @@
+"""What a mutant is: a definition with one thing changed; and the list of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from stagewright.spec.definition import Action, Definition, Reason
+from stagewright.spec.source import Source
+
+
+class Kind(Enum):
+    """What was changed."""
+
+    DROP = "drop"  # a requirement is left out
+    WEAKEN = "weaken"  # a requirement asks for less
+    LOSE = "lose"  # an effect does not happen, or happens always
+    SWAP = "swap"  # a member of a table has another value in a column
+    EDGE = "edge"  # a step is added between two members that have none
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of a definition. `made` makes the changed definition, which may be refused."""
+
+    kind: Kind
+    action: str  # that was changed or added; empty for a table
+    text: str  # the change in words: "requires no longer: barrier done"
+    made: Callable[[], Definition] = field(compare=False, repr=False)
+    where: Source | None = field(default=None, compare=False)
+    reasons: tuple[Reason, ...] = field(default=(), compare=False)  # why it may survive
+
+    @property
+    def id(self) -> str:
+        """The same text for the same change, as a list of mutants is filtered and compared by."""
+        return " / ".join(part for part in (self.kind.value, self.action, self.text) if part)
+
+
+def all_mutants(
+    definition: Definition, afresh: Callable[[], Definition] | None = None
+) -> list[Mutant]:
+    """Every mutant of a definition, in a fixed order, each change once.
+
+    `afresh` traces the machine again after a table has changed; without it, tables stay as they are.
+    """
+    from stagewright.checker.mutation.columns import swapped_columns
+    from stagewright.checker.mutation.edges import added_edges
+    from stagewright.checker.mutation.effects import lost_effects
+    from stagewright.checker.mutation.requirements import changed_requirements
+
+    found: list[Mutant] = []
+    for action in definition.actions:
+        found += changed_requirements(definition, action)
+        found += lost_effects(definition, action)
+    if afresh is not None:
+        found += swapped_columns(definition, afresh)
+    found += added_edges(definition)
+    return list({mutant.id: mutant for mutant in reversed(found)}.values())[::-1]
+
+
+def with_action(definition: Definition, old: Action, new: Action) -> Definition:
+    """The definition with one action replaced."""
+    actions = tuple(new if action is old else action for action in definition.actions)
+    return replace(definition, actions=actions)
+
+
+def changed_actions(
+    original: Definition, mutant: Definition
+) -> Iterator[tuple[Action | None, Action | None]]:
+    """The actions that differ, before and after; None where there is none."""
+    before = {action.name: action for action in original.actions}
+    after = {action.name: action for action in mutant.actions}
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name), after.get(name)
+        if old is not new and old != new:
+            yield old, new

@@ -1,0 +1,64 @@
+"""What is worked out of the original once at a scope: its states, and which promises it keeps there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagewright.checker.check import watch_for
+from stagewright.checker.explicit.engines import EngineKind, search
+from stagewright.checker.explicit.packing import Words
+from stagewright.checker.limits import Limits, Stop
+from stagewright.checker.verdicts import verdicts_of
+from stagewright.spec.definition import Definition
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import Scope
+from stagewright.spec.verdict import Outcome
+
+_NATIVE_FROM = 300_000  # states: below, NumPy has searched before other code is compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Original:
+    """The definition at one scope, searched."""
+
+    definition: Definition
+    scope: Scope
+    states: Words
+    depth: int
+    stopped: str  # why not all states are known; empty if they are
+    broken: tuple[str, ...]  # promises that it does not keep here itself: they judge no mutant
+    never_fired: tuple[str, ...]
+    seconds: float
+
+    @property
+    def count(self) -> int:
+        """How many states are known."""
+        return self.states.shape[1]
+
+    @property
+    def engine(self) -> EngineKind:
+        """What searches a mutant of it in the shortest time."""
+        return EngineKind.AUTO if self.count >= _NATIVE_FROM else EngineKind.NUMPY
+
+
+def original_at(definition: Definition, scope: Scope, limits: Limits) -> Original:
+    """Search the definition itself, and decide all its promises.
+
+    Raises:
+        DefinitionError, ScopeError: it cannot be grounded at this scope.
+    """
+    stop = Stop(limits)
+    model = ground(definition, scope)
+    found = search(model, watch_for(model, deadlock=True, coverage=True), stop)
+    verdicts = verdicts_of(definition, found, stop)
+    fired = {step.action.name for step in model.steps if found.fired[step.index]}
+    return Original(
+        definition,
+        scope,
+        found.words,
+        found.depth,
+        found.stopped,
+        tuple(v.name for v in verdicts if v.outcome is Outcome.VIOLATED),
+        tuple(a.name for a in definition.actions if a.name not in fired),
+        stop.seconds,
+    )

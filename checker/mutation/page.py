@@ -1,0 +1,171 @@
+"""A mutation report as one HTML page that needs nothing else: no network, no other file, no script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from importlib.resources import files
+
+from stagewright.checker.mutation.judge import Fate
+from stagewright.checker.mutation.mutants import Kind
+from stagewright.checker.mutation.report import Finding, MutationReport, hint
+from stagewright.spec.definition import Reason
+from stagewright.spec.source import Source
+
+_SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
+PathOf = Callable[[str], str]
+
+
+def render_page(report: MutationReport, path_of: PathOf) -> str:
+    """The page; `path_of` says how the path of a file is shown."""
+    definition = report.definition
+    name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
+    parts = {
+        "title": escape(f"Mutants of {name}"),
+        "facts": _facts(report),
+        "kinds": _kinds(report),
+        "promises": _promises(report),
+        "sections": "\n".join(_sections(report, path_of)),
+    }
+    template = files(__package__ or __name__).joinpath("mutants.html").read_text(encoding="utf-8")
+    # One pass: what is put in is never looked at again, so it cannot hold a slot of its own.
+    return _SLOT.sub(lambda slot: parts[slot[1]], template)
+
+
+def _facts(report: MutationReport) -> str:
+    facts = [("fingerprint", report.definition.fingerprint())]
+    for original in report.originals:
+        told = f"{original.scope} ({original.count:,} states"
+        told += f", not all: {original.stopped})" if original.stopped else ")"
+        facts.append(("scope", told))
+        if original.broken:
+            facts.append(("breaks by itself", ", ".join(original.broken)))
+    facts.append(
+        ("took", f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""))
+    )
+    if not report.whole:
+        facts.append(("note", "not all mutants were asked for"))
+    rows = (f"<div><dt>{escape(n)}</dt><dd>{escape(told)}</dd></div>" for n, told in facts)
+    return "".join(rows)
+
+
+def _kinds(report: MutationReport) -> str:
+    head = ("kind", "mutants", "caught", "explained", "unexplained", "undecided")
+    rows: list[str] = []
+    for kind in (*Kind, None):
+        numbers = report.summary(kind)
+        shown = (
+            numbers.mutants,
+            numbers.caught,
+            numbers.explained,
+            numbers.unexplained,
+            numbers.undecided,
+        )
+        cells = "".join(_number(n) for n in shown)
+        rows.append(f"<tr><td>{'all' if kind is None else kind.value}</td>{cells}</tr>")
+    return _table(head, rows)
+
+
+def _promises(report: MutationReport) -> str:
+    most = max([1, *report.catches.values()])
+    rows = [
+        f"<tr><td><code>{escape(name)}</code></td>{_number(number)}"
+        f'<td><div class="meter"><div style="width: {100 * number / most:.1f}%"></div></div></td></tr>'
+        for name, number in report.catches.items()
+    ]
+    return _table(("promise", "catches", ""), rows)
+
+
+def _number(number: int) -> str:
+    quiet = "" if number else " none"
+    return f'<td class="number{quiet}">{number:,}</td>'
+
+
+def _table(head: Sequence[str], rows: Iterable[str]) -> str:
+    titles = "".join(
+        f"<th{'' if i == 0 else ' class=number'}>{escape(t)}</th>" for i, t in enumerate(head)
+    )
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
+    def hinted(finding: Finding) -> str:
+        return f'<span class="told">{escape(hint(finding, report.originals))}</span>'
+
+    if reasons := (*report.stale, *(report.unmatched if report.whole else ())):
+        items = "".join(_reason(reason, reason in report.stale, path_of) for reason in reasons)
+        yield _section("stale", "Reasons that are not so", len(reasons), items, shown=True)
+    for name, title, findings, told in (
+        ("unexplained", "Survive without a reason", report.unexplained, hinted),
+        ("undecided", "Undecided", report.undecided, _noted),
+        ("explained", "Survive, and the definition says why", report.explained, _explained),
+        (
+            "caught",
+            "Caught",
+            [f for f in report.findings if f.judgement.fate is Fate.CAUGHT],
+            _counterexample,
+        ),
+    ):
+        if findings:
+            items = "".join(_mutant(f, told(f), path_of) for f in findings)
+            yield _section(name, title, len(findings), items, shown=name == "unexplained")
+
+
+def _section(name: str, title: str, number: int, items: str, *, shown: bool) -> str:
+    return (
+        f'<details class="panel {name}"{" open" if shown else ""}>'
+        f"<summary><h2>{escape(title)}: {number:,}</h2></summary>"
+        f'<ol class="mutants">{items}</ol></details>'
+    )
+
+
+def _mutant(finding: Finding, told: str, path_of: PathOf) -> str:
+    mutant = finding.mutant
+    action = f"<strong>{escape(mutant.action)}</strong>: " if mutant.action else ""
+    return (
+        f'<li><span class="kind">{mutant.kind.value}</span>{action}{escape(mutant.text)} '
+        f'<code class="place">{escape(_place(mutant.where, path_of))}</code>{told}</li>'
+    )
+
+
+def _reason(reason: Reason, stale: bool, path_of: PathOf) -> str:
+    what = "every mutant of it is caught" if stale else "it matches no mutant"
+    return (
+        f'<li>{escape(reason.text)} <code class="place">{escape(_place(reason.where, path_of))}'
+        f'</code><span class="told">{what}</span></li>'
+    )
+
+
+def _place(where: Source | None, path_of: PathOf) -> str:
+    return "" if where is None else f"{path_of(where.file)}:{where.line}"
+
+
+def _noted(finding: Finding) -> str:
+    return f'<span class="told">{escape(finding.judgement.note)}</span>'
+
+
+def _explained(finding: Finding) -> str:
+    told = "; ".join(reason.text for reason in finding.mutant.reasons)
+    return f'<span class="told">{escape(told)}</span>'
+
+
+def _counterexample(finding: Finding) -> str:
+    judgement = finding.judgement
+    steps: list[str] = []
+    for number, step in enumerate(judgement.steps):
+        turn = judgement.loop is not None and number >= judgement.loop
+        kind = ' class="loop"' if turn else ""
+        steps.append(f"<li{kind}>{escape(step)}</li>")
+    by = ", ".join(f"<code>{escape(name)}</code>" for name in judgement.by)
+    length = f"{judgement.depth} steps" if judgement.depth != 1 else "1 step"
+    forever = (
+        f"<p class=loop>for ever from step {judgement.loop + 1} on</p>"
+        if judgement.loop is not None
+        else ""
+    )
+    note = f"<p>{escape(judgement.note)}</p>" if judgement.note else ""
+    return (
+        f"<details><summary>{by}, {length}, {judgement.states:,} states</summary>"
+        f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(judgement.scope)}</p></details>"
+    )

@@ -1,0 +1,145 @@
+"""What a mutation run found: the mutants with their judgements, and what the definition said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from stagewright.checker.mutation.columns import unknown_values
+from stagewright.checker.mutation.edges import unknown_steps
+from stagewright.checker.mutation.judge import Fate, Judgement
+from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.checker.mutation.original import Original
+from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
+from stagewright.spec.definition import Definition, EquivalentStep, EquivalentValue, Reason
+
+_SURVIVES = (Fate.SURVIVED, Fate.REDUNDANT)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mutant and what became of it."""
+
+    mutant: Mutant
+    judgement: Judgement
+
+    @property
+    def survives(self) -> bool:
+        return self.judgement.fate in _SURVIVES
+
+    @property
+    def explained(self) -> bool:
+        """Whether the definition says why it may survive."""
+        return self.survives and bool(self.mutant.reasons)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Numbers of mutants; those that mean the same as the original do not count."""
+
+    mutants: int
+    caught: int
+    explained: int
+    unexplained: int
+    undecided: int
+    same: int
+
+
+@dataclass(frozen=True)
+class MutationReport:
+    """All that one run says. `whole`: every mutant that there is was to be judged."""
+
+    definition: Definition
+    originals: Sequence[Original]
+    findings: Sequence[Finding]
+    whole: bool
+    interrupted: bool
+    seconds: float
+
+    @cached_property
+    def unexplained(self) -> tuple[Finding, ...]:
+        """The survivors without a reason: holes, or noise."""
+        return tuple(f for f in self.findings if f.survives and not f.explained)
+
+    @cached_property
+    def explained(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.explained)
+
+    @cached_property
+    def undecided(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.judgement.fate is Fate.UNDECIDED)
+
+    def summary(self, kind: Kind | None = None) -> Summary:
+        """The numbers of one kind of mutants, or of all."""
+        mine = [f for f in self.findings if kind is None or f.mutant.kind is kind]
+        fates = Counter(f.judgement.fate for f in mine)
+        explained = sum(f.explained for f in mine)
+        return Summary(
+            len(mine) - fates[Fate.SAME],
+            fates[Fate.CAUGHT],
+            explained,
+            sum(f.survives for f in mine) - explained,
+            fates[Fate.UNDECIDED],
+            fates[Fate.SAME],
+        )
+
+    @cached_property
+    def catches(self) -> Mapping[str, int]:
+        """How many mutants each promise catches: of several that break at one depth, all."""
+        names = [p.name for p in self.definition.properties]
+        found = Counter(dict.fromkeys([*names, NO_DEADLOCK, IN_BOUNDS], 0))
+        for finding in self.findings:
+            found.update(finding.judgement.by)
+        return dict(found)
+
+    @cached_property
+    def stale(self) -> tuple[Reason, ...]:
+        """Reasons whose mutants are all caught. What a part says of itself need not hold in a system."""
+        if not self.whole:
+            return ()
+        fates: dict[Reason, set[Fate]] = {}
+        for finding in self.findings:
+            for reason in finding.mutant.reasons:
+                fates.setdefault(reason, set()).add(finding.judgement.fate)
+        return tuple(
+            reason
+            for reason, found in fates.items()
+            if not reason.of_part and found <= {Fate.CAUGHT, Fate.SAME} and Fate.CAUGHT in found
+        )
+
+    @cached_property
+    def unmatched(self) -> tuple[Reason, ...]:
+        """Reasons for changes that cannot be made to this definition."""
+        return tuple(said.reason for said in self._unknown() if not said.reason.of_part)
+
+    def _unknown(self) -> Iterator[EquivalentStep | EquivalentValue]:
+        yield from unknown_steps(self.definition)
+        yield from unknown_values(self.definition)
+
+
+def hint(finding: Finding, originals: Sequence[Original]) -> str:
+    """What to do about a survivor, in a sentence."""
+    mutant = finding.mutant
+    if mutant.action and all(mutant.action in original.never_fired for original in originals):
+        return (
+            "the action never happens at these scopes: name one in `scopes(...)` at which it does"
+        )
+    if finding.judgement.fate is Fate.REDUNDANT:
+        match mutant.kind:
+            case Kind.DROP | Kind.WEAKEN:
+                return "it never refuses alone: remove it, or say why it stays"
+            case Kind.LOSE:
+                return "it changes nothing wherever it happens: remove it, or say why it stays"
+            case _:
+                return "no reachable step changes: say why, or name a scope that reaches it"
+    match mutant.kind:
+        case Kind.DROP | Kind.WEAKEN:
+            return "the action happens where it should not, and no promise minds: state what goes wrong"
+        case Kind.LOSE:
+            return "nothing that is promised depends on it: state what does, or remove it"
+        case Kind.SWAP:
+            return "no promise depends on this entry: state what does"
+        case Kind.EDGE:
+            return "no promise forbids this step: state what goes wrong"

@@ -1,0 +1,103 @@
+"""Mutants that ask for less: a requirement is left out, or weakened in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
+from stagewright.spec.definition import Action, Definition, Requirement
+from stagewright.spec.nodes import BOOL, Apply, Column, Literal, Node, Op, Quantified, Quantity
+from stagewright.spec.sorts import BoolSort, IntSort
+from stagewright.spec.words import requirement as in_words, words
+
+_ONE = Literal(1, IntSort(1, 1))
+
+
+def changed_requirements(definition: Definition, action: Action) -> Iterator[Mutant]:
+    """Each requirement of an action dropped, and weakened in each way."""
+    for guard in action.requirements:
+        others = tuple(r for r in action.requirements if r is not guard)
+        dropped = replace(action, requirements=others)
+        yield _mutant(Kind.DROP, definition, action, dropped, guard, in_words(guard))
+        for weaker, less in dict(_named_weaker(guard)).items():
+            requirements = tuple(
+                replace(r, condition=less) if r is guard else r for r in action.requirements
+            )
+            changed = replace(action, requirements=requirements)
+            text = f"{guard.name}: only {weaker}"
+            yield _mutant(Kind.WEAKEN, definition, action, changed, guard, text)
+
+
+def _mutant(
+    kind: Kind,
+    definition: Definition,
+    old: Action,
+    new: Action,
+    guard: Requirement,
+    text: str,
+) -> Mutant:
+    reasons = () if guard.equivalent is None else (guard.equivalent,)
+    return Mutant(
+        kind,
+        old.name,
+        text,
+        lambda: with_action(definition, old, new),
+        guard.where or old.where,
+        reasons,
+    )
+
+
+def _named_weaker(guard: Requirement) -> Iterator[tuple[str, Node]]:
+    """By its text, so that two ways to the same condition are one."""
+    for less in weaker(guard.condition):
+        if less != guard.condition and less != Apply(Op.AND, (), BOOL):
+            yield words(less), less
+
+
+def weaker(node: Node) -> Iterator[Node]:
+    """Conditions that follow from `node` and differ from it in one place; true itself is none of them."""
+    yield from _relaxed(node, down=True)
+
+
+def _relaxed(node: Node, *, down: bool) -> Iterator[Node]:
+    """Weaker conditions (`down`), or stronger ones for what is negated."""
+    match node:
+        case Apply(Op.NOT, (inner,)):
+            for other in _relaxed(inner, down=not down):
+                yield replace(node, args=(other,))
+        case Apply(Op.AND | Op.OR as op, args):
+            loosens = (op is Op.AND) is down  # leaving out an argument goes the right way
+            if loosens and len(args) > 1:
+                for i in range(len(args)):
+                    rest = (*args[:i], *args[i + 1 :])
+                    yield rest[0] if len(rest) == 1 else replace(node, args=rest)
+            for i, arg in enumerate(args):
+                for other in _relaxed(arg, down=down):
+                    yield replace(node, args=(*args[:i], other, *args[i + 1 :]))
+        case Apply(Op.IF, (condition, then, otherwise)) if isinstance(node.sort, BoolSort):
+            for other in _relaxed(then, down=down):
+                yield replace(node, args=(condition, other, otherwise))
+            for other in _relaxed(otherwise, down=down):
+                yield replace(node, args=(condition, then, other))
+        case Apply(Op.LT | Op.LE, (left, right)):
+            yield _by_one(node, left, right, down=down)
+        case Quantified(quantity, _, body) if quantity is not Quantity.COUNT:
+            for other in _relaxed(body, down=down):
+                yield replace(node, body=other)
+        case Column():
+            pass  # swapping its values is a change of the table
+        case _:
+            pass
+
+
+def _by_one(node: Apply, left: Node, right: Node, *, down: bool) -> Node:
+    """`a <= b + 1` and `a <= b` for `a <= b` and `a < b`; `a < b` and `a + 1 < b` the other way."""
+    if node.op is Op.LT and down:
+        return replace(node, op=Op.LE)
+    if node.op is Op.LE and not down:
+        return replace(node, op=Op.LT)
+    more, stays = (right, left) if down else (left, right)
+    assert isinstance(more.sort, IntSort)
+    added = Apply(Op.ADD, (more, _ONE), IntSort(more.sort.low + 1, more.sort.high + 1))
+    return replace(node, args=(stays, added) if down else (added, stays))

@@ -1,0 +1,244 @@
+"""Changes a machine in one place after the other, and says which of its promises notices."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.machine_flags import (
+    add_machine,
+    add_scope,
+    count,
+    positive,
+    scope_from,
+    seconds,
+    workers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stagewright.checker.mutation.mutants import Mutant
+    from stagewright.checker.mutation.original import Original
+    from stagewright.checker.mutation.report import MutationReport
+    from stagewright.spec.definition import Definition
+    from stagewright.spec.scope import Scope
+
+_KINDS = ("drop", "weaken", "lose", "swap", "edge")
+_SECONDS_EACH = 60.0
+_STATES = 2_000_000
+
+_EXAMPLE = """\
+examples:
+  stagewright mutate tablet-migration
+  stagewright mutate tablet --budget crashes=0 --budget writes=1 --kind drop --action tablets.revert
+  stagewright mutate tablet --scope crashes=0 --scope crashes=1,migrations=0 --timeout 600
+  stagewright mutate tablet --max-mutants 50 --seed 7 --json
+  stagewright mutate --known
+
+A mutant is the machine with one requirement dropped or weakened, one effect lost, one entry of a table
+swapped, or one step added. It is caught if a promise breaks at one of the scopes at which the machine is
+judged: those of its `scopes(...)`, else the default one. A survivor is a hole to close, noise to remove,
+or has its reason in the definition: `with equivalent("why no promise can tell"):` around what is
+required or assigned, `equivalents(equivalent_step(...), equivalent_value(...))` for steps and tables.
+
+exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
+or a reason matches nothing, 3 undecided within the budget
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright mutate``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EXAMPLE
+    add_machine(parser, optional=True)
+    add = parser.add_argument
+    add("--known", action="store_true", help="find the historical bugs again instead")
+    add("--profile", default="", help="the version to change (default: the newest)")
+    add_scope(parser)
+    add(
+        "--scope",
+        action="append",
+        default=[],
+        metavar="NAME=N,...",
+        help="judge at this scope, and at each other one that is given so",
+    )
+    add("--kind", action="append", default=[], choices=_KINDS, help="only mutants of this kind")
+    add("--action", action="append", default=[], metavar="NAME", help="only mutants of this action")
+    group = parser.add_argument_group("how far it goes")
+    group.add_argument(
+        "--workers", type=workers, metavar="N", help="processes (default: one a core)"
+    )
+    group.add_argument("--timeout", type=seconds, metavar="S", help="stop after S seconds")
+    group.add_argument(
+        "--per-mutant",
+        type=seconds,
+        default=_SECONDS_EACH,
+        metavar="S",
+        help="give up a mutant after S seconds (%(default)g)",
+    )
+    group.add_argument(
+        "--max-states",
+        type=positive,
+        default=_STATES,
+        metavar="N",
+        help="give up a search at N states (%(default)s)",
+    )
+    group.add_argument("--max-mutants", type=positive, metavar="N", help="take N of them at random")
+    group.add_argument(
+        "--seed", type=count, default=0, metavar="N", help="which ones (%(default)s)"
+    )
+    add("--out", type=Path, metavar="DIR", help="write mutants.html and mutants.json there")
+    add("--json", action="store_true", help="print one JSON object")
+    add("--verbose", action="store_true", help="list every mutant, not only the survivors")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Judge the mutants, print, and return the exit code that belongs to what was found."""
+    from stagewright.commands.output import check_directory
+    from stagewright.spec.errors import InputError
+
+    check_directory("--out", args.out)
+    if args.known:
+        from stagewright.commands.mutate_known import known
+
+        return known(args)
+    if args.machine is None:
+        raise InputError("no machine is named", help="name one, or ask for --known")
+    report = _mutated(args)
+    document = None
+    if args.json or args.out:
+        from stagewright.commands.mutate_json import document_of
+
+        document = document_of(report)
+    if args.out:
+        _write(report, document, args.out)
+    if args.json:
+        print(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        from stagewright.commands.mutate_text import render
+        from stagewright.commands.output import console
+
+        console().print(render(report, verbose=args.verbose), soft_wrap=True)
+    return _code(report)
+
+
+def _mutated(args: argparse.Namespace) -> MutationReport:
+    from stagewright.checker.explicit.engines import cores
+    from stagewright.checker.limits import Limits
+    from stagewright.checker.mutation.mutants import all_mutants
+    from stagewright.checker.mutation.original import original_at
+    from stagewright.checker.mutation.report import Finding, MutationReport
+    from stagewright.checker.mutation.run import Budget, judge_all
+    from stagewright.commands.mutate_progress import telling
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.define import define, defined_afresh
+    from stagewright.spec.loading import find
+
+    started = time.monotonic()
+    machine = find(args.machine, SHIPPED)
+    definition = define(machine, args.profile)
+    scopes = _scopes(definition, args)
+    everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
+    mutants = _chosen(everything, definition, args)
+    with telling(sys.stderr, definition, len(mutants)) as told:
+        limits = Limits(states=args.max_states, seconds=args.timeout)
+        originals: list[Original] = []
+        for scope in scopes:
+            originals.append(original_at(definition, scope, limits))
+            told.original(originals[-1])
+        originals.sort(key=lambda original: original.count)
+        left = None
+        if args.timeout is not None:
+            left = max(0.0, args.timeout - (time.monotonic() - started))
+        judgements, interrupted = judge_all(
+            mutants,
+            originals,
+            Budget(left, args.per_mutant, args.max_states),
+            workers=cores() if args.workers is None else args.workers,
+            told=told.judged,
+        )
+    return MutationReport(
+        definition,
+        originals,
+        [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)],
+        len(mutants) == len(everything),
+        interrupted,
+        time.monotonic() - started,
+    )
+
+
+def _scopes(definition: Definition, args: argparse.Namespace) -> Sequence[Scope]:
+    """Those of --scope, or the one of --size and --budget, or those that the definition names."""
+    from stagewright.spec.errors import InputError
+    from stagewright.spec.exercised import exercising_scopes
+
+    if args.scope and (args.size or args.budget):
+        raise InputError(
+            "--scope and --size or --budget are both given", help="write sizes into --scope too"
+        )
+    if args.scope:
+        found = [_scope(definition, text) for text in args.scope]
+        return list(dict.fromkeys(found))
+    if args.size or args.budget:
+        return [scope_from(definition, args.size, args.budget)]
+    return exercising_scopes(definition)
+
+
+def _scope(definition: Definition, text: str) -> Scope:
+    entries = [entry.strip() for entry in text.split(",") if entry.strip()]
+    budgets = {budget.name for budget in definition.budgets}
+    of_budgets = [e for e in entries if e.partition("=")[0] in budgets]
+    return scope_from(definition, [e for e in entries if e not in of_budgets], of_budgets)
+
+
+def _chosen(
+    everything: list[Mutant], definition: Definition, args: argparse.Namespace
+) -> list[Mutant]:
+    from stagewright.spec.errors import InputError
+
+    known = [action.name for action in definition.actions]
+    for name in args.action:
+        if name not in known:
+            raise InputError(
+                f"{definition.name} has no action `{name}`", help=f"known: {', '.join(known)}"
+            )
+    found = [
+        mutant
+        for mutant in everything
+        if (not args.kind or mutant.kind.value in args.kind)
+        and (not args.action or mutant.action in args.action)
+    ]
+    if args.max_mutants is not None and args.max_mutants < len(found):
+        # What is taken must not depend on how many there are before it in the file.
+        order = random.Random(args.seed).sample(range(len(found)), args.max_mutants)
+        found = [found[i] for i in sorted(order)]
+    return found
+
+
+def _write(report: MutationReport, document: object, directory: Path) -> None:
+    from stagewright.checker.counterexample.files import write_whole
+    from stagewright.checker.mutation.page import render_page
+    from stagewright.commands.ci_places import path_of
+
+    directory.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    write_whole(directory / "mutants.json", text + "\n")
+    write_whole(directory / "mutants.html", render_page(report, path_of))
+
+
+def _code(report: MutationReport) -> ExitCode:
+    if report.whole and report.unmatched:
+        return ExitCode.BAD_INPUT
+    if report.unexplained or report.stale:
+        return ExitCode.VIOLATED
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.UNDECIDED if report.undecided else ExitCode.HOLDS

@@ -1,0 +1,86 @@
+"""A mutation report as JSON, for programs.
+
+    {"machine", "profile", "fingerprint", "seconds", "whole", "interrupted",
+     "scopes":  [{"scope", "states", "depth", "stopped", "broken", "never_fired"}],
+     "summary": {"mutants", "caught", "explained", "unexplained", "undecided", "same"},
+     "kinds":   {"drop": {the same}, "weaken", "lose", "swap", "edge"},
+     "catches": {promise: how many mutants it catches},
+     "mutants": [{"kind", "action", "text", "file", "line", "fate", "by", "depth", "states", "scope",
+                  "steps", "loop", "note", "hint", "reasons", "seconds"}],
+     "stale", "unmatched": [{"reason", "file", "line"}]}
+
+`fate` is "caught", "survived" (it takes other steps, and no promise minds), "redundant" (it takes the same
+steps in every reachable state), "undecided" or "same" (it means the same; not counted). `by` names the
+promises that break first, `steps` the counterexample, `loop` the step to whose end its last one returns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from stagewright.checker.mutation.mutants import Kind
+from stagewright.checker.mutation.report import Finding, MutationReport, hint
+from stagewright.commands.ci_places import path_of
+
+if TYPE_CHECKING:
+    from stagewright.spec.definition import Reason
+
+Json = object
+
+
+def document_of(report: MutationReport) -> Json:
+    """The report as one object."""
+    return {
+        "machine": report.definition.name,
+        "profile": report.definition.profile,
+        "fingerprint": report.definition.fingerprint(),
+        "seconds": round(report.seconds, 3),
+        "whole": report.whole,
+        "interrupted": report.interrupted,
+        "scopes": [
+            {
+                "scope": str(original.scope),
+                "states": original.count,
+                "depth": original.depth,
+                "stopped": original.stopped,
+                "broken": list(original.broken),
+                "never_fired": list(original.never_fired),
+            }
+            for original in report.originals
+        ],
+        "summary": asdict(report.summary()),
+        "kinds": {kind.value: asdict(report.summary(kind)) for kind in Kind},
+        "catches": dict(report.catches),
+        "mutants": [_finding(report, finding) for finding in report.findings],
+        "stale": [_reason(reason) for reason in report.stale],
+        "unmatched": [_reason(reason) for reason in report.unmatched],
+    }
+
+
+def _finding(report: MutationReport, finding: Finding) -> Json:
+    mutant, judgement = finding.mutant, finding.judgement
+    where = mutant.where
+    return {
+        "kind": mutant.kind.value,
+        "action": mutant.action,
+        "text": mutant.text,
+        "file": "" if where is None else path_of(where.file),
+        "line": 0 if where is None else where.line,
+        "fate": judgement.fate.value,
+        "by": list(judgement.by),
+        "depth": judgement.depth,
+        "states": judgement.states,
+        "scope": judgement.scope,
+        "steps": list(judgement.steps),
+        "loop": judgement.loop,
+        "note": judgement.note,
+        "hint": hint(finding, report.originals) if finding.survives else "",
+        "reasons": [reason.text for reason in mutant.reasons],
+        "seconds": round(judgement.seconds, 3),
+    }
+
+
+def _reason(reason: Reason) -> Json:
+    where = reason.where
+    return {"reason": reason.text, "file": path_of(where.file), "line": where.line}

@@ -1,0 +1,134 @@
+"""`stagewright mutate --known`: finds the historical bugs again, each in the machine that it was made in.
+
+As JSON: {"bugs": [{"id", "reference", "machine", "profile", "found", "by", "depth", "states", "scope", "story",
+"problem", "seconds"}], "not_found": [{"id", "reference", "absence", "reason"}], "found", "of"}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from stagewright.checker.mutation.known import Rediscovery
+    from stagewright.spec.known_bugs import KnownBug, NotFound
+
+    Rows = Sequence[tuple[KnownBug, Rediscovery]]
+
+
+def known(args: argparse.Namespace) -> int:
+    """Check every known bug (of one machine, if one is named), print, and return the exit code."""
+    from stagewright.checker.explicit.engines import cores
+    from stagewright.checker.limits import Limits
+    from stagewright.checker.mutation.known import rediscover_all
+    from stagewright.commands.output import console
+    from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
+
+    bugs = _of_machine(KNOWN_BUGS, args.machine)
+    absent = () if args.machine else NOT_FOUND
+
+    def told(bug: KnownBug, found: Rediscovery) -> None:
+        mark = "found" if found.found else "NOT FOUND"
+        print(f"  {bug.id} {mark}, {found.seconds:.1f} s", file=sys.stderr, flush=True)
+
+    limits = Limits(states=args.max_states, seconds=args.per_mutant)
+    workers = cores() if args.workers is None else args.workers
+    found = rediscover_all(bugs, limits, workers=workers, told=told)
+    rows = list(zip(bugs, found, strict=True))
+    if args.out:
+        from stagewright.checker.counterexample.files import write_whole
+
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_whole(args.out / "known-bugs.json", _json(rows, absent) + "\n")
+    if args.json:
+        print(_json(rows, absent))
+    else:
+        console().print(_table(rows, absent), soft_wrap=True)
+    return ExitCode.HOLDS if all(r.found for r in found) else ExitCode.VIOLATED
+
+
+def _of_machine(bugs: Sequence[KnownBug], name: str | None) -> list[KnownBug]:
+    """Those whose right machine is the named one, or inherits from it."""
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.errors import InputError
+    from stagewright.spec.loading import find
+
+    if name is None:
+        return list(bugs)
+    machine = find(name, SHIPPED)
+    mine = [bug for bug in bugs if issubclass(bug.right, machine)]
+    if not mine:
+        raise InputError(
+            f"no known bug is one of {machine.__name__}", help="leave the machine out to see all"
+        )
+    return mine
+
+
+def _json(rows: Rows, absent: Sequence[NotFound]) -> str:
+    document = {
+        "bugs": [
+            {
+                "id": bug.id,
+                "reference": bug.reference,
+                "machine": bug.right.__name__,
+                "profile": bug.profile,
+                "found": found.found,
+                "by": list(found.by),
+                "depth": found.depth,
+                "states": found.states,
+                "scope": found.scope,
+                "story": bug.story,
+                "problem": found.problem,
+                "seconds": round(found.seconds, 3),
+            }
+            for bug, found in rows
+        ],
+        "not_found": [
+            {
+                "id": bug.id,
+                "reference": bug.reference,
+                "absence": bug.absence.value,
+                "reason": bug.reason,
+            }
+            for bug in absent
+        ],
+        "found": sum(found.found for _, found in rows),
+        "of": len(rows) + len(absent),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _table(rows: Rows, absent: Sequence[NotFound]) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name, justify in (
+        ("row", "left"),
+        ("reference", "left"),
+        ("machine", "left"),
+        ("found by", "left"),
+        ("depth", "right"),
+        ("states", "right"),
+        ("s", "right"),
+    ):
+        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    for bug, found in rows:
+        machine = f"{bug.right.__name__} ({bug.profile})" if bug.profile else bug.right.__name__
+        by = ", ".join(found.by) if found.found else f"NOT FOUND: {found.problem}"
+        numbers = (str(found.depth or ""), f"{found.states:,}", f"{found.seconds:.1f}")
+        style = "" if found.found else "bold red"
+        table.add_row(bug.id, bug.reference, machine, by, *numbers, style=style)
+    parts: list[RenderableType] = [table]
+    parts += [Text(f"{b.id}  {b.reference}  {b.absence.value}: {b.reason}") for b in absent]
+    number, total = sum(found.found for _, found in rows), len(rows) + len(absent)
+    parts += [Text(""), Text(f"found {number} of {total}", style="bold")]
+    return Group(*parts)

@@ -1,0 +1,79 @@
+"""How far the judging of mutants is: a line on a terminal, elsewhere one every few seconds."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from stagewright.checker.mutation.judge import Fate, Judgement
+from stagewright.checker.mutation.original import Original
+from stagewright.spec.definition import Definition
+
+_LIVE_SECONDS = 0.2
+_PLAIN_SECONDS = 5.0
+
+
+@contextmanager
+def telling(stream: TextIO, definition: Definition, mutants: int) -> Iterator[Told]:
+    """Say what is to be done, then how it goes while the block runs."""
+    told = Told(stream, mutants, live=stream.isatty())
+    profile = f" ({definition.profile})" if definition.profile else ""
+    told.line(f"judging {mutants} mutants of {definition.name}{profile}")
+    try:
+        yield told
+    finally:
+        told.end()
+
+
+@dataclass
+class Told:
+    """What was said so far."""
+
+    stream: TextIO
+    mutants: int
+    live: bool
+    fates: Counter[Fate] = field(default_factory=Counter[Fate])
+    last: float = field(default_factory=time.monotonic)
+    shown: bool = False
+
+    def line(self, text: str) -> None:
+        """Say something for good."""
+        self.end()
+        with suppress(OSError):
+            print(text, file=self.stream, flush=True)
+
+    def original(self, original: Original) -> None:
+        """The definition itself was searched at a scope."""
+        self.line(f"  at {original.scope}: {original.count:,} states, {original.seconds:.1f} s")
+
+    def judged(self, _index: int, judgement: Judgement) -> None:
+        """One mutant more is judged."""
+        self.fates[judgement.fate] += 1
+        pause = _LIVE_SECONDS if self.live else _PLAIN_SECONDS
+        if time.monotonic() - self.last < pause:
+            return
+        self.last = time.monotonic()
+        survive = self.fates[Fate.SURVIVED] + self.fates[Fate.REDUNDANT]
+        text = (
+            f"{self.fates.total():,} of {self.mutants:,} judged: "
+            f"{self.fates[Fate.CAUGHT]:,} caught, {survive:,} survive"
+        )
+        if self.fates[Fate.UNDECIDED]:
+            text += f", {self.fates[Fate.UNDECIDED]:,} undecided"
+        with suppress(OSError):
+            if self.live:
+                print(f"\r\x1b[K{text}", end="", file=self.stream, flush=True)
+                self.shown = True
+            else:
+                print(text, file=self.stream, flush=True)
+
+    def end(self) -> None:
+        """Leave the live line clear for what follows."""
+        if self.shown:
+            self.shown = False
+            with suppress(OSError):
+                print("\r\x1b[K", end="", file=self.stream, flush=True)
