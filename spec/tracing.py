@@ -68,16 +68,28 @@ class Tracing:
         self.said += 1
         for binding in reversed(self.loops):
             condition = _quantified(binding, condition, where)
-        same = [r for r in self.requirements if r.name == name]
-        if any(r.condition == condition for r in same):
+        if self._required(name, condition):
             return
-        if same:
+        if any(r.name == name for r in self.requirements) and (part := self._joined_part):
+            # Parts of a system know nothing of each other's names: two may name alike.
+            name = f"{name} ({part})"
+            if self._required(name, condition):
+                return
+        if any(r.name == name for r in self.requirements):
             raise DefinitionError(
                 f"{self.what} has two requirements named {name!r}",
                 where=where,
                 help="name each for what it says; names appear in counterexamples and in traces",
             )
         self.requirements.append(Requirement(name, condition, where, self._reason))
+
+    def _required(self, name: str, condition: Node) -> bool:
+        return any(r.name == name and r.condition == condition for r in self.requirements)
+
+    @property
+    def _joined_part(self) -> str:
+        """The part of the system whose action joins the one being traced; empty for its own body."""
+        return self.calling[-1].rpartition(".")[0] if len(self.calling) > 1 else ""
 
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)

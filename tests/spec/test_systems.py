@@ -167,6 +167,25 @@ def test_an_action_of_a_part_that_is_called_happens_only_so() -> None:
     assert here.steps == {"enter(node0)"}
 
 
+def test_parts_that_name_their_requirements_alike_are_told_apart_by_their_names() -> None:
+    class House(Machine):
+        front = part(Door)
+        back = part(Door)
+
+        @action
+        def let_the_wind_through(self) -> None:
+            self.front.use(~self.front.open)
+            self.back.use(~self.back.open)
+
+    joined = define(House).action("let_the_wind_through")
+    assert [r.name for r in joined.requirements] == [
+        "it changes",
+        "it is not worn out",
+        "it changes (back)",
+        "it is not worn out (back)",
+    ]
+
+
 def test_a_family_of_parts_has_a_machine_for_every_member() -> None:
     class Street(Machine):
         doors = many(Door, over=Node)
