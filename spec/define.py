@@ -352,13 +352,17 @@ def _wrong_result(what: str, result: object, mend: str, member: Member) -> Defin
 
 
 def _check_assigned(machine: type[Machine], definition: Definition, names: list[str]) -> None:
-    """A variable that no action of any profile assigns is a constant that was not said to be one."""
+    """A variable that no action of any profile assigns is a constant that was not said to be one.
+
+    A part's variables may rest: a system leaves out the part's actions that it has no use for.
+    """
+    own = [v for v in definition.variables if "." not in v.name]
     assigned = _assigned_in(definition)
-    if all(v.constant or v.name in assigned for v in definition.variables):
+    if all(v.constant or v.name in assigned for v in own):
         return  # to look at the other profiles takes as long as all the rest
     for profile in names:
         assigned |= _assigned_in(_trace(machine, profile))
-    for variable in definition.variables:
+    for variable in own:
         if variable.name not in assigned and not variable.constant:
             raise DefinitionError(
                 f"variable `{variable.name}` is never assigned by an action",

@@ -219,6 +219,19 @@ def test_parts_that_stay_out_do_not_happen() -> None:
     assert [a.name for a in define(House).actions] == ["door.use"]
 
 
+def test_a_variable_of_a_part_may_rest_where_its_actions_are_left_out() -> None:
+    class House(Machine):
+        door = part(Door, without=(Door.use, Door.slam))
+        inside: FlagVar = flag()
+
+        @action
+        def enter(self) -> None:
+            require(self.door.open, "the door is open")
+            self.inside = True
+
+    assert [a.name for a in define(House).actions] == ["enter"]
+
+
 def test_properties_of_every_kind_are_asked_of_the_right_states() -> None:
     class Grows(Machine):
         size: NumberVar = number(0, 3)
