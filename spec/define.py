@@ -125,6 +125,7 @@ class _Trace:
         self.profile = profile
         self.variables: list[Variable] = []
         self.budgets: list[Budget] = []
+        self.budget_depths: dict[str, int] = {}  # 0: the system's own; 1: of a part; …
         self.actions: dict[str, Action] = {}
         self.driven: set[str] = set()
         self.properties: list[Property] = []
@@ -149,7 +150,7 @@ class _Trace:
                 case Var():
                     self._variable(cast("Var[object, object]", member), root, keys)
                 case BudgetName():
-                    self._budget(Budget(name, member.default, member.doc), machine)
+                    self._budget(Budget(name, member.default, member.doc), machine, root)
                 case Part():
                     self.driven |= {f"{root.prefix}{name}.{a}" for a in member.without}
                     self.machine_at(
@@ -163,17 +164,25 @@ class _Trace:
             if (marked := member_of(member)) is not None:
                 self._member(marked, this, root, keys)
 
-    def _budget(self, budget: Budget, machine: type[Machine]) -> None:
-        """Budgets of one name are one budget, also those of several parts."""
-        same = next((b for b in self.budgets if b.name == budget.name), None)
-        if same is None:
+    def _budget(self, budget: Budget, machine: type[Machine], root: Root) -> None:
+        """Budgets of one name are one budget, also those of several parts; a system's own word counts."""
+        depth = root.prefix.count(".")
+        names = [b.name for b in self.budgets]
+        if budget.name not in names:
             self.budgets.append(budget)
-        elif same.default != budget.default:
+            self.budget_depths[budget.name] = depth
+            return
+        place, known = names.index(budget.name), self.budget_depths[budget.name]
+        if depth < known:
+            self.budgets[place] = budget
+            self.budget_depths[budget.name] = depth
+        elif depth == known and budget.default != self.budgets[place].default:
             raise DefinitionError(
-                f"budget `{budget.name}` is {same.default} in one machine of the system "
+                f"budget `{budget.name}` is {self.budgets[place].default} in one part of the system "
                 f"and {budget.default} in {machine.__name__}",
                 where=of_class(machine),
-                help="budgets of one name are one budget: give them one default, or two names",
+                help="budgets of one name are one budget: give them one default, or two names, or "
+                "declare it in the system, whose word counts",
             )
 
     def _family(self, many: Many[Any, Any], name: str, root: Root, keys: tuple[_Key, ...]) -> None:

@@ -250,10 +250,18 @@ def test_budgets_of_one_name_that_differ(refused_module: Refusal) -> None:
             def crash(self) -> None:
                 self.ready = False
 
-        class Trap(Machine):
+        class Other(Machine):
             crashes = budget(1)
+            ready = flag()
+
+            @action(spends=crashes)
+            def crash(self) -> None:
+                self.ready = False
+
+        class Trap(Machine):
+            other = part(Other)
             inner = part(Inner)
         """,
-        "budget `crashes` is 1 in one machine of the system and 2 in Inner",
+        "budget `crashes` is 1 in one part of the system and 2 in Inner",
         "budgets of one name are one budget",
     )

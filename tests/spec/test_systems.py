@@ -232,6 +232,19 @@ def test_a_variable_of_a_part_may_rest_where_its_actions_are_left_out() -> None:
     assert [a.name for a in define(House).actions] == ["enter"]
 
 
+def test_a_systems_own_word_on_a_budget_counts_whatever_its_parts_say() -> None:
+    class House(Machine):
+        door = part(Door)
+        slams = budget(3)
+        inside: FlagVar = flag()
+
+        @action
+        def enter(self) -> None:
+            self.inside = True
+
+    assert [(b.name, b.default) for b in define(House).budgets] == [("slams", 3)]
+
+
 def test_properties_of_every_kind_are_asked_of_the_right_states() -> None:
     class Grows(Machine):
         size: NumberVar = number(0, 3)
