@@ -37,8 +37,9 @@ def unknown_values(definition: Definition) -> Iterator[EquivalentValue]:
     tables = _tables(definition)
     for said in definition.equivalents:
         if isinstance(said, EquivalentValue):
-            kinds = {type(member) for member in said.members}
-            if any(k not in tables or said.column not in _columns(k) for k in kinds):
+            wanted = {type(member) for member in said.members}
+            known = {kind for kind in tables if said.column in _columns(kind)}
+            if not wanted <= known:
                 yield said
 
 
@@ -146,7 +147,7 @@ def _hashable(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    return show(value) if isinstance(value, bool | int | Enum) else repr(value)  # type: ignore[arg-type]
+    return show(value) if isinstance(value, bool | int | Enum) else repr(value)
 
 
 def _reasons(definition: Definition, member: Enum, column: str, value: object) -> Iterator[Reason]:

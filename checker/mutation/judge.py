@@ -12,11 +12,10 @@ from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.mutants import Mutant
-from stagewright.checker.mutation.original import Original
+from stagewright.checker.mutation.original import Original, ground_beside
 from stagewright.checker.verdicts import NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.errors import StagewrightError
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict
 
@@ -105,7 +104,7 @@ def _searched(
     """The promises that break, of those that the original keeps; once one breaks, no deeper ones."""
     kept = tuple(p for p in changed.properties if p.name not in original.broken)
     judged = replace(changed, properties=kept)
-    model = ground(judged, original.scope)
+    model = ground_beside(original, judged)
     deadlock = NO_DEADLOCK not in original.broken
     watch = watch_for(model, deadlock=deadlock, coverage=False)
     at_first = replace(stop, limits=replace(stop.limits, stop_at_first=True))

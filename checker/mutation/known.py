@@ -15,7 +15,7 @@ from stagewright.checker.limits import Limits
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import StagewrightError
 from stagewright.spec.known_bugs import KnownBug
-from stagewright.spec.verdict import Outcome, Report
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,11 @@ def rediscovered(bug: KnownBug, limits: Limits) -> Rediscovery:
     try:
         wrong, right = bug.definition(), bug.right_definition()
         scope = str(bug.scope_in(wrong))
-        report = _checked(bug, wrong, limits)
+        report = _checked(bug, wrong, replace(limits, stop_at_first=True))
+        if report.note and not _broken(bug, report):  # what stopped it is not what is looked for
+            report = _checked(bug, wrong, limits)
         states = report.states
-        broken = [
-            v for v in report.verdicts if v.outcome is Outcome.VIOLATED and v.name in bug.breaks
-        ]
+        broken = _broken(bug, report)
         by = tuple(v.name for v in broken)
         depths = [
             len(v.run.steps) + (v.run.loop_step is not None) for v in broken if v.run is not None
@@ -96,8 +96,8 @@ def rediscovered(bug: KnownBug, limits: Limits) -> Rediscovery:
             kept_all = "it breaks no promise that it must break"
             problem = kept_all if report.exhausted else report.note
         else:
-            kept = _checked(bug, right, replace(limits, stop_at_first=False))
-            wrongly = [v.name for v in kept.verdicts if v.outcome is Outcome.VIOLATED]
+            kept = _checked(bug, right, limits)
+            wrongly = [v.name for v in _broken(bug, kept)]
             if wrongly:
                 problem = f"the right machine breaks {', '.join(wrongly)} too"
             elif not kept.exhausted:
@@ -105,6 +105,10 @@ def rediscovered(bug: KnownBug, limits: Limits) -> Rediscovery:
     except StagewrightError as error:
         problem = error.problem
     return Rediscovery(by, depth, states, scope, problem, time.monotonic() - started)
+
+
+def _broken(bug: KnownBug, report: Report) -> list[PropertyVerdict]:
+    return [v for v in report.verdicts if v.outcome is Outcome.VIOLATED and v.name in bug.breaks]
 
 
 def _checked(bug: KnownBug, definition: Definition, limits: Limits) -> Report:

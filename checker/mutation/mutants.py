@@ -40,7 +40,7 @@ class Mutant:
 def all_mutants(
     definition: Definition, afresh: Callable[[], Definition] | None = None
 ) -> list[Mutant]:
-    """Every mutant of a definition, in a fixed order, each change once.
+    """Every mutant of a definition, in a fixed order.
 
     `afresh` traces the machine again after a table has changed; without it, tables stay as they are.
     """
@@ -56,7 +56,7 @@ def all_mutants(
     if afresh is not None:
         found += swapped_columns(definition, afresh)
     found += added_edges(definition)
-    return list({mutant.id: mutant for mutant in reversed(found)}.values())[::-1]
+    return found
 
 
 def with_action(definition: Definition, old: Action, new: Action) -> Definition:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from stagewright.checker.check import watch_for
 from stagewright.checker.explicit.engines import EngineKind, search
@@ -10,6 +11,7 @@ from stagewright.checker.explicit.packing import Words
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec.definition import Definition
+from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome
@@ -23,6 +25,7 @@ class Original:
 
     definition: Definition
     scope: Scope
+    initial: Sequence[tuple[int, ...]]
     states: Words
     depth: int
     stopped: str  # why not all states are known; empty if they are
@@ -33,12 +36,20 @@ class Original:
     @property
     def count(self) -> int:
         """How many states are known."""
-        return self.states.shape[1]
+        return int(self.states.shape[1])
 
     @property
     def engine(self) -> EngineKind:
         """What searches a mutant of it in the shortest time."""
         return EngineKind.AUTO if self.count >= _NATIVE_FROM else EngineKind.NUMPY
+
+
+def ground_beside(original: Original, definition: Definition) -> GroundModel:
+    """The ground form of a definition with the initial states of the original: to sift them takes long."""
+    if definition.initially != original.definition.initially:
+        return ground(definition, original.scope)
+    model = ground(replace(definition, initially=()), original.scope)
+    return replace(model, initial=original.initial)
 
 
 def original_at(definition: Definition, scope: Scope, limits: Limits) -> Original:
@@ -55,6 +66,7 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
     return Original(
         definition,
         scope,
+        model.initial,
         found.words,
         found.depth,
         found.stopped,

@@ -93,7 +93,7 @@ def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
     def hinted(finding: Finding) -> str:
         return f'<span class="told">{escape(hint(finding, report.originals))}</span>'
 
-    if reasons := (*report.stale, *(report.unmatched if report.whole else ())):
+    if reasons := (*report.stale, *report.unmatched):
         items = "".join(_reason(reason, reason in report.stale, path_of) for reason in reasons)
         yield _section("stale", "Reasons that are not so", len(reasons), items, shown=True)
     for name, title, findings, told in (

@@ -49,7 +49,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class MutationReport:
-    """All that one run says. `whole`: every mutant that there is was to be judged."""
+    """All that one run says.
+
+    `whole`: every mutant of the newest profile was to be judged, so that reasons can be found wanting.
+    """
 
     definition: Definition
     originals: Sequence[Original]
@@ -112,6 +115,8 @@ class MutationReport:
     @cached_property
     def unmatched(self) -> tuple[Reason, ...]:
         """Reasons for changes that cannot be made to this definition."""
+        if not self.whole:
+            return ()
         return tuple(said.reason for said in self._unknown() if not said.reason.of_part)
 
     def _unknown(self) -> Iterator[EquivalentStep | EquivalentValue]:

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
 from stagewright.spec.definition import Action, Definition, Requirement
-from stagewright.spec.nodes import BOOL, Apply, Column, Literal, Node, Op, Quantified, Quantity
+from stagewright.spec.nodes import (
+    BOOL,
+    TRUE,
+    Apply,
+    Column,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    Quantity,
+)
 from stagewright.spec.sorts import BoolSort, IntSort
 from stagewright.spec.words import requirement as in_words, words
 
@@ -20,12 +30,12 @@ def changed_requirements(definition: Definition, action: Action) -> Iterator[Mut
         others = tuple(r for r in action.requirements if r is not guard)
         dropped = replace(action, requirements=others)
         yield _mutant(Kind.DROP, definition, action, dropped, guard, in_words(guard))
-        for weaker, less in dict(_named_weaker(guard)).items():
+        for less in _weaker_once(guard):
             requirements = tuple(
                 replace(r, condition=less) if r is guard else r for r in action.requirements
             )
             changed = replace(action, requirements=requirements)
-            text = f"{guard.name}: only {weaker}"
+            text = f"{guard.name}: only {words(less)}"
             yield _mutant(Kind.WEAKEN, definition, action, changed, guard, text)
 
 
@@ -48,11 +58,11 @@ def _mutant(
     )
 
 
-def _named_weaker(guard: Requirement) -> Iterator[tuple[str, Node]]:
-    """By its text, so that two ways to the same condition are one."""
-    for less in weaker(guard.condition):
-        if less != guard.condition and less != Apply(Op.AND, (), BOOL):
-            yield words(less), less
+def _weaker_once(guard: Requirement) -> Iterator[Node]:
+    """Two ways to the same condition are one; asking for nothing is to drop it."""
+    for less in dict.fromkeys(weaker(guard.condition)):
+        if less not in (guard.condition, TRUE, Apply(Op.AND, (), BOOL)):
+            yield less
 
 
 def weaker(node: Node) -> Iterator[Node]:

@@ -8,10 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from stagewright.checker.limits import Limits
+from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.judge import Fate, Judgement, judge
 from stagewright.checker.mutation.mutants import Mutant
 from stagewright.checker.mutation.original import Original
@@ -40,10 +41,11 @@ def judge_all(
 
     What is not reached within the budget is undecided. The judgements do not depend on `workers`.
     """
-    work = _Work(mutants, originals, budget, time.monotonic())
+    parallel = workers > 1 and len(mutants) > 1 and sys.platform == "linux"
+    memory = Stop(Limits()).memory_left(0) // (workers if parallel else 1)
+    work = _Work(mutants, originals, budget, time.monotonic(), memory)
     late = Judgement(Fate.UNDECIDED, note="not reached within the budget")
     judgements = [late] * len(mutants)
-    parallel = workers > 1 and len(mutants) > 1 and sys.platform == "linux"
     reached = _in_processes(work, workers) if parallel else _one_by_one(work)
     try:
         for index, judgement in reached:
@@ -62,6 +64,7 @@ class _Work:
     originals: Sequence[Original]
     budget: Budget
     started: float
+    memory: int  # bytes for each process
 
     @property
     def over(self) -> bool:
@@ -74,7 +77,7 @@ class _Work:
         if budget.seconds is not None:
             left = max(0.01, budget.seconds - (time.monotonic() - self.started))
             each = left if each is None else min(each, left)
-        limits = Limits(states=budget.states, seconds=each)
+        limits = Limits(states=budget.states, seconds=each, memory=self.memory)
         try:
             return judge(self.mutants[index], self.originals, limits)
         except MemoryError:
@@ -121,12 +124,22 @@ def _collected(
             index = next(indices, None)
             if index is None:
                 break
-            waiting[pool.submit(_judged_here, index)] = index
+            try:
+                waiting[pool.submit(_judged_here, index)] = index
+            except BrokenProcessPool:
+                return  # the rest is not reached
         if not waiting:
             return
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)
         for future in done:
-            yield waiting.pop(future), future.result()
+            yield waiting.pop(future), _result(future)
+
+
+def _result(future: Future[Judgement]) -> Judgement:
+    try:
+        return future.result()
+    except BrokenProcessPool:  # the system ends a process that takes too much memory
+        return Judgement(Fate.UNDECIDED, note="its process died")
 
 
 def _judged_here(index: int) -> Judgement:

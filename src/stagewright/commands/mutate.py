@@ -169,7 +169,7 @@ def _mutated(args: argparse.Namespace) -> MutationReport:
         definition,
         originals,
         [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)],
-        len(mutants) == len(everything),
+        len(mutants) == len(everything) and definition.profile == define(machine).profile,
         interrupted,
         time.monotonic() - started,
     )
@@ -235,7 +235,7 @@ def _write(report: MutationReport, document: object, directory: Path) -> None:
 
 
 def _code(report: MutationReport) -> ExitCode:
-    if report.whole and report.unmatched:
+    if report.unmatched:
         return ExitCode.BAD_INPUT
     if report.unexplained or report.stale:
         return ExitCode.VIOLATED

@@ -51,7 +51,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     for reason in report.stale:
         told = f"stale: every mutant is caught of which {_place(reason.where)} says: {reason.text}"
         yield Text(told, style="bold red")
-    for reason in report.unmatched if report.whole else ():
+    for reason in report.unmatched:
         told = f"matches nothing: {_place(reason.where)} says: {reason.text}"
         yield Text(told, style="bold red")
     yield Text("")
@@ -80,11 +80,12 @@ def _survivors(
     title: str, findings: Iterable[Finding], report: MutationReport, style: str
 ) -> Iterator[RenderableType]:
     """By place: one line of a body that many actions share is one entry."""
-    groups: dict[tuple[object, ...], list[Finding]] = {}
+    groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         mutant = finding.mutant
         told = "; ".join(r.text for r in mutant.reasons) or hint(finding, report.originals)
-        key = (str(mutant.where), mutant.kind, mutant.text, finding.judgement.fate, told)
+        fate = finding.judgement.fate.value
+        key = (str(mutant.where), mutant.kind.value, mutant.text, fate, told)
         groups.setdefault(key, []).append(finding)
     if not groups:
         return

@@ -1,0 +1,188 @@
+"""A small machine whose mutants are easily told, and judging that goes without the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Self
+
+from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.judge import Judgement
+from stagewright.checker.mutation.mutants import Mutant, all_mutants
+from stagewright.checker.mutation.original import original_at
+from stagewright.checker.mutation.report import Finding, MutationReport
+from stagewright.checker.mutation.run import Budget, judge_all
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    NumberVar,
+    OneVar,
+    States,
+    action,
+    budget,
+    choose,
+    equivalent,
+    equivalent_step,
+    equivalent_value,
+    equivalents,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    require,
+    scopes,
+    step_property,
+)
+from stagewright.spec.define import define, defined_afresh
+from stagewright.spec.exercised import exercising_scopes
+
+
+class Light(States):
+    """The lights of a crossing, and whether cars go."""
+
+    red = False
+    green = True
+    amber = False
+
+    def __init__(self, go: bool) -> None:
+        self.go = go
+
+
+class Crossing(Machine):
+    """Cars wait at a light, and go while it is green."""
+
+    failures = budget(0)
+
+    light: OneVar[Light] = one_of(Light, init=Light.red)
+    waiting: NumberVar = number(0, 2)
+    crossing: FlagVar = flag()
+
+    @light.step(Light.red, Light.green, fair=Fairness.WEAK)
+    def open(self) -> None:
+        """The light turns green."""
+
+    @light.step(Light.green, Light.amber, fair=Fairness.WEAK)
+    def warn(self) -> None:
+        """The light turns amber."""
+
+    @light.step(Light.amber, Light.red, fair=Fairness.WEAK)
+    def close(self) -> None:
+        """The light turns red once nobody is on the crossing."""
+        require(~self.crossing, "the crossing is empty")
+
+    @action
+    def arrive(self) -> None:
+        """A car comes."""
+        require(self.waiting < 2, "there is room")
+        self.waiting = self.waiting + 1
+
+    @action
+    def enter(self) -> None:
+        """A car goes."""
+        require(self.light.column(lambda light: light.go), "cars may go")
+        require((self.waiting > 0) & ~self.crossing, "one waits, and none is before it")
+        self.waiting = self.waiting - 1
+        self.crossing = True
+
+    @action(fair=Fairness.WEAK)
+    def leave(self) -> None:
+        """It has crossed."""
+        self.crossing = choose(self.crossing, False, self.crossing)
+
+    @action(spends=failures)
+    def fail(self) -> None:
+        """The light fails: it shows amber."""
+        self.light = Light.amber
+
+    @invariant
+    def nobody_crosses_at_red(self) -> Bool:
+        return ~(self.crossing & (self.light == Light.red))
+
+    @step_property
+    def cars_enter_one_by_one(self, after: Self) -> Bool:
+        entered = after.waiting < self.waiting
+        return entered.implies(~self.crossing & (self.light == Light.green))
+
+    @liveness
+    def the_light_turns_green(self) -> LeadsTo:
+        return leads_to(self.light == Light.red, self.light == Light.green)
+
+
+class Explained(Crossing):
+    """The same, with a reason for some of what survives; two of them are not so."""
+
+    exercised_at = scopes({}, {Crossing.failures: 1})
+    harmless = equivalents(
+        equivalent_step(Crossing.light, Light.amber, Light.green, because="it is only early"),
+        equivalent_step(Crossing.light, Light.red, Light.amber, because="it is only careful"),
+        equivalent_step(Crossing.light, Light.red, Light.green, because="there is such a step"),
+        equivalent_value(Light.red, lambda light: light.go, because="red is red"),
+    )
+
+    @action
+    def arrive(self) -> None:
+        """A car comes."""
+        with equivalent("numbers are bounded"):
+            require(self.waiting < 2, "there is room")
+        self.waiting = self.waiting + 1
+
+    @action(fair=Fairness.WEAK)
+    def leave(self) -> None:
+        """It has crossed."""
+        with equivalent("a car may stand for ever"):
+            self.crossing = choose(self.crossing, False, self.crossing)
+
+
+class Cautious(Crossing):
+    """The same, with a requirement that never refuses alone."""
+
+    @action
+    def enter(self) -> None:
+        """A car goes."""
+        require(self.light.column(lambda light: light.go), "cars may go")
+        require(self.light != Light.red, "it is not red")
+        require((self.waiting > 0) & ~self.crossing, "one waits, and none is before it")
+        self.waiting = self.waiting - 1
+        self.crossing = True
+
+
+class Hasty(Crossing):
+    """The same, with a light that does not wait until the crossing is empty."""
+
+    @Crossing.light.step(Light.amber, Light.red, fair=Fairness.WEAK)
+    def close(self) -> None:
+        """The light turns red."""
+
+
+def mutants_of(machine: type[Machine], profile: str = "") -> list[Mutant]:
+    """Every mutant."""
+    definition = define(machine, profile)
+    return all_mutants(definition, partial(defined_afresh, machine, definition.profile))
+
+
+def mutated(
+    machine: type[Machine],
+    profile: str = "",
+    *,
+    mutants: Sequence[Mutant] | None = None,
+    workers: int = 1,
+    budget: Budget | None = None,
+) -> MutationReport:
+    """All mutants, or those given, judged at the machine's own scopes."""
+    definition = define(machine, profile)
+    asked = mutants_of(machine, profile) if mutants is None else mutants
+    originals = [original_at(definition, s, Limits()) for s in exercising_scopes(definition)]
+    judgements, interrupted = judge_all(asked, originals, budget or Budget(), workers=workers)
+    findings = [Finding(m, j) for m, j in zip(asked, judgements, strict=True)]
+    return MutationReport(definition, originals, findings, mutants is None, interrupted, 0.0)
+
+
+def judged(report: MutationReport, identity: str) -> Judgement:
+    """What became of the one mutant with this id."""
+    (found,) = [f.judgement for f in report.findings if f.mutant.id == identity]
+    return found

@@ -1,0 +1,194 @@
+"""What becomes of a mutant: caught by which promise and how soon, or why it survives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from tests.checker.mutation.machines import (
+    Cautious,
+    Crossing,
+    Explained,
+    Hasty,
+    judged,
+    mutants_of,
+    mutated,
+)
+
+from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.judge import Fate, counterexample
+from stagewright.checker.mutation.mutants import Kind
+from stagewright.checker.mutation.original import original_at
+from stagewright.checker.mutation.page import render_page
+from stagewright.checker.mutation.report import MutationReport, hint
+from stagewright.checker.mutation.run import Budget
+from stagewright.spec.define import define
+from stagewright.spec.loading import find
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Outcome
+
+MOST = 24  # mutants of a model
+MODELS = Path(__file__).resolve().parents[2] / "models"
+
+
+@pytest.fixture(scope="module")
+def crossing() -> MutationReport:
+    return mutated(Crossing)
+
+
+@pytest.fixture(scope="module")
+def explained() -> MutationReport:
+    return mutated(Explained)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "by", "depth"),
+    [
+        ("drop / close / the crossing is empty: not crossing", "nobody_crosses_at_red", 5),
+        (
+            "weaken / enter / one waits, and none is before it: only waiting > 0",
+            "cars_enter_one_by_one",
+            5,
+        ),
+        ("swap / Light.amber.go is yes, not no", "cars_enter_one_by_one", 4),
+        ("edge / light: green → red", "nobody_crosses_at_red", 4),
+        ("lose / open / light becomes green", "the_light_turns_green", 2),
+        ("drop / arrive / there is room: waiting < 2", "assigned values stay in bounds", 2),
+    ],
+)
+def test_a_mutant_is_caught_by_the_promise_that_breaks_first(
+    crossing: MutationReport, mutant: str, by: str, depth: int
+) -> None:
+    found = judged(crossing, mutant)
+    assert found.fate is Fate.CAUGHT
+    assert found.by == (by,)
+    assert found.depth == depth
+    assert len(found.steps) == depth
+
+
+def test_all_promises_that_break_at_one_depth_are_named(crossing: MutationReport) -> None:
+    found = judged(crossing, "drop / enter / cars may go: light.go")
+    assert found.by == ("nobody_crosses_at_red", "cars_enter_one_by_one")
+    assert crossing.catches["nobody_crosses_at_red"] >= 3
+
+
+def test_a_goal_is_broken_by_a_run_with_a_loop(crossing: MutationReport) -> None:
+    found = judged(crossing, "lose / open / light becomes green")
+    assert found.loop == 0
+
+
+def test_what_means_the_same_is_not_counted(crossing: MutationReport) -> None:
+    assert judged(crossing, "lose / leave / crossing becomes no, always").fate is Fate.SAME
+    numbers = crossing.summary()
+    assert numbers.same == 2  # the other one: an action without budget does not happen
+    assert numbers.mutants == len(crossing.findings) - 2
+    assert numbers.mutants == numbers.caught + numbers.unexplained + numbers.explained
+    kinds = [crossing.summary(kind) for kind in Kind]
+    assert sum(kind.mutants for kind in kinds) == numbers.mutants
+
+
+def test_a_change_that_no_reachable_step_shows_is_redundant() -> None:
+    report = mutated(Cautious)
+    found = judged(report, "drop / enter / it is not red: light is not red")
+    assert found.fate is Fate.REDUNDANT
+    (finding,) = [f for f in report.unexplained if "it is not red" in f.mutant.text]
+    assert "never refuses alone" in hint(finding, report.originals)
+
+
+def test_a_mutant_is_caught_if_one_of_several_scopes_shows_it(
+    crossing: MutationReport, explained: MutationReport
+) -> None:
+    mutant = "lose / close / light becomes red"
+    assert judged(crossing, mutant).fate is Fate.SURVIVED
+    assert judged(explained, mutant).fate is Fate.CAUGHT
+    assert judged(explained, mutant).scope == "failures=1"
+
+
+def test_a_survivor_with_a_reason_is_explained(explained: MutationReport) -> None:
+    ids = {f.mutant.id for f in explained.explained}
+    assert "edge / light: amber → green" in ids
+    assert any(i.startswith("lose / leave") for i in ids)
+    assert not ids & {f.mutant.id for f in explained.unexplained}
+
+
+def test_a_reason_for_what_is_caught_is_stale(explained: MutationReport) -> None:
+    assert {r.text for r in explained.stale} == {
+        "numbers are bounded",
+        "it is only careful",
+        "red is red",
+    }
+    texts = {Path(r.where.file).name for r in explained.stale}
+    assert texts == {"machines.py"}
+
+
+def test_a_reason_for_no_mutant_is_told(explained: MutationReport) -> None:
+    assert [r.text for r in explained.unmatched] == ["there is such a step"]
+
+
+def test_a_part_of_the_mutants_says_nothing_of_reasons() -> None:
+    some = [m for m in mutants_of(Explained) if m.kind is Kind.EDGE]
+    report = mutated(Explained, mutants=some)
+    assert report.stale == ()
+    assert report.unmatched == ()
+
+
+def test_processes_find_what_one_finds(explained: MutationReport) -> None:
+    parallel = mutated(Explained, workers=2)
+    for one, other in zip(explained.findings, parallel.findings, strict=True):
+        assert one.mutant.id == other.mutant.id
+        alone, beside = one.judgement, other.judgement
+        assert (alone.fate, alone.by, alone.steps) == (beside.fate, beside.by, beside.steps)
+        assert alone.states == beside.states
+
+
+def test_the_budget_leaves_mutants_undecided() -> None:
+    few = mutated(Crossing, budget=Budget(states=3))
+    assert few.undecided
+    assert all("3 states" in f.judgement.note for f in few.undecided)
+    late = mutated(Crossing, budget=Budget(seconds=1e-9))
+    assert len(late.undecided) == len(late.findings)
+
+
+def test_a_promise_that_the_original_breaks_judges_nothing() -> None:
+    definition = define(Hasty)
+    original = original_at(definition, scope_of(definition), Limits())
+    assert original.broken == ("nobody_crosses_at_red",)
+    report = mutated(Hasty)
+    assert all("nobody_crosses_at_red" not in f.judgement.by for f in report.findings)
+
+
+def test_the_run_of_a_caught_mutant_is_to_be_had() -> None:
+    definition = define(Crossing)
+    original = original_at(definition, scope_of(definition), Limits())
+    (mutant,) = [m for m in mutants_of(Crossing) if m.id == "edge / light: green → red"]
+    found = counterexample(mutant, original, Limits())
+    assert found is not None
+    changed, verdict = found
+    assert verdict.outcome is Outcome.VIOLATED
+    assert verdict.run is not None
+    assert len(verdict.run.steps) == 4
+    assert len(changed.actions) == len(definition.actions) + 1
+
+
+@pytest.mark.parametrize(
+    ("model", "profile"), [("ewd840.py", "three"), ("lease.py", ""), ("two_phase_commit.py", "")]
+)
+def test_mutants_of_a_known_machine_are_all_judged(model: str, profile: str) -> None:
+    machine = find(str(MODELS / model), {})
+    mutants = mutants_of(machine, profile)
+    report = mutated(machine, profile, mutants=Random(1).sample(mutants, min(MOST, len(mutants))))
+    numbers = report.summary()
+    assert numbers.undecided == 0
+    assert numbers.caught >= numbers.mutants // 3
+    drops = [f for f in report.findings if f.mutant.kind is Kind.DROP]
+    assert any(f.judgement.fate is Fate.CAUGHT for f in drops)
+
+
+def test_the_page_shows_every_mutant_once_and_hides_nothing(explained: MutationReport) -> None:
+    page = render_page(explained, lambda file: Path(file).name)
+    assert "{{" not in page
+    assert "<script" not in page
+    assert page.count('<span class="kind">') == explained.summary().mutants
+    for reason in (*explained.stale, *explained.unmatched):
+        assert reason.text in page

@@ -1,0 +1,247 @@
+"""Each kind of mutant changes what it says, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from tests.checker.mutation.machines import Crossing, Explained, Light, mutants_of
+
+from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions
+from stagewright.checker.mutation.requirements import weaker
+from stagewright.spec import (
+    Bool,
+    DefinitionError,
+    Entity,
+    FlagVar,
+    Machine,
+    Term,
+    action,
+    count,
+    equivalent,
+    equivalent_value,
+    every,
+    flag,
+    number,
+    one_of,
+    per,
+    require,
+    scopes,
+    set_of,
+    some,
+)
+from stagewright.spec.define import define
+from stagewright.spec.exercised import exercising_scopes
+from stagewright.spec.words import words
+
+
+class Node(Entity):
+    """Something of which there are several."""
+
+
+class Nested(Machine):
+    """Its one action requires what is under test."""
+
+    a: FlagVar = flag()
+    b: FlagVar = flag()
+    c: FlagVar = flag()
+    n = number(0, 3)
+    m = number(0, 3)
+    up = per(Node, flag())
+    done = set_of(Node)
+
+    def asked(self) -> Bool:
+        """What the action requires."""
+        raise NotImplementedError
+
+    @action
+    def act(self) -> None:
+        """Requires it, and does something to everything."""
+        require(self.asked(), "asked")
+        for node in Node:
+            self.up[node] = self.a
+            self.done.add(node)
+        self.a, self.b, self.c = self.b, self.c, self.a
+        self.n, self.m = self.m, self.n
+
+
+class Both(Nested):
+    def asked(self) -> Bool:
+        return self.a & self.b
+
+
+class NotEither(Nested):
+    def asked(self) -> Bool:
+        return ~(self.a | self.b)
+
+
+class Implied(Nested):
+    def asked(self) -> Bool:
+        return (self.a & self.b).implies(self.c & (self.n == 1))
+
+
+class Compared(Nested):
+    def asked(self) -> Bool:
+        return (self.n < self.m) & ~(self.n <= 1)
+
+
+class EveryOne(Nested):
+    def asked(self) -> Bool:
+        return every(self.up[n] & ~self.done.has(n) for n in Node)
+
+
+class NoOne(Nested):
+    def asked(self) -> Bool:
+        return ~some(self.up[n] & self.done.has(n) for n in Node)
+
+
+class AtMost(Nested):
+    def asked(self) -> Bool:
+        return count(self.up[n] for n in Node) <= 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        (Both, {"b", "a"}),
+        (NotEither, {"not b", "not a"}),
+        (Implied, {"a and b implies n is 1", "a and b implies c"}),
+        (Compared, {"n > 1", "n < m", "n ≤ m and n > 1", "n < m and n ≥ 1"}),
+        (EveryOne, {"every n in Node: n is not in done", "every n in Node: up[n]"}),
+        (NoOne, set()),
+        (AtMost, {"size of Node with up ≤ 1 + 1"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_condition_is_weakened_in_one_place_at_a_time(
+    machine: type[Machine], expected: set[str]
+) -> None:
+    (guard,) = define(machine).action("act").requirements
+    found = {words(less) for less in weaker(guard.condition)}
+    if machine is AtMost:
+        assert len(found) == 1
+        assert found.pop().endswith("1 + 1")
+    else:
+        assert found == expected
+
+
+def test_each_kind_of_mutant_is_made() -> None:
+    found = [m.id for m in mutants_of(Crossing)]
+    assert len(found) == len(set(found))
+    for expected in (
+        "drop / enter / cars may go: light.go",
+        "weaken / enter / one waits, and none is before it: only waiting > 0",
+        "weaken / arrive / there is room: only waiting ≤ 2",
+        "lose / open / light becomes green",
+        "lose / leave / crossing becomes no, always",
+        "swap / Light.amber.go is yes, not no",
+        "edge / light: amber → green",
+    ):
+        assert expected in found
+    edges = [m for m in mutants_of(Crossing) if m.kind is Kind.EDGE]
+    assert len(edges) == 6 - 3  # all pairs but those that have a step
+
+
+def test_a_mutant_differs_from_the_original_in_one_action() -> None:
+    original = define(Crossing)
+    for mutant in mutants_of(Crossing):
+        changed = mutant.made()
+        differing = list(changed_actions(original, changed))
+        if mutant.kind is Kind.EDGE:
+            ((old, new),) = differing
+            assert old is None
+            assert new is not None
+        elif mutant.kind is not Kind.SWAP:
+            ((old, new),) = differing
+            assert old is not None
+            assert old.name == mutant.action
+        assert changed.fingerprint() != original.fingerprint()
+
+
+def test_a_table_is_as_before_after_its_mutants_were_made() -> None:
+    before = [light.go for light in Light]
+    fingerprint = define(Crossing).fingerprint()
+    for mutant in mutants_of(Crossing):
+        mutant.made()
+    assert [light.go for light in Light] == before
+    assert define(Crossing).fingerprint() == fingerprint
+
+
+def test_every_mutant_of_a_row_names_its_line() -> None:
+    swaps = [m for m in mutants_of(Crossing) if m.kind is Kind.SWAP]
+    lines = [m.where.text().split("=")[0].strip() for m in swaps if m.where is not None]
+    assert lines == ["red", "green", "amber"]
+
+
+def test_without_tracing_afresh_tables_stay_as_they_are() -> None:
+    assert not [m for m in all_mutants(define(Crossing)) if m.kind is Kind.SWAP]
+
+
+def test_reasons_change_no_fingerprint_and_no_equality() -> None:
+    class Silent(Explained):
+        @action
+        def arrive(self) -> None:
+            """A car comes."""
+            require(self.waiting < 2, "there is room")
+            self.waiting = self.waiting + 1
+
+    silent, explained = define(Silent).action("arrive"), define(Explained).action("arrive")
+    assert silent == explained
+    assert silent.requirements[0].equivalent is None
+    assert explained.requirements[0].equivalent is not None
+    assert explained.assignments[0].equivalent is None
+
+
+def test_scopes_are_named_by_what_differs_and_without_repetition() -> None:
+    class Exercised(Nested):
+        exercised_at = scopes({}, {Node: 3}, {Node: 2})
+
+        def asked(self) -> Bool:
+            return self.a
+
+    found = exercising_scopes(define(Exercised))
+    assert [str(scope) for scope in found] == ["Node=2", "Node=3"]
+    assert [str(scope) for scope in exercising_scopes(define(Both))] == ["Node=2"]
+
+
+def test_a_reason_that_explains_nothing_is_refused() -> None:
+    class Idle(Nested):
+        def asked(self) -> Bool:
+            with equivalent("nothing is required here"):
+                return self.a
+
+    with pytest.raises(DefinitionError, match="explains nothing"):
+        define(Idle)
+
+
+def test_a_reason_must_say_something() -> None:
+    class Silent(Nested):
+        @action
+        def act(self) -> None:
+            with equivalent(" "):
+                require(self.a, "asked")
+
+    with pytest.raises(DefinitionError, match="without a reason"):
+        define(Silent)
+
+
+def test_a_column_is_named_as_an_attribute() -> None:
+    with pytest.raises(DefinitionError, match="names no column"):
+        equivalent_value(Light.red, lambda _: 1, because="no column at all")
+
+
+def test_scopes_take_entities_and_budgets_only() -> None:
+    with pytest.raises(DefinitionError, match="neither an entity nor a budget"):
+        scopes({"node": 3})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
+
+
+def test_the_added_step_of_a_family_takes_its_key() -> None:
+    class Lights(Machine):
+        lights = per(Node, one_of(Light, init=Light.red))
+
+        @lights.step(Light.red, Light.green)
+        def open(self, n: Term[Node]) -> None:
+            """One turns green."""
+
+    edges = [m for m in all_mutants(define(Lights)) if m.kind is Kind.EDGE]
+    assert len(edges) == 6 - 1
+    added = edges[0].made().actions[-1]
+    assert [p.name for p in added.params] == ["n"]

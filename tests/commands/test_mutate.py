@@ -1,0 +1,218 @@
+"""`stagewright mutate`: what it prints, what it writes, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stagewright.commands import run_command_line
+from stagewright.commands.exit_codes import ExitCode
+
+LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
+TOGGLE = '''\
+from typing import Self
+
+from stagewright.spec import (
+    Bool, FlagVar, Machine, OneVar, States, equivalent, equivalent_step, equivalents, final, flag,
+    one_of, require, step_property,
+)
+
+
+class Switch(States):
+    off = False
+    on = True
+
+    def __init__(self, lit: bool) -> None:
+        self.lit = lit
+
+
+class Toggle(Machine):
+    """A switch that is pressed, and is stuck at last."""
+
+    switch: OneVar[Switch] = one_of(Switch, init=Switch.off)
+    stuck: FlagVar = flag()
+    REASONS
+
+    @switch.step(Switch.off, Switch.on)
+    def press(self) -> None:
+        """It is pressed."""
+        with equivalent("WHY"):
+            require(~self.stuck, "it is not stuck")
+
+    @switch.step(Switch.on, Switch.off)
+    def release(self) -> None:
+        """It is let go, and is stuck."""
+        self.stuck = True
+
+    @step_property
+    def it_is_stuck_where_it_was(self, after: Self) -> Bool:
+        return self.stuck.implies(after.switch == self.switch)
+
+    @step_property
+    def it_moves_or_is_stuck(self, after: Self) -> Bool:
+        return (after.switch != self.switch) & (after.stuck == (self.switch == Switch.on))
+
+    @final
+    def it_is_off(self) -> Bool:
+        return self.switch == Switch.off
+'''
+
+
+@pytest.fixture
+def toggle(tmp_path: Path) -> Path:
+    file = tmp_path / "toggle.py"
+    file.write_text(
+        TOGGLE.replace("    REASONS\n", "").replace('        with equivalent("WHY"):\n    ', "")
+    )
+    return file
+
+
+def run(*words: str | Path) -> int:
+    return run_command_line(["mutate", *map(str, words)])
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_survivors_come_first_with_place_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(LEASE, "--size", "node=2") == ExitCode.VIOLATED
+    printed = capsys.readouterr()
+    assert "judging" in printed.err
+    lines = printed.out.splitlines()
+    assert lines[:2] == ["LeaseTable", "  at Node=2: 21 states"]
+    assert lines[3].endswith("survive without a reason")
+    assert "lease.py:" in lines[4]
+    assert "no promise" in lines[5] or "it never refuses alone" in lines[5]
+
+
+def test_no_survivor_without_a_reason_is_success(
+    toggle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(toggle, "--kind", "lose") == ExitCode.HOLDS
+    assert "survive" not in capsys.readouterr().out
+
+
+def test_json_holds_every_mutant_with_its_fate(
+    toggle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(toggle, "--json", "--workers", "2")
+    found = document(capsys)
+    assert found["machine"] == "Toggle"
+    assert found["whole"] is True
+    mutants = found["mutants"]
+    assert isinstance(mutants, list)
+    summary = found["summary"]
+    assert isinstance(summary, dict)
+    assert summary["mutants"] + summary["same"] == len(mutants)
+    caught = [m for m in mutants if m["fate"] == "caught"]
+    assert caught
+    assert all(m["by"] and m["depth"] == len(m["steps"]) for m in caught)
+    assert all(m["file"].endswith("toggle.py") and m["line"] for m in mutants)
+
+
+def test_a_page_and_a_document_are_written(
+    toggle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(toggle, "--out", tmp_path / "found", "--verbose")
+    assert " steps, " in capsys.readouterr().out
+    page = (tmp_path / "found" / "mutants.html").read_text("utf-8")
+    written = json.loads((tmp_path / "found" / "mutants.json").read_text("utf-8"))
+    assert page.count('<span class="kind">') == written["summary"]["mutants"]
+
+
+def test_a_stale_reason_is_a_failure_and_one_that_matches_nothing_bad_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "toggle.py"
+    file.write_text(TOGGLE.replace("    REASONS\n", "").replace("WHY", "nobody presses twice"))
+    assert run(file) == ExitCode.VIOLATED
+    assert "nobody presses twice" in capsys.readouterr().out
+    reasons = (
+        "    said = equivalents(equivalent_step(switch, Switch.off, Switch.on, because='so'))\n"
+    )
+    file.write_text(TOGGLE.replace("    REASONS\n", reasons).replace("WHY", "nobody presses"))
+    assert run(file) == ExitCode.BAD_INPUT
+    assert "matches nothing" in capsys.readouterr().out
+
+
+def test_a_sample_depends_on_the_seed_alone(
+    toggle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen: list[list[str]] = []
+    for seed in ("1", "1", "2"):
+        run(toggle, "--max-mutants", "3", "--seed", seed, "--json")
+        mutants = document(capsys)["mutants"]
+        assert isinstance(mutants, list)
+        chosen.append([m["text"] for m in mutants])
+    assert len(chosen[0]) == 3
+    assert chosen[0] == chosen[1]
+    assert chosen[0] != chosen[2]
+
+
+def test_what_the_budget_does_not_reach_is_undecided(
+    toggle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(toggle, "--kind", "lose", "--max-states", "1") == ExitCode.UNDECIDED
+    assert "undecided" in capsys.readouterr().out
+
+
+def test_scopes_are_judged_one_after_the_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run(LEASE, "--scope", "node=1", "--scope", "node=2", "--kind", "lose", "--json")
+    scopes = document(capsys)["scopes"]
+    assert isinstance(scopes, list)
+    assert [s["scope"] for s in scopes] == ["Node=1", "Node=2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--action", "preß"], "has no action `preß`"),
+        (["--scope", "switch=3", "--size", "node=2"], "both given"),
+        (["--scope", "node=2"], "no entity named `node`"),
+        (["--profile", "new"], "has no profiles"),
+    ],
+)
+def test_bad_input_is_told(
+    toggle: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert run(toggle, *words) == ExitCode.BAD_INPUT
+    assert told in capsys.readouterr().err
+
+
+def test_a_machine_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == ExitCode.BAD_INPUT
+    assert "no machine is named" in capsys.readouterr().err
+
+
+def test_known_bugs_are_found_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tests.checker.mutation.test_known import FOUND, KEPT
+
+    import stagewright.machines.known_bugs as known_bugs
+    from stagewright.spec.known_bugs import Absence, NotFound
+
+    absent = NotFound("X9", "crossing #9", Absence.OUT_OF_SCOPE, "no bridge is described")
+    monkeypatch.setattr(known_bugs, "KNOWN_BUGS", (FOUND,))
+    monkeypatch.setattr(known_bugs, "NOT_FOUND", (absent,))
+    assert run("--known", "--out", tmp_path) == ExitCode.HOLDS
+    printed = capsys.readouterr().out
+    assert "nobody_crosses_at_red" in printed
+    assert "no bridge is described" in printed
+    assert "found 1 of 2" in printed
+    assert json.loads((tmp_path / "known-bugs.json").read_text("utf-8"))["found"] == 1
+    monkeypatch.setattr(known_bugs, "KNOWN_BUGS", (FOUND, KEPT))
+    assert run("--known", "--json") == ExitCode.VIOLATED
+    found = document(capsys)
+    assert (found["found"], found["of"]) == (1, 3)
+
+
+def test_known_bugs_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--known", "tests.checker.mutation.machines:Crossing") == ExitCode.BAD_INPUT
+    assert "no known bug is one of Crossing" in capsys.readouterr().err
