@@ -2,18 +2,19 @@
 
 Each tablet has its own migration state machine, stored in group0 (001, "Tablet migration"). This is that
 machine, with the coordinator's volatile knowledge of it: whether the barrier of the stage has passed and
-whether its action is done. `tablet_cluster.py` puts nodes, requests and data around it.
+whether its action is done. `tablet_migration_promises.py` says what is promised of it; `tablet_cluster.py`
+puts nodes, requests and data around it.
 """
 
 from __future__ import annotations
 
-from enum import Enum, auto
-
+from stagewright.machines.tablet_migration_promises import MigrationPromises, Progress
 from stagewright.machines.tablet_stages import (
     SCYLLA_2025_4,
     SCYLLA_2026_2,
     SEED,
     Kind,
+    Replicas,
     Role,
     Run,
     Stage,
@@ -23,44 +24,34 @@ from stagewright.spec import (
     Bool,
     Fairness,
     FlagVar,
-    LeadsTo,
-    Machine,
     OneVar,
     OptionalVar,
     SetVar,
     Term,
     action,
     budget,
-    final,
+    equivalent,
+    equivalent_value,
+    equivalents,
     flag,
-    invariant,
-    leads_to,
-    liveness,
     one_of,
     only_when,
     optional,
     profiles,
-    reachable,
     require,
+    scopes,
     set_of,
 )
-
-
-class Progress(Enum):
-    """What the coordinator knows of a barrier or of an action that it started; volatile."""
-
-    none = auto()
-    running = auto()
-    done = auto()
-    failed = auto()
-
 
 COORDINATOR = Actor("topology coordinator")
 OPERATOR = Actor("operator")
 WEAK = Fairness.WEAK
+FORGOTTEN = "to forget a failure without undoing is what a change of the coordinator does too"
+HOPELESS = "a hopeless transition that is tried again may still go on"
+NO_FAULT = "with a fault less there is less that can go wrong"
 
 
-class TabletMigration(Machine):
+class TabletMigration(MigrationPromises):
     """The stages of one tablet's transition, with barriers, actions, failures and rollback.
 
     Profiles: `seed` is the design document of 2023-07: six stages, no way back, no session, and a cleanup
@@ -70,6 +61,8 @@ class TabletMigration(Machine):
     release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
     failures = budget(1, doc="barriers and actions that fail")
     failovers = budget(1, doc="changes of the topology coordinator")
+    exclusions = budget(doc="replicas that are declared gone for good")
+    exercised_at = scopes({}, {exclusions: 0})
 
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
     kind: OptionalVar[Kind] = optional(Kind)  # of the transition that is going on
@@ -78,6 +71,36 @@ class TabletMigration(Machine):
     unwanted: FlagVar = flag()  # the leaving host must go, or the pending one's disk is nearly full
     barrier: OneVar[Progress] = one_of(Progress, init=Progress.none)
     operation: OneVar[Progress] = one_of(Progress, init=Progress.none)
+
+    equivalent_tables = equivalents(
+        equivalent_value(
+            Stage.cleanup,
+            lambda stage: stage.storage,
+            Replicas.next,
+            because="no request uses the leaving replica any more: its storage may go with its rows",
+        ),
+        equivalent_value(
+            Stage.repair,
+            lambda stage: stage.storage,
+            Replicas.both,
+            because="a repair adds no replica: both sets are one",
+        ),
+        equivalent_value(
+            Stage.repair,
+            lambda stage: stage.barrier,
+            because="a failed repair may be tried again instead of being drained",
+        ),
+        equivalent_value(
+            tuple(Kind),
+            lambda kind: kind.leaving,
+            because="which replicas a kind has shows where there are replicas: in the cluster",
+        ),
+        equivalent_value(
+            tuple(Kind),
+            lambda kind: kind.pending,
+            because="which replicas a kind has shows where there are replicas: in the cluster",
+        ),
+    )
 
     # -- the way forward -----------------------------------------------------------------------------
 
@@ -151,7 +174,7 @@ class TabletMigration(Machine):
     def end(self) -> None:
         """The leaving replica is cleaned up, or there is none, or it is gone."""
         only_when(self.release.end_migration)
-        gone = self.excluded.has(Role.leaving) | ~self._has(Role.leaving)
+        gone = self._is_gone(Role.leaving)
         require((self.operation == Progress.done) | gone, "leaving replica is cleaned up or gone")
         self._enter()
 
@@ -169,6 +192,7 @@ class TabletMigration(Machine):
         Stage.cleanup_target,
         by=COORDINATOR,
         fair=WEAK,
+        equivalent=FORGOTTEN,
     )
     def give_up_before_streaming(self) -> None:
         """A replica is gone for good and the barrier failed: undo."""
@@ -193,6 +217,7 @@ class TabletMigration(Machine):
         Stage.write_both_read_old_fallback_cleanup,
         by=COORDINATOR,
         fair=WEAK,
+        equivalent=FORGOTTEN,
     )
     def fall_back(self) -> None:
         """More of the new replicas than of the old ones are gone: read the old ones again."""
@@ -222,7 +247,7 @@ class TabletMigration(Machine):
     def revert(self) -> None:
         """The pending replica is cleaned up, or gone."""
         only_when(self.release.rollback)
-        gone = self.excluded.has(Role.pending) | ~self._has(Role.pending)
+        gone = self._is_gone(Role.pending)
         require((self.operation == Progress.done) | gone, "pending replica is cleaned up or gone")
         if self.release.barrier_before_target_cleanup:
             self._barrier_done()
@@ -270,15 +295,20 @@ class TabletMigration(Machine):
     def pass_barrier(self) -> None:
         """Every node that is not excluded has learned the stage and drained what was before it."""
         self._has_barrier()
-        require(self.barrier == Progress.none, "no barrier yet")
+        with equivalent("a barrier that passes after one that failed is one that was tried again"):
+            require(self.barrier == Progress.none, "no barrier yet")
         self.barrier = Progress.done
 
     @action(by=COORDINATOR, spends=failures)
     def fail_barrier(self) -> None:
         """A node does not answer the barrier."""
         self._has_barrier()
-        require(self.barrier == Progress.none, "no barrier yet")
-        self.barrier = Progress.failed
+        with equivalent(
+            "what is known of a barrier that passed may be lost, and the next one fail"
+        ):
+            require(self.barrier == Progress.none, "no barrier yet")
+        with equivalent(NO_FAULT):
+            self.barrier = Progress.failed
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
@@ -289,7 +319,8 @@ class TabletMigration(Machine):
             hopeless = (before & ~self.excluded.is_empty()) | (
                 (self.stage == Stage.write_both_read_new) & self._new_replicas_are_worse()
             )
-            require(~hopeless, "no reason to give up")
+            with equivalent(HOPELESS):
+                require(~hopeless, "no reason to give up")
         self.barrier = Progress.none
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -315,7 +346,8 @@ class TabletMigration(Machine):
     def fail_operation(self) -> None:
         """The action fails, or its answer is lost; what it started may go on."""
         require(self.operation == Progress.running, "action running")
-        self.operation = Progress.failed
+        with equivalent(NO_FAULT):
+            self.operation = Progress.failed
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_operation(self) -> None:
@@ -323,7 +355,8 @@ class TabletMigration(Machine):
         require(self.operation == Progress.failed, "action failed")
         if self.release.rollback:
             streams = self.stage.any_of(Stage.rebuild_repair, Stage.streaming)
-            require(~(streams & self._streaming_is_pointless()), "no reason to give up")
+            with equivalent(HOPELESS):
+                require(~(streams & self._streaming_is_pointless()), "no reason to give up")
         self.operation = Progress.none
 
     # -- around it -------------------------------------------------------------------------------------
@@ -331,24 +364,32 @@ class TabletMigration(Machine):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        self.barrier = Progress.none
-        self.operation = Progress.none
+        with equivalent("what a new coordinator would know of its predecessor's work is still so"):
+            self.barrier = Progress.none
+            self.operation = Progress.none
 
-    @action(by=OPERATOR)
+    @action(by=OPERATOR, spends=exclusions)
     def exclude(self, role: Term[Role]) -> None:
         """The operator declares a dead replica's node gone for good: barriers ignore it."""
         require(self.stage != Stage.none, "in transition")
-        require(~self.excluded.has(role), "not excluded yet")
-        require((role == Role.staying) | self._is(role), "the transition has such a replica")
-        self.excluded.add(role)
+        with equivalent("to exclude a replica twice is to exclude it once"):
+            require(~self.excluded.has(role), "not excluded yet")
+        with equivalent(
+            "nobody asks whether a replica is excluded that the transition does not have"
+        ):
+            require((role == Role.staying) | self._is(role), "the transition has such a replica")
+        with equivalent(NO_FAULT):
+            self.excluded.add(role)
 
     @action(by=OPERATOR)
     def make_unwanted(self) -> None:
         """The leaving node is asked to leave the cluster, or the pending node's disk fills up."""
         only_when(self.release.rollback)
         require(self.stage == Stage.streaming, "stage is streaming")
-        require(~self.unwanted, "still wanted")
-        self.unwanted = True
+        with equivalent("what is unwanted stays so"):
+            require(~self.unwanted, "still wanted")
+        with equivalent(NO_FAULT):
+            self.unwanted = True
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -363,7 +404,8 @@ class TabletMigration(Machine):
         if self.release.repair:
             # A repair runs the barrier only to drain a failed attempt.
             barrier = barrier & ((self.stage != Stage.repair) | (self.operation == Progress.failed))
-        require(barrier, "stage has a barrier")
+        with equivalent("a barrier that fails before the repair does is tried again"):
+            require(barrier, "stage has a barrier")
 
     def _new_replicas_are_worse(self) -> Bool:
         """Never so within one node, whose two shards are excluded together."""
@@ -371,67 +413,23 @@ class TabletMigration(Machine):
         return worse & (self.kind != Kind.intranode_migration)
 
     def _streaming_is_pointless(self) -> Bool:
-        return ~self.excluded.is_empty() | (self.unwanted & (self.stage == Stage.streaming))
-
-    def _has(self, role: Role) -> Bool:
-        if role is Role.leaving:
-            return self.kind.any_of(*(k for k in Kind if k.leaving))
-        return self.kind.any_of(*(k for k in Kind if k.pending))
+        return ~self.excluded.is_empty() | self.unwanted
 
     def _is(self, role: Term[Role]) -> Bool:
         leaving = (role == Role.leaving) & self._has(Role.leaving)
         return leaving | ((role == Role.pending) & self._has(Role.pending))
 
     def _enter(self) -> None:
-        self.barrier = Progress.none
-        self.operation = Progress.none
+        with equivalent("a stage has a barrier or an action: of the other one nothing is known"):
+            self.barrier = Progress.none
+            self.operation = Progress.none
 
     def _leave(self) -> None:
         self._enter()
         self.kind = None
         self.excluded = frozenset()
-        self.unwanted = False
+        with equivalent("a repair is never unwanted"):
+            self.unwanted = False
         if self.release.sessions:
-            self.session = False
-
-    # -- promises --------------------------------------------------------------------------------------
-
-    @invariant
-    def transition_has_a_kind(self) -> Bool:
-        """001, stage 1: "transition info in group0 is filled with information about migration"."""
-        return (self.stage == Stage.none) == self.kind.is_none()
-
-    @invariant
-    def repair_stays_among_its_stages(self) -> Bool:
-        """A repair moves no replica, so it never enters a stage of a migration, nor the other way round."""
-        of_repair = self.stage.any_of(Stage.repair, Stage.end_repair)
-        return (self.stage != Stage.none).implies((self.kind == Kind.repair) == of_repair)
-
-    @invariant
-    def session_is_open_only_while_something_streams(self) -> Bool:
-        """Sessions guard streaming; once its result counts, or is thrown away, none may be open."""
-        past = self.stage.any_of(
-            Stage.none, Stage.write_both_read_new, Stage.use_new, Stage.cleanup, Stage.end_migration
-        )
-        return self.session.implies(~past)
-
-    @invariant
-    def nothing_is_remembered_at_rest(self) -> Bool:
-        """001: when a tablet is not in transition, there is no transition info."""
-        clean = self.excluded.is_empty() & ~self.unwanted & (self.barrier == Progress.none)
-        return (self.stage == Stage.none).implies(clean & (self.operation == Progress.none))
-
-    @final
-    def at_rest(self) -> Bool:
-        """A tablet may stay where it is."""
-        return self.stage == Stage.none
-
-    @reachable
-    def can_come_to_rest(self) -> Bool:
-        """Whatever happened, the transition can still end."""
-        return self.stage == Stage.none
-
-    @liveness
-    def every_transition_ends(self) -> LeadsTo:
-        """Every migration ends, done or reverted, if what can happen for ever happens."""
-        return leads_to(self.stage != Stage.none, self.stage == Stage.none)
+            with equivalent("only a migration that is undone may still have a session"):
+                self.session = False

@@ -41,6 +41,7 @@ from stagewright.spec.exercised import scopes as scopes
 from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,
+    Profiles as Profiles,
     Record as Record,
     many as many,
     part as part,

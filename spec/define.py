@@ -19,8 +19,6 @@ from stagewright.spec.definition import (
     Action,
     Budget,
     Definition,
-    EquivalentStep,
-    EquivalentValue,
     Property,
     PropertyKind,
     Variable,
@@ -107,7 +105,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         entities=entities_in(trace.variables, actions, trace.properties, [*trace.initially, final]),
         file=inspect.getsourcefile(machine) or "",
         exercised_at=exercised_at(machine),
-        equivalents=tuple(trace.equivalents),
+        equivalents=equivalents_of(machine, trace.names),
     )
 
 
@@ -131,14 +129,13 @@ class _Trace:
         self.properties: list[Property] = []
         self.initially: list[Node] = []
         self.finals: list[Node] = []
-        self.equivalents: list[EquivalentStep | EquivalentValue] = []
+        self.names: dict[Var[Any, Any], list[str]] = {}
 
     def machine_at(self, machine: type[Machine], root: Root, keys: tuple[_Key, ...]) -> None:
         known = profile_names(machine)
         profile = self.profile if self.profile in known else ""
         this = machine(profile, root)
         found = members(machine)
-        self.equivalents += equivalents_of(machine, root.prefix)
         if not any(isinstance(m, Var | Part | Many) for m in found.values()):
             raise DefinitionError(
                 f"{machine.__name__} has no variables",
@@ -199,6 +196,7 @@ class _Trace:
             assert isinstance(key.bound.sort, EnumSort | EntitySort)
             sort = MapSort(key.bound.sort, sort)
         name = root.prefix + var.name
+        self.names.setdefault(var, []).append(name)
         self.variables.append(Variable(name, sort, var.initial, var.constant, var.doc, var.where))
 
     def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:

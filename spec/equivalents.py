@@ -16,7 +16,7 @@ and for steps that could be added, and values that a table could hold, as a memb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -113,24 +113,24 @@ def equivalent_value(
     return EquivalentValue(_several(member), name.name, values, Reason(because, where))
 
 
-def equivalents_of(machine: type[object], prefix: str) -> list[EquivalentStep | EquivalentValue]:
-    """What a machine and its base classes say, for variables whose names begin with `prefix`."""
+def equivalents_of(
+    machine: type[object], names: Mapping[Var[Any, Any], Sequence[str]]
+) -> tuple[EquivalentStep | EquivalentValue, ...]:
+    """What a machine and its base classes say; `names`: of each variable, also of those of its parts.
+
+    What a part says of itself alone need not hold in a system, which can tell more.
+    """
     found: list[EquivalentStep | EquivalentValue] = []
     for base in machine.__mro__:
         for said in vars(base).values():
             if isinstance(said, Equivalents):
+                found += said.values
                 found += [
-                    replace(
-                        step,
-                        variable=prefix + variable.name,
-                        reason=replace(step.reason, of_part=bool(prefix)),
-                    )
+                    replace(step, variable=name)
                     for variable, step in said.steps
+                    for name in names.get(variable, [variable.name])
                 ]
-                found += [
-                    replace(v, reason=replace(v.reason, of_part=bool(prefix))) for v in said.values
-                ]
-    return found
+    return tuple(found)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 import pytest
 
 from stagewright.impl.runtime import Instance, Program, instance
-from stagewright.machines.tablet_migration import Progress, TabletMigration
+from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.tablet_migration_promises import Progress
 from stagewright.machines.tablet_stages import Kind, Role, Stage
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.errors import InputError
