@@ -1,4 +1,4 @@
-"""Initial states of which nothing is asked but that each cell starts within its values: never listed."""
+"""Initial states: those of which nothing is asked are never listed, the others are sifted cell by cell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias, cast, overload
+
+from stagewright.spec.ground import GroundNode, GroundOp
+from stagewright.spec.ground_eval import evaluate
 
 Cells: TypeAlias = tuple[object, ...]
 
@@ -44,3 +47,47 @@ class Independent(Sequence[tuple[int, ...]]):
             rest, digit = divmod(rest, len(values))
             state.append(values[digit])
         return tuple(reversed(state))
+
+
+def sifted(choices: Sequence[range], condition: GroundNode) -> Iterator[tuple[int, ...]]:
+    """The states that satisfy a condition, in the order of `itertools.product`.
+
+    A conjunct is asked as soon as the cells are chosen that it reads, so that what fails early is not gone on with.
+    """
+    free = [cell for cell, values in enumerate(choices) if len(values) != 1]
+    known = {cell: place for place, cell in enumerate(free, start=1)}  # chosen at that place
+    asked: list[list[GroundNode]] = [[] for _ in range(len(free) + 1)]
+    for conjunct in condition.args if condition.op is GroundOp.AND else (condition,):
+        asked[max((known.get(cell, 0) for cell in cells_read(conjunct)), default=0)].append(
+            conjunct
+        )
+    state = [values[0] if values else 0 for values in choices]
+
+    def chosen_from(place: int) -> Iterator[tuple[int, ...]]:
+        so_far = tuple(state)
+        if not all(evaluate(conjunct, so_far) for conjunct in asked[place]):
+            return
+        if place == len(free):
+            yield so_far
+            return
+        for value in choices[free[place]]:
+            state[free[place]] = value
+            yield from chosen_from(place + 1)
+
+    return chosen_from(0)
+
+
+def cells_read(node: GroundNode) -> set[int]:
+    """The cells of the old state that a node reads."""
+    cells: set[int] = set()
+    seen: set[int] = set()
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.id in seen:
+            continue
+        seen.add(one.id)
+        if one.op is GroundOp.CELL:
+            cells.add(one.value)
+        waiting += one.args
+    return cells

@@ -20,9 +20,8 @@ from stagewright.spec.ground import (
     GroundRequirement,
     GroundStep,
 )
-from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.ground_expressions import Expressions, Shape
-from stagewright.spec.initial import Independent
+from stagewright.spec.initial import Independent, sifted
 from stagewright.spec.interpreter import assigned_twice
 from stagewright.spec.layout import Layout, Place
 from stagewright.spec.nodes import Bound
@@ -108,7 +107,7 @@ class _Lowering:
         candidates = Independent(self._starts())
         if condition is self.builder.true and candidates:
             return candidates
-        states = tuple(s for s in candidates if evaluate(condition, s))
+        states = tuple(sifted(candidates.choices, condition))
         if not states:
             raise ScopeError(
                 f"{self.definition.name}: no state satisfies its initial conditions at this scope "

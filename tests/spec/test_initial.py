@@ -4,7 +4,9 @@ from itertools import product
 
 import pytest
 
-from stagewright.spec.initial import Independent
+from stagewright.spec.ground import Builder, GroundNode
+from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.initial import Independent, sifted
 
 CHOICES = (range(2), range(3, 6), range(7, 8), range(-1, 1))
 LISTED = list(product(*CHOICES))
@@ -31,3 +33,27 @@ def test_what_is_not_listed_is_not_contained(other: object) -> None:
 def test_beyond_the_ends_there_is_none(index: int) -> None:
     with pytest.raises(IndexError):
         Independent(CHOICES)[index]
+
+
+BUILDER = Builder((c.start, c.stop - 1, False) for c in CHOICES)
+A, B, C, D = (BUILDER.cell(i) for i in range(4))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        BUILDER.true,
+        BUILDER.false,
+        BUILDER.eq(A, BUILDER.const(1)),
+        BUILDER.lt(D, A),
+        BUILDER.and_([BUILDER.le(BUILDER.const(4), B), BUILDER.lt(D, A), BUILDER.eq(A, A)]),
+        BUILDER.and_([BUILDER.eq(D, BUILDER.const(0)), BUILDER.lt(B, C)]),
+        BUILDER.or_([BUILDER.eq(A, BUILDER.const(0)), BUILDER.eq(B, BUILDER.const(5))]),
+    ],
+    ids=repr,
+)
+def test_sifting_keeps_what_satisfies_the_condition_in_the_order_of_the_product(
+    condition: GroundNode,
+) -> None:
+    kept = [state for state in LISTED if evaluate(condition, state)]
+    assert list(sifted(CHOICES, condition)) == kept
