@@ -184,11 +184,14 @@ class MigrationPromises(Machine):
 
     @invariant
     def what_streams_has_a_session(self) -> Bool:
-        """A replica refuses to stream, or to repair, without one (5.4)."""
+        """It is set on entering write_both_read_old (5.4): a replica refuses to stream, or to repair,
+        without one.
+        """
         only_when(self.release.sessions)
-        return self.stage.any_of(Stage.streaming, Stage.rebuild_repair, Stage.repair).implies(
-            self.session
+        streams = self.stage.any_of(
+            Stage.write_both_read_old, Stage.rebuild_repair, Stage.streaming, Stage.repair
         )
+        return streams.implies(self.session)
 
     @step_property
     def the_session_closes_when_streaming_is_over(self, after: Self) -> Bool:
@@ -197,9 +200,24 @@ class MigrationPromises(Machine):
         over = streamed & self._moves(after) & (after.stage != Stage.streaming)
         return over.implies(~after.session)
 
+    @invariant
+    def only_rebuild_v2_repairs(self) -> Bool:
+        """Lemma: the second version of a rebuild has a stage of its own (2025.2)."""
+        only_when(self.release.repair)
+        return (self.stage == Stage.rebuild_repair).implies(self.kind == Kind.rebuild_v2)
+
+    @invariant
+    def nothing_is_unwanted_before_it_streams(self) -> Bool:
+        """Lemma: whether a migration is still wanted is asked while it streams."""
+        only_when(self.release.rollback)
+        before = self.stage.any_of(
+            Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.rebuild_repair
+        )
+        return self.unwanted.implies(~before)
+
     @step_property
     def rebuild_v2_repairs_before_it_streams(self, after: Self) -> Bool:
-        """The second version of a rebuild streams from what was repaired, and only that one (2025.2)."""
+        """It streams from what was repaired (2025.2)."""
         only_when(self.release.repair)
         begins = (self.stage != Stage.streaming) & (after.stage == Stage.streaming)
         repaired = self.stage == Stage.rebuild_repair
