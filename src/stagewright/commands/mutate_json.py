@@ -9,6 +9,8 @@
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],
      "stale", "unmatched": [{"reason", "file", "line"}]}
 
+With --all: {"machines": [such an object for each]}.
+
 `fate` is "caught", "survived" (it takes other steps, and no promise minds), "redundant" (it takes the same
 steps in every reachable state), "undecided" or "same" (it means the same; not counted). `by` names the
 promises that break first, `steps` the counterexample, `loop` the step to whose end its last one returns.

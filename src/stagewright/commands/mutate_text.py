@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from stagewright.checker.mutation.judge import Fate
-from stagewright.checker.mutation.mutants import Kind
-from stagewright.checker.mutation.report import Finding, MutationReport, hint
+from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.checker.mutation.report import Finding, MutationReport
 from stagewright.commands.ci_places import path_of
 from stagewright.spec.source import Source
 
@@ -27,6 +27,19 @@ _MOST_ACTIONS = 4  # named in a line
 def render(report: MutationReport, *, verbose: bool = False) -> RenderableType:
     """The whole report."""
     return Group(*_parts(report, verbose=verbose))
+
+
+def line_of(name: str, report: MutationReport) -> str:
+    """The report in a line."""
+    numbers = report.summary()
+    wrong = len(report.stale) + len(report.unmatched)
+    return (
+        f"{name:<24} {numbers.mutants:>5,} mutants: {numbers.caught:,} caught, "
+        f"{numbers.explained:,} explained, {numbers.unexplained:,} unexplained, "
+        f"{numbers.undecided:,} undecided"
+        + (f", {wrong} reasons that are not so" if wrong else "")
+        + f", {report.seconds:.0f} s"
+    )
 
 
 def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]:
@@ -72,38 +85,30 @@ def _section(
     yield Text("")
     yield Text(f"{len(listed)} {title}", style=style)
     for finding in listed:
-        yield Text(f"  {_line(finding.mutant.where, [finding])}")
+        mutant = finding.mutant
+        yield Text(f"  {_line(mutant, [mutant.action] if mutant.action else [])}")
         yield Text(f"    {what(finding)}", style="dim")
 
 
 def _survivors(
     title: str, findings: Iterable[Finding], report: MutationReport, style: str
 ) -> Iterator[RenderableType]:
-    """By place: one line of a body that many actions share is one entry."""
-    groups: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
-        mutant = finding.mutant
-        told = "; ".join(r.text for r in mutant.reasons) or hint(finding, report.originals)
-        fate = finding.judgement.fate.value
-        key = (str(mutant.where), mutant.kind.value, mutant.text, fate, told)
-        groups.setdefault(key, []).append(finding)
+    groups = report.grouped(list(findings))
     if not groups:
         return
     yield Text("")
-    yield Text(f"{sum(map(len, groups.values()))} {title}", style=style or "green")
-    for (*_, told), group in groups.items():
-        yield Text(f"  {_line(group[0].mutant.where, group)}")
-        yield Text(f"    {told}", style="dim")
+    yield Text(f"{sum(len(g.findings) for g in groups)} {title}", style=style or "green")
+    for group in groups:
+        yield Text(f"  {_line(group.mutant, group.actions)}")
+        yield Text(f"    {group.told}", style="dim")
 
 
-def _line(where: Source | None, group: list[Finding]) -> str:
-    mutant = group[0].mutant
-    actions = [f.mutant.action for f in group if f.mutant.action]
+def _line(mutant: Mutant, actions: Sequence[str]) -> str:
     shown = ", ".join(actions[:_MOST_ACTIONS])
     if len(actions) > _MOST_ACTIONS:
         shown += f" and {len(actions) - _MOST_ACTIONS} more"
-    subject = f"{shown} {_VERBS[mutant.kind]}" if shown else _VERBS[mutant.kind]
-    return f"{_place(where)}  {subject}: {mutant.text}"
+    verb = _VERBS[mutant.kind]
+    return f"{_place(mutant.where)}  {f'{shown} {verb}' if shown else verb}: {mutant.text}"
 
 
 def _place(where: Source | None) -> str:
@@ -125,6 +130,8 @@ def _numbers(report: MutationReport) -> RenderableType:
         table.add_column(name, justify="right")
     for kind in (*Kind, None):
         numbers = report.summary(kind)
+        if not (numbers.mutants or kind is None or report.whole):
+            continue
         shown = (
             numbers.mutants,
             numbers.caught,
@@ -141,5 +148,7 @@ def _promises(report: MutationReport) -> RenderableType:
     table.add_column("promise")
     table.add_column("catches", justify="right")
     for name, number in report.catches.items():
+        if not (number or report.whole):
+            continue
         table.add_row(name, f"{number:,}", style="" if number else "dim")
     return table
