@@ -102,6 +102,12 @@ class Builder:
         self._known[key] = node
         return node
 
+    def forget(self, number: int) -> None:
+        """Keep only the first so many nodes: those made since are used no more."""
+        for _ in range(len(self.nodes) - number):
+            self.nodes.pop()
+            self._known.popitem()  # the youngest, as dictionaries keep their order
+
     def const(self, value: int, *, boolean: bool = False) -> GroundNode:
         return self._make(GroundOp.CONST, (), value, value, boolean, value)
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import Enum, auto
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.checker.explicit.numpy_engine import numpy_engine
-from stagewright.checker.mutation.mutants import changed_actions
-from stagewright.checker.mutation.original import Original
-from stagewright.spec.definition import Action, Definition
-from stagewright.spec.ground import GroundModel, GroundStep
-from stagewright.spec.lowering import ground
-
-_BEFORE, _AFTER = "before", "after"
+from stagewright.checker.mutation.engine import MutantEngine
+from stagewright.checker.mutation.original import Original, kept_by
+from stagewright.spec.definition import Definition
 
 
 class Difference(Enum):
@@ -26,24 +20,15 @@ class Difference(Enum):
     REAL = auto()
 
 
-def difference(original: Original, mutant: Definition) -> Difference:
-    """How much a mutant differs from the original at the original's scope."""
-    definition = original.definition
-    changed = list(changed_actions(definition, mutant))
-    elsewhere = _apart_from_actions(definition) != _apart_from_actions(mutant)
-    if not changed:
-        return Difference.REAL if elsewhere else Difference.NONE
-    actions: list[Action] = []
-    for number, (old, new) in enumerate(changed):
-        actions += [] if old is None else [replace(old, name=f"{_BEFORE} {number}")]
-        actions += [] if new is None else [replace(new, name=f"{_AFTER} {number}")]
-    both = replace(definition, actions=tuple(actions), properties=(), initially=())
-    model = ground(both, original.scope)
-    if not elsewhere and _form(model, _BEFORE) == _form(model, _AFTER):
-        return Difference.NONE
-    if elsewhere or original.stopped:
+def difference(original: Original, mutant: Definition, engine: MutantEngine) -> Difference:
+    """How much a mutant differs from the original, beside which it was lowered."""
+    if _apart_from_actions(kept_by(original, original.definition)) != _apart_from_actions(mutant):
         return Difference.REAL
-    return Difference.UNREACHABLE if _same_steps(model, original) else Difference.REAL
+    if not engine.changed:
+        return Difference.NONE
+    if original.stopped:
+        return Difference.REAL
+    return Difference.UNREACHABLE if _same_steps(original, engine) else Difference.REAL
 
 
 def _apart_from_actions(definition: Definition) -> tuple[object, ...]:
@@ -56,42 +41,22 @@ def _apart_from_actions(definition: Definition) -> tuple[object, ...]:
     )
 
 
-def _form(model: GroundModel, side: str) -> set[tuple[object, ...]]:
-    """The ground steps of one side as what they compute; equal nodes are one, by their ids."""
-    return {
-        (
-            _instance(step),
-            step.guard.id,
-            tuple(sorted((cell, node.id) for cell, node in step.updates.items())),
-            step.overflows.id,
-        )
-        for step in model.steps
-        if step.action.name.startswith(side)
-    }
-
-
-def _instance(step: GroundStep) -> tuple[object, ...]:
-    """Which action with which arguments a step is, on whichever side."""
-    return (step.action.name.partition(" ")[2], step.arguments)
-
-
-def _same_steps(model: GroundModel, original: Original) -> bool:
-    """Whether both sides take the same steps in every state of the original."""
-    if not model.steps:
+def _same_steps(original: Original, engine: MutantEngine) -> bool:
+    """Whether the old and the new steps are the same in every state of the original."""
+    steps = [*engine.old, *engine.new]
+    if not steps:
         return True
-    engine = numpy_engine(model)
+    differing = engine.differing
     numbers: dict[tuple[object, ...], int] = {}
-    instance = np.array(
-        [numbers.setdefault(_instance(s), len(numbers)) for s in model.steps], dtype=np.int64
-    )
-    after = np.array([s.action.name.startswith(_AFTER) for s in model.steps], dtype=np.bool_)
-    for first in range(0, original.count, engine.batch):
-        found = engine.expand(original.states[:, first : first + engine.batch])
+    instances = [numbers.setdefault((s.action.name, s.arguments), len(numbers)) for s in steps]
+    instance = np.array(instances, dtype=np.int64)
+    after = np.arange(len(steps)) >= len(engine.old)
+    for first in range(0, original.count, differing.batch):
+        found = differing.expand(original.states[:, first : first + differing.batch])
         edges = (found.sources, instance[found.steps], *found.successors)
         overflows = (found.overflow_sources, instance[found.overflow_steps])
-        if not _alike(edges, after[found.steps]) or not _alike(
-            overflows, after[found.overflow_steps]
-        ):
+        sides = after[found.steps], after[found.overflow_steps]
+        if not _alike(edges, sides[0]) or not _alike(overflows, sides[1]):
             return False
     return True
 

@@ -9,10 +9,12 @@ from enum import Enum
 from stagewright.checker.check import watch_for
 from stagewright.checker.explicit.engines import search
 from stagewright.checker.explicit.exploration import Exploration
+from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.difference import Difference, difference
+from stagewright.checker.mutation.engine import Compiled, MutantEngine
 from stagewright.checker.mutation.mutants import Mutant
-from stagewright.checker.mutation.original import Original, ground_beside
+from stagewright.checker.mutation.original import Original, kept_by
 from stagewright.checker.verdicts import NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.errors import StagewrightError
@@ -80,17 +82,20 @@ def counterexample(
 ) -> tuple[Definition, PropertyVerdict] | None:
     """The changed definition and what breaks first in it at the original's scope, with the run."""
     changed = mutant.made()
-    _, broken = _searched(original, changed, Stop(limits))
+    judged = kept_by(original, changed)
+    _, broken = _searched(original, judged, _engine(original, judged), Stop(limits))
     return (changed, broken[0]) if broken else None
 
 
 def _judged_at(original: Original, changed: Definition, stop: Stop, fired: set[str]) -> Judgement:
     """Judge at one scope, and note which actions happen there."""
-    different = difference(original, changed)
+    judged = kept_by(original, changed)
+    engine = _engine(original, judged)
+    different = difference(original, judged, engine)
     if different is not Difference.REAL:
         fired.update(original.fired)
         return Judgement(Fate.SAME if different is Difference.NONE else Fate.REDUNDANT)
-    found, broken = _searched(original, changed, stop)
+    found, broken = _searched(original, judged, engine, stop)
     steps = found.engine.model.steps
     fired.update(step.action.name for step in steps if found.fired[step.index])
     if broken:
@@ -104,17 +109,24 @@ def _judged_at(original: Original, changed: Definition, stop: Stop, fired: set[s
     return Judgement(Fate.SURVIVED, states=found.states)
 
 
+def _engine(original: Original, judged: Definition) -> MutantEngine:
+    model = original.lowering.beside(judged)
+    same = model.builder is original.compiled.model.builder
+    return MutantEngine(original.compiled if same else Compiled(model), model)
+
+
 def _searched(
-    original: Original, changed: Definition, stop: Stop
+    original: Original, judged: Definition, engine: MutantEngine, stop: Stop
 ) -> tuple[Exploration, list[PropertyVerdict]]:
     """The promises that break, of those that the original keeps; once one breaks, no deeper ones."""
-    kept = tuple(p for p in changed.properties if p.name not in original.broken)
-    judged = replace(changed, properties=kept)
-    model = ground_beside(original, judged)
+    kept = judged.properties
     deadlock = NO_DEADLOCK not in original.broken
-    watch = watch_for(model, deadlock=deadlock, coverage=True)
+    watch = watch_for(engine.model, deadlock=deadlock, coverage=True)
     at_first = replace(stop, limits=replace(stop.limits, stop_at_first=True))
-    found = search(model, watch, at_first, kind=original.engine, workers=1)
+    if original.small:
+        found = explore(engine, watch, at_first)
+    else:
+        found = search(engine.model, watch, at_first, workers=1)
     at_once = tuple(p for p in kept if p.kind in _WHILE_SEARCHING)
     broken = _broken(replace(judged, properties=at_once), found, stop, original)
     if broken or not found.exhausted:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.checker.check import watch_for
-from stagewright.checker.explicit.engines import EngineKind, search
+from stagewright.checker.explicit.engines import search
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.limits import Limits, Stop
+from stagewright.checker.mutation.engine import Compiled
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec.definition import Definition
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.lowering import ground
+from stagewright.spec.lowering import Lowering
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome
 
@@ -25,7 +24,8 @@ class Original:
 
     definition: Definition
     scope: Scope
-    initial: Sequence[tuple[int, ...]]
+    lowering: Lowering
+    compiled: Compiled
     states: Words
     depth: int
     stopped: str  # why not all states are known; empty if they are
@@ -44,17 +44,15 @@ class Original:
         return tuple(a.name for a in self.definition.actions if a.name not in self.fired)
 
     @property
-    def engine(self) -> EngineKind:
-        """What searches a mutant of it in the shortest time."""
-        return EngineKind.AUTO if self.count >= _NATIVE_FROM else EngineKind.NUMPY
+    def small(self) -> bool:
+        """Whether a mutant is searched in less time than code for it is compiled."""
+        return self.count < _NATIVE_FROM
 
 
-def ground_beside(original: Original, definition: Definition) -> GroundModel:
-    """The ground form of a definition with the initial states of the original: to sift them takes long."""
-    if definition.initially != original.definition.initially:
-        return ground(definition, original.scope)
-    model = ground(replace(definition, initially=()), original.scope)
-    return replace(model, initial=original.initial)
+def kept_by(original: Original, definition: Definition) -> Definition:
+    """A definition with the promises alone that the original keeps."""
+    kept = tuple(p for p in definition.properties if p.name not in original.broken)
+    return replace(definition, properties=kept)
 
 
 def original_at(definition: Definition, scope: Scope, limits: Limits) -> Original:
@@ -64,14 +62,17 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
         DefinitionError, ScopeError: it cannot be grounded at this scope.
     """
     stop = Stop(limits)
-    model = ground(definition, scope)
+    lowering = Lowering(definition, scope)
+    model = lowering.model()
+    compiled = Compiled(model)
     found = search(model, watch_for(model, deadlock=True, coverage=True), stop)
     verdicts = verdicts_of(definition, found, stop)
     fired = {step.action.name for step in model.steps if found.fired[step.index]}
     return Original(
         definition,
         scope,
-        model.initial,
+        lowering,
+        compiled,
         found.words,
         found.depth,
         found.stopped,
