@@ -127,8 +127,8 @@ class Lowering:
     def _steps(self, actions: Sequence[Action]) -> tuple[GroundStep, ...]:
         steps: list[GroundStep] = []
         for action in actions:
-            known, made = self._known_steps.get(action.name, (None, []))
-            for step in made if known == action else self._made(action):
+            known = self._known_steps.get(action.name)
+            for step in known[1] if known and known[0] == action else self._made(action):
                 index = len(steps)
                 steps.append(step if step.index == index else replace(step, index=index))
         return tuple(steps)
@@ -144,8 +144,8 @@ class Lowering:
     ) -> Mapping[PropertyKind, tuple[GroundProperty, ...]]:
         kinds: dict[PropertyKind, list[GroundProperty]] = {kind: [] for kind in PropertyKind}
         for prop in properties:
-            known, made = self._known_promises.get(prop.name, (None, []))
-            kinds[prop.kind] += made if known == prop else self._properties(prop)
+            known = self._known_promises.get(prop.name)
+            kinds[prop.kind] += known[1] if known and known[0] == prop else self._properties(prop)
         return {kind: tuple(found) for kind, found in kinds.items()}
 
     def _starts(self) -> tuple[range, ...]:

@@ -6,7 +6,7 @@ while a body is traced. So the table itself is changed, and the machine traced o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
@@ -21,15 +21,40 @@ from stagewright.spec.values import show
 
 def swapped_columns(definition: Definition, afresh: Callable[[], Definition]) -> Iterator[Mutant]:
     """Each value of each column replaced by each other one that occurs in the column."""
-    for kind in _tables(definition):
+    tables = _tables(definition)
+    read = _read_columns(tables, afresh)
+    for kind in tables:
         where = _rows(kind)
         for column in _columns(kind):
+            if (kind, column) not in read:
+                continue
             held = [getattr(member, column) for member in kind]
             others = list(dict.fromkeys(v for v in held if _hashable(v)))
             for member, value in zip(kind, held, strict=True):
                 for other in others:
                     if other != value:
                         yield _swap(definition, afresh, member, column, other, where)
+
+
+def _read_columns(
+    tables: Sequence[type[States]], afresh: Callable[[], Definition]
+) -> set[tuple[type[Enum], str]]:
+    """The columns that are looked at while the machine is traced: to change another one changes nothing."""
+    read: set[tuple[type[Enum], str]] = set()
+
+    def noting(member: States, name: str) -> object:
+        read.add((type(member), name))
+        return object.__getattribute__(member, name)
+
+    try:
+        for kind in tables:
+            type.__setattr__(kind, "__getattribute__", noting)
+        afresh()
+    finally:
+        for kind in tables:
+            if "__getattribute__" in vars(kind):
+                type.__delattr__(kind, "__getattribute__")
+    return read
 
 
 def unknown_values(definition: Definition) -> Iterator[EquivalentValue]:

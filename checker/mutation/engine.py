@@ -41,12 +41,8 @@ class Compiled:
 
     @cached_property
     def engine(self) -> NumpyEngine:
-        """Computes with all steps of the original."""
+        """Computes with all steps of the original; compiled once it is asked for."""
         return numpy_engine(self.model)
-
-    def prepare(self) -> None:
-        """Compile now what is needed for every mutant."""
-        assert self.engine
 
     def state_conditions(self, nodes: Sequence[GroundNode]) -> StateConditions:
         """Compiled once, if the original has all of them."""

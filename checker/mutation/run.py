@@ -45,9 +45,8 @@ def judge_all(
     memory = Stop(Limits()).memory_left(0) // (workers if parallel else 1)
     work = _Work(mutants, originals, budget, time.monotonic(), memory)
     late = Judgement(Fate.UNDECIDED, note="not reached within the budget")
-    for original in originals if parallel else ():
-        if original.small:
-            original.compiled.prepare()  # once, before there are several processes
+    if parallel:  # compile before there are several processes
+        [original.compiled.engine for original in originals if original.small]
     judgements = [late] * len(mutants)
     reached = _in_processes(work, workers) if parallel else _one_by_one(work)
     try:
