@@ -1,0 +1,153 @@
+"""A table whose indexes are created and dropped: what the alter rounds do around the backfill job.
+
+Each permission of an index is a version of the table; the master starts the next one when every tablet has
+applied, and reported, the last. `backfill_job.py` adds the job.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.backfill_steps import SEED, YUGABYTE_2, YUGABYTE_2026, TableState
+from stagewright.machines.index_states import Permission
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    Machine,
+    Number,
+    OneVar,
+    SetVar,
+    Term,
+    action,
+    constant,
+    every,
+    flag,
+    one_of,
+    per,
+    profiles,
+    require,
+    set_of,
+    some,
+)
+
+WEAK = Fairness.WEAK
+MASTER = Actor("master leader")
+CLIENT = Actor("client")
+MOVED_BY_ALTER = (
+    Permission.delete_only,
+    Permission.write_and_delete,
+    Permission.write_and_delete_while_removing,
+    Permission.delete_only_while_removing,
+)
+
+
+class Tablet(Entity, scope=1):
+    """A tablet of the indexed table."""
+
+
+class Index(Entity, scope=2):
+    """An index of the table; an id is used once."""
+
+
+class IndexedTable(Machine):
+    """A table, its indexes and its tablets; nothing backfills yet."""
+
+    era = profiles(SEED, YUGABYTE_2, YUGABYTE_2026)
+
+    # in the sys catalog
+    permission = per(Index, one_of(Permission, init=Permission.absent))
+    retains_delete_markers = set_of(Index)
+    table: OneVar[TableState] = one_of(TableState, init=TableState.running)
+    # the tablets
+    current: SetVar[Tablet] = set_of(Tablet)  # have applied, and reported, the table's version
+    ready = per(Tablet, set_of(Index))  # indexes that it knows to be at DO_BACKFILL
+    # what befalls the indexes
+    unbuildable = constant(per(Index, flag(init=ANY)))  # unique, and two rows have one key
+    created: SetVar[Index] = set_of(Index)
+    dropped: SetVar[Index] = set_of(Index)
+
+    @action(by=CLIENT)
+    def create_index(self, i: Term[Index]) -> None:
+        """CREATE INDEX: the index table is there, and the index is known at DELETE_ONLY."""
+        require(~self.created.has(i), "index is new")
+        self.created.add(i)
+        self.permission[i] = Permission.delete_only
+        self.retains_delete_markers.add(i)
+        self._bump_version()
+
+    @action(by=CLIENT)
+    def drop_index(self, i: Term[Index]) -> None:
+        """DROP INDEX, at any time: the index is on its way out."""
+        require(self.permission[i] != Permission.absent, "index is in the table")
+        require(~self._is_removed(i), "index is not being removed yet")
+        self.dropped.add(i)
+        self.permission[i] = self.era.removal
+        self._bump_version()
+
+    @action(fair=WEAK)
+    def apply_version(self, t: Term[Tablet]) -> None:
+        """A tablet applies the version of the table and reports it."""
+        require(self.table == TableState.altering, "table is altering")
+        require(~self.current.has(t), "tablet is behind")
+        self.current.add(t)
+        for i in Index:
+            self.ready[t].put(i, self.permission[i] == Permission.do_backfill)
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_next_version(self) -> None:
+        """Every tablet has the version: indexes that only need that move on by one permission."""
+        self._all_tablets_are_current()
+        require(some(self._moves(i) for i in Index), "an index moves on")
+        for i in Index:
+            self.permission[i] = self.permission[i].column(next_permission)
+        self._bump_version()
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self, i: Term[Index]) -> None:
+        """Nobody uses the index any more: its table is deleted."""
+        self._all_tablets_are_current()
+        require(self.permission[i] == Permission.index_unused, "index is unused")
+        self.permission[i] = Permission.absent
+        self.retains_delete_markers.discard(i)
+        self._bump_version()
+
+    # -- what recurs ---------------------------------------------------------------------------------------
+
+    def _bump_version(self) -> None:
+        self.table = TableState.altering
+        self.current = frozenset()
+
+    def _all_tablets_are_current(self) -> None:
+        require(self.table == TableState.altering, "table is altering")
+        require(every(self.current.has(t) for t in Tablet), "every tablet has the version")
+
+    def _no_index_is_altered(self) -> None:
+        altered = some(self._moves(i) for i in Index)
+        unused = some(self.permission[i] == Permission.index_unused for i in Index)
+        require(~altered & ~unused, "no index is to move on or to be deleted first")
+
+    def _moves(self, i: Term[Index]) -> Bool:
+        return self.permission[i].any_of(*MOVED_BY_ALTER)
+
+    def _is_removed(self, i: Term[Index]) -> Bool:
+        """On its way out, or gone."""
+        later = Permission.read_write_and_delete.number
+        removing = self.permission[i].column(lambda p: p.number > later)
+        return removing | (self.permission[i] == Permission.absent)
+
+    def _is_settled(self, i: Term[Index]) -> Bool:
+        """Usable, or not there."""
+        return self.permission[i].any_of(Permission.absent, Permission.read_write_and_delete)
+
+
+def next_permission(permission: Permission) -> Permission:
+    """The permission after it, of an index that only needs every tablet to know."""
+    if permission not in MOVED_BY_ALTER:
+        return permission
+    return next(p for p in Permission if p.number == permission.number + 2)
+
+
+def number_of(permission: Term[Permission]) -> Number:
+    """How far an index is; it never goes back."""
+    return permission.number_column(lambda p: p.number)
