@@ -1,26 +1,23 @@
-"""The backfill job of one table: the steps of the master leader, and what is left of them when it changes.
+"""The backfill job of one table, and what it promises while the master leader changes and writes fail.
 
-What is written to the sys catalog survives, what is in the leader's memory does not. `backfill_chunks.py` and
-`backfill_replies.py` put keys and messages around the one step that takes long; `backfill_split.py`,
-`backfill_safe_time.py`, `backfill_leaders.py` and `backfill_throttle.py` look at others more closely.
+`backfill_chunks.py` and `backfill_rpcs.py` put keys and messages around the one step that takes long;
+`backfill_safe_time.py`, `backfill_split.py`, `backfill_leaders.py` and `backfill_throttle.py` look more closely
+at others.
 """
 
 from __future__ import annotations
 
 from typing import Self
 
-from stagewright.machines.backfill_steps import (
+from stagewright.machines.backfill_states import (
     Checkpoint,
-    HybridTime,
     InJob,
     Step,
     TableState,
 )
+from stagewright.machines.backfill_steps import BackfillSteps
 from stagewright.machines.backfill_table import (
-    MASTER,
-    WEAK,
     Index,
-    IndexedTable,
     Tablet,
     next_permission,
     number_of,
@@ -28,37 +25,20 @@ from stagewright.machines.backfill_table import (
 from stagewright.machines.index_states import Permission
 from stagewright.spec import (
     Bool,
-    FlagVar,
     LeadsTo,
-    OneVar,
-    OptionalVar,
-    SetVar,
     Term,
-    action,
-    budget,
-    choose,
     every,
     final,
-    flag,
     invariant,
     leads_to,
     liveness,
-    one_of,
-    optional,
-    per,
+    only_when,
     reachable,
-    require,
-    set_of,
-    some,
     step_property,
 )
 
 
-def _after(checkpoint: Checkpoint) -> Checkpoint:
-    return next((c for c in Checkpoint if c.order == checkpoint.order + 1), Checkpoint.done)
-
-
-class BackfillJob(IndexedTable):
+class BackfillJob(BackfillSteps):
     """Indexes are created and dropped, and one job at a time backfills those that wait for it.
 
     Under `yugabyte-2026` every promise holds. Under `yugabyte-2.x` `published_indexes_are_left_alone` fails:
@@ -66,228 +46,6 @@ class BackfillJob(IndexedTable):
     anew (yugabyte-db #33133). Under `seed` `rows_are_scanned_at_one_time` fails: the master keeps the read
     time to itself, so after a change of the leader the rest of the rows is scanned at another time.
     """
-
-    faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
-    failures = budget(1, doc="jobs that give up: splits, safe time or a chunk take too long")
-
-    # in the sys catalog
-    job = per(Index, one_of(InJob, init=InJob.absent))
-    read_time: OptionalVar[HybridTime] = optional(HybridTime)  # `backfilling_timestamp`
-    checkpoint = per(Tablet, per(Index, one_of(Checkpoint, init=Checkpoint.never_begun)))
-    # the leader's memory
-    is_backfilling: FlagVar = flag()
-    step: OneVar[Step] = one_of(Step, init=Step.none)
-    requested: SetVar[Index] = set_of(Index)  # of the job that is being launched
-    chosen_time: OptionalVar[HybridTime] = optional(HybridTime)
-    # what befalls the job
-    scanned_at: SetVar[HybridTime] = set_of(HybridTime)  # the times at which it has read rows
-    gave_up: SetVar[Index] = set_of(Index)
-
-    @action(by=MASTER, fair=WEAK)
-    def finish_alter(self) -> None:
-        """Nothing is left to do: the table is running again."""
-        self._all_tablets_are_current()
-        self._no_index_is_altered()
-        require(self._nothing_to_backfill(), "no index waits for a backfill, and no job is left")
-        self.table = TableState.running
-
-    # -- the job -------------------------------------------------------------------------------------------
-
-    @step.step(Step.none, Step.launch, by=MASTER, fair=WEAK)
-    def launch(self, i: Term[Index]) -> None:
-        """Every tablet knows that an index is at DO_BACKFILL, and no job is there: launch one."""
-        self._may_begin()
-        require(~self._job_exists(), "no job is recorded")
-        require(self.permission[i] == Permission.do_backfill, "index waits for a backfill")
-        self.is_backfilling = True
-        for other in Index:
-            waits = self.permission[other] == Permission.do_backfill
-            self.requested.put(other, waits if self.era.batching else other == i)
-
-    @step.step(Step.launch, Step.wait_for_splits, by=MASTER, fair=WEAK)
-    def record_job(self) -> None:
-        """J0: the job is written, with the indexes that it is for."""
-        for i in Index:
-            requested = self.requested.has(i)
-            self.job[i] = choose(requested, InJob.in_progress, InJob.absent)
-        self.requested = frozenset()
-
-    @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK)
-    def resume(self) -> None:
-        """A job is recorded but not running: this leader takes it up, without any other index."""
-        self._may_begin()
-        require(self._job_exists(), "a job is recorded")
-        self.is_backfilling = True
-
-    @step.step(Step.wait_for_splits, Step.get_safe_time, by=MASTER, fair=WEAK)
-    def find_no_splits(self) -> None:
-        """J1: no tablet is splitting any more, but no read time is recorded."""
-        self._some_index_is_left()
-        require(self.read_time.is_none(), "no read time is recorded")
-
-    @step.step(Step.wait_for_splits, Step.backfill_tablets, by=MASTER, fair=WEAK)
-    def take_recorded_time(self) -> None:
-        """J1 of a job that was begun: its read time stays what it is."""
-        self._some_index_is_left()
-        require(self.read_time.is_some(), "a read time is recorded")
-        self.chosen_time = self.read_time
-
-    @step.step(Step.get_safe_time, Step.backfill_tablets, by=MASTER, fair=WEAK)
-    def choose_read_time(self) -> None:
-        """J2: every tablet has answered; the largest safe time is written before any row is read."""
-        time = choose(self.scanned_at.is_empty(), HybridTime.first, HybridTime.later)
-        self.chosen_time = time
-        if self.era.read_time_recorded:
-            self.read_time = time
-
-    @action(by=MASTER, fair=WEAK)
-    def backfill_chunk(self, t: Term[Tablet]) -> None:
-        """J3: a tablet has backfilled a chunk, for all indexes of the job; the checkpoint is written."""
-        require(self.step == Step.backfill_tablets, "tablets are being backfilled")
-        require(some(self._is_to_do(t, i) for i in Index), "tablet is not done")
-        require(~some(self._left(i) & self._is_removed(i) for i in Index), "no index is dropped")
-        blocked = some(self._is_blocked(t, i) for i in Index)
-        require(~blocked, "no two rows with one key in a unique index")
-        for time in self.chosen_time:
-            self.scanned_at.add(time)
-        for i in Index:
-            here = self.checkpoint[t][i]
-            self.checkpoint[t][i] = choose(self._is_to_do(t, i), here.column(_after), here)
-
-    @action(by=MASTER, fair=WEAK)
-    def fail_index(self, t: Term[Tablet], i: Term[Index]) -> None:
-        """A chunk finds a constraint violated, or the index gone: that index fails, others go on."""
-        require(self.step == Step.backfill_tablets, "tablets are being backfilled")
-        gone = self._left(i) & self._is_removed(i)
-        require(self._is_blocked(t, i) | gone, "index cannot be built, or is dropped")
-        self.job[i] = InJob.failed
-
-    @action(by=MASTER, spends=failures)
-    def give_up(self) -> None:
-        """Splits, safe time or a chunk take longer than is waited for: every index of the job fails."""
-        waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
-        require(waits, "job waits for tablets")
-        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress")
-        for i in Index:
-            unfinished = self.job[i] == InJob.in_progress
-            self.gave_up.put(i, self.gave_up.has(i) | unfinished)
-            self.job[i] = choose(unfinished, InJob.failed, self.job[i])
-
-    @step.step(
-        (Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets),
-        Step.allow_gc,
-        by=MASTER,
-        fair=WEAK,
-    )
-    def find_all_failed(self) -> None:
-        """J4: no index of the job is left to build."""
-        require(~some(self._left(i) for i in Index), "every index has failed")
-
-    @step.step(Step.backfill_tablets, Step.allow_gc, by=MASTER, fair=WEAK)
-    def find_all_done(self) -> None:
-        """J4: every tablet is done."""
-        self._some_index_is_left()
-        undone = some(self._is_to_do(t, i) for t in Tablet for i in Index)
-        require(~undone, "every tablet is done")
-        for i in Index:
-            self.job[i] = choose(self._left(i), InJob.success, self.job[i])
-
-    @step.step(Step.allow_gc, Step.write_permissions, by=MASTER, fair=WEAK)
-    def allow_gc(self) -> None:
-        """J5: the tables of the indexes that are built may reclaim delete markers."""
-        for i in Index:
-            retains = self.retains_delete_markers.has(i) & (self.job[i] != InJob.success)
-            self.retains_delete_markers.put(i, retains)
-
-    @step.step(Step.write_permissions, Step.clear_checkpoints, by=MASTER, fair=WEAK)
-    def write_permissions(self) -> None:
-        """J6: what is built becomes readable, what failed is to be removed; no index ever goes back."""
-        for i in Index:
-            built, old = self.job[i] == InJob.success, self.permission[i]
-            goal = choose(built, Permission.read_write_and_delete, self.era.removal)
-            asked = (self.job[i] != InJob.absent) & (old != Permission.absent)
-            is_past = number_of(old) >= number_of(goal)
-            self.permission[i] = choose(asked & ~is_past, goal, old)
-        self._bump_version()
-
-    @action(by=MASTER, fair=WEAK)
-    def clear_checkpoints(self) -> None:
-        """J7a: the checkpoints are erased; the job with them, where one write does both."""
-        require(self.step == Step.clear_checkpoints, "permissions are written")
-        for t in Tablet:
-            for i in Index:
-                self.checkpoint[t][i] = Checkpoint.never_begun
-        if self.era.cleared_at_once:
-            self._forget_job()
-            self.step = Step.finish
-        else:
-            self.step = Step.clear_job
-
-    @step.step(Step.clear_job, Step.finish, by=MASTER, fair=WEAK)
-    def clear_job(self) -> None:
-        """J7b: the job is erased."""
-        self._forget_job()
-
-    @step.step(Step.finish, Step.none, by=MASTER, fair=WEAK)
-    def finish(self) -> None:
-        """J8: the leader is free for another job."""
-        self.is_backfilling = False
-        self.chosen_time = None
-
-    # -- faults --------------------------------------------------------------------------------------------
-
-    @action(spends=faults)
-    def fail_over(self) -> None:
-        """Another master becomes the leader: what only the old one knew is lost."""
-        self._forget_memory()
-        self.is_backfilling = False
-
-    @action(by=MASTER, spends=faults)
-    def fail_to_write(self) -> None:
-        """A write to the sys catalog fails: the leader leaves the job, to be resumed from what is written."""
-        require(self.step.column(lambda step: step.writes), "the step ends with a write")
-        self._forget_memory()
-        self.is_backfilling = False
-
-    # -- what recurs ---------------------------------------------------------------------------------------
-
-    def _forget_memory(self) -> None:
-        self.step = Step.none
-        self.requested = frozenset()
-        self.chosen_time = None
-
-    def _forget_job(self) -> None:
-        for i in Index:
-            self.job[i] = InJob.absent
-        self.read_time = None
-        self.scanned_at = frozenset()
-
-    def _may_begin(self) -> None:
-        self._all_tablets_are_current()
-        self._no_index_is_altered()
-        require(~self.is_backfilling, "no job is running")
-
-    def _nothing_to_backfill(self) -> Bool:
-        waits = some(self.permission[i] == Permission.do_backfill for i in Index)
-        return ~waits & ~self._job_exists() & ~self.is_backfilling
-
-    def _job_exists(self) -> Bool:
-        return some(self.job[i] != InJob.absent for i in Index)
-
-    def _some_index_is_left(self) -> None:
-        require(some(self._left(i) for i in Index), "an index has not failed")
-
-    def _left(self, i: Term[Index]) -> Bool:
-        """An index of the job that has not failed; one whose tablets are done is looked at again on resuming."""
-        return self.job[i].any_of(InJob.in_progress, InJob.success)
-
-    def _is_to_do(self, t: Term[Tablet], i: Term[Index]) -> Bool:
-        return self._left(i) & (self.checkpoint[t][i] != Checkpoint.done)
-
-    def _is_blocked(self, t: Term[Tablet], i: Term[Index]) -> Bool:
-        """The rest of the tablet has a row that violates a constraint of the index."""
-        rest = self.checkpoint[t][i] == Checkpoint.in_the_middle
-        return self._left(i) & self.unbuildable[i] & rest
 
     # -- promises ------------------------------------------------------------------------------------------
 
@@ -403,7 +161,8 @@ class BackfillJob(IndexedTable):
             Permission.do_backfill, Permission.read_write_and_delete
         )
         asked = (self.job[i] != InJob.absent) | self.requested.has(i)
-        return known & asked.implies(waits_or_past)
+        published = self.permission[i] == Permission.read_write_and_delete
+        return known & asked.implies(waits_or_past) & ~(self.requested.has(i) & published)
 
     @invariant
     def checkpoints_are_of_the_job(self, t: Term[Tablet], i: Term[Index]) -> Bool:
@@ -458,6 +217,7 @@ class BackfillJob(IndexedTable):
     @invariant
     def the_chosen_time_is_the_recorded_one(self) -> Bool:
         """Lemma: rows are read at the time that is recorded."""
+        only_when(self.era.read_time_recorded)
         same = self.chosen_time == self.read_time
         scans = (self.step == Step.backfill_tablets).implies(same & self.read_time.is_some())
         read = every(self.read_time == time for time in self.scanned_at)

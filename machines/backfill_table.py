@@ -1,12 +1,12 @@
 """A table whose indexes are created and dropped: what the alter rounds do around the backfill job.
 
 Each permission of an index is a version of the table; the master starts the next one when every tablet has
-applied, and reported, the last. `backfill_job.py` adds the job.
+applied, and reported, the last. `backfill_steps.py` adds the job.
 """
 
 from __future__ import annotations
 
-from stagewright.machines.backfill_steps import SEED, YUGABYTE_2, YUGABYTE_2026, TableState
+from stagewright.machines.backfill_states import SEED, YUGABYTE_2, YUGABYTE_2026, TableState
 from stagewright.machines.index_states import Permission
 from stagewright.spec import (
     ANY,
