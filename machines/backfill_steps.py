@@ -230,8 +230,7 @@ class BackfillSteps(IndexedTable):
     def fail_to_write(self) -> None:
         """A write to the sys catalog fails: the leader leaves the job, to be resumed from what is written."""
         require(self.step.column(lambda step: step.writes), "the step ends with a write")
-        self._forget_memory()
-        self.is_backfilling = False
+        self._leave_job()
 
     # -- what recurs ---------------------------------------------------------------------------------------
 
@@ -239,6 +238,10 @@ class BackfillSteps(IndexedTable):
         self.step = Step.none
         self.requested = frozenset()
         self.chosen_time = None
+
+    def _leave_job(self) -> None:
+        self._forget_memory()
+        self.is_backfilling = False
 
     def _forget_job(self) -> None:
         for i in Index:

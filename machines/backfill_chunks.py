@@ -1,0 +1,381 @@
+"""The chunks of one tablet: pages of rows, checkpoints, retries, and several indexes in one scan.
+
+The master asks the tablet's leader to backfill from a key; the tablet server writes the index entries of some
+rows and answers how far it came; the master records that and asks for the next chunk. This is what happens to
+one tablet in the step `backfill_tablets` of `backfill_job.py`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.backfill_states import InJob
+from stagewright.machines.backfill_table import MASTER, WEAK, Index
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    OptionalVar,
+    SetOf,
+    SetVar,
+    States,
+    Term,
+    action,
+    budget,
+    choose,
+    constant,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    optional,
+    per,
+    reachable,
+    require,
+    set_of,
+    some,
+    step_property,
+)
+
+TABLET = Actor("tablet leader")
+NETWORK = Actor("network")
+MAX_RETRIES = 1  # `index_backfill_rpc_max_retries`, there 150
+
+
+class Row(States):
+    """The rows of the tablet in the order of their keys."""
+
+    first = 0
+    second = 1
+    third = 2
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class Until(States):
+    """`backfilled_until` of an index: no entry, the key of the next row, or the empty key: all is done."""
+
+    # fmt: off
+    #              rows
+    never_begun  = 0
+    second       = 1
+    third        = 2
+    end          = 3
+    # fmt: on
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows  # so many rows are done
+
+
+class Chunk(Enum):
+    """The chunk that the master has asked for."""
+
+    none = auto()
+    asked = auto()
+    written = auto()  # the tablet server has written entries; its answer is not there yet
+    answered = auto()
+    failed = auto()  # it timed out, or its messages were lost
+
+
+class BackfillChunks(Machine):
+    """One tablet is scanned chunk by chunk for the indexes of a job."""
+
+    lost = budget(2, doc="requests and answers that are lost")
+    failovers = budget(1, doc="changes of the master leader")
+
+    # in the sys catalog
+    job = per(Index, one_of(InJob, init=InJob.in_progress))
+    until = per(Index, one_of(Until, init=Until.never_begun))
+    # the master leader's memory (`BackfillTablet`, `BackfillChunk`)
+    running: FlagVar = flag()
+    reached = per(Index, one_of(Until, init=Until.never_begun))
+    chunk: OneVar[Chunk] = one_of(Chunk, init=Chunk.none)
+    retries: NumberVar = number(0, MAX_RETRIES)
+    # the chunk, and what is answered to it
+    start: OneVar[Until] = one_of(Until, init=Until.never_begun)
+    stop: OneVar[Until] = one_of(Until, init=Until.never_begun)
+    late: OptionalVar[Index] = optional(Index)  # its entries were not written in time
+    violated: OptionalVar[Index] = optional(Index)  # a constraint of it is violated by a row
+    # the index tables
+    entries = per(Index, set_of(Row))
+    duplicate = constant(per(Index, optional(Row, init=ANY)))  # a row that violates its constraint
+    # what has happened
+    lost_in_a_row: NumberVar = number(0, MAX_RETRIES + 1)
+    answered = per(Index, one_of(Until, init=Until.never_begun))  # and was heard by a master leader
+    gave_up: SetVar[Index] = set_of(Index)
+
+    # -- the master leader -----------------------------------------------------------------------------------
+
+    @action(by=MASTER, fair=WEAK)
+    def begin(self) -> None:
+        """A master leader starts or resumes the tablet, from the checkpoints that are recorded."""
+        require(~self.running, "the tablet is not being backfilled")
+        require(self._unfinished(), "an index of the job is in progress")
+        self.running = True
+        for i in Index:
+            self.reached[i] = self.until[i]
+
+    @action(by=MASTER, fair=WEAK)
+    def ask(self, start: Term[Until]) -> None:
+        """BackfillChunk: the next rows, from the least key that an index has reached."""
+        require(self.running & (self.chunk == Chunk.none), "no chunk is going on")
+        require(self._is_next(start), "no index needs an earlier row")
+        self.chunk = Chunk.asked
+        self.start = start
+
+    @action(by=MASTER, fair=WEAK)
+    def record_checkpoint(self) -> None:
+        """The answer tells how far the tablet server came: that is written before the next chunk."""
+        require(self.chunk == Chunk.answered, "an answer is there")
+        require(self.violated.is_none(), "no constraint is violated")
+        for i in Index:
+            new = choose(self._came_further(i), self.stop, self.reached[i])
+            self.reached[i] = new
+            self.until[i] = new
+            self.answered[i] = new
+        self._end_chunk()
+
+    @action(by=MASTER, fair=WEAK)
+    def fail_index(self, i: Term[Index]) -> None:
+        """The answer names an index whose constraint is violated: it fails, and the chunk is done for the rest."""
+        require(self.chunk == Chunk.answered, "an answer is there")
+        require(self.violated == i, "a constraint of the index is violated")
+        self._fail(i)
+        self._end_chunk()
+
+    @action(by=MASTER, fair=WEAK)
+    def retry(self) -> None:
+        """A chunk that failed is asked for once more, after a delay."""
+        self._chunk_failed()
+        require(self.retries < MAX_RETRIES, "a retry is left")
+        self.chunk = Chunk.asked
+        self.retries = self.retries + 1
+
+    @action(by=MASTER, fair=WEAK)
+    def give_up(self) -> None:
+        """A chunk failed too often: all indexes of the job fail."""
+        self._chunk_failed()
+        require(self.retries == MAX_RETRIES, "no retry is left")
+        for i in Index:
+            in_progress = self.job[i] == InJob.in_progress
+            self.job[i] = choose(in_progress, InJob.failed, self.job[i])
+            self.gave_up.put(i, in_progress)
+        self._end_chunk()
+
+    @action(by=MASTER, fair=WEAK)
+    def finish(self) -> None:
+        """The tablet is done for every index that has not failed."""
+        require(self.running & (self.chunk == Chunk.none), "no chunk is going on")
+        self._tablet_is_done()
+        for i in Index:
+            left = self.job[i] == InJob.in_progress
+            self.job[i] = choose(left, InJob.success, self.job[i])
+        self.running = False
+
+    @action(spends=failovers)
+    def fail_over(self) -> None:
+        """Another master becomes the leader; an answer to the old one is heard by nobody."""
+        require(self.running, "the tablet is being backfilled")
+        self.running = False
+        for i in Index:
+            self.reached[i] = Until.never_begun
+        self._end_chunk()
+
+    # -- the tablet server -------------------------------------------------------------------------------------
+
+    @action(by=TABLET, fair=WEAK)
+    def write_entries(self, stop: Term[Until]) -> None:
+        """The tablet server reads rows until a page, or the time, is full, and writes their index entries."""
+        require(self.chunk == Chunk.asked, "a chunk is asked for")
+        require(_rows(stop) > _rows(self.start), "it comes further")
+        self._write(stop)
+        self.late = None
+
+    @action(by=TABLET)
+    def write_entries_of_some(self, stop: Term[Until], late: Term[Index]) -> None:
+        """The same, but the time is up before the entries of one index are written."""
+        require(self.chunk == Chunk.asked, "a chunk is asked for")
+        require(_rows(stop) > _rows(self.start), "it comes further")
+        require(self._needs(late), "index is in progress and needs the rows")
+        require(some(self._needs(i) & (i != late) for i in Index), "it is not the only one")
+        self._write(stop, late)
+        self.late = late
+
+    @action(by=TABLET, fair=WEAK)
+    def find_violation(self, i: Term[Index], row: Term[Row]) -> None:
+        """A row violates the constraint of a unique index: the answer names the index."""
+        require(self.chunk == Chunk.asked, "a chunk is asked for")
+        require(self.job[i] == InJob.in_progress, "index is in progress")
+        require(self.duplicate[i] == row, "row violates its constraint")
+        require(_place(row) >= _rows(self.start), "row is not done yet")
+        self.violated = i
+        self.chunk = Chunk.answered
+
+    @action(by=TABLET, fair=WEAK)
+    def answer(self) -> None:
+        """The entries are written: the tablet server answers how far it came."""
+        require(self.chunk == Chunk.written, "entries are written")
+        self.chunk = Chunk.answered
+
+    @action(by=NETWORK, spends=lost)
+    def lose(self) -> None:
+        """The request or its answer is lost, or takes too long; entries may have been written."""
+        require(self.chunk.any_of(Chunk.asked, Chunk.written), "a chunk is on its way")
+        self.chunk = Chunk.failed
+        self.lost_in_a_row = self.lost_in_a_row + 1
+        self.stop = Until.never_begun
+        self.late = None
+
+    # -- what recurs ---------------------------------------------------------------------------------------------
+
+    def _unfinished(self) -> Bool:
+        return some(self.job[i] == InJob.in_progress for i in Index)
+
+    def _needs(self, i: Term[Index]) -> Bool:
+        """The index has not had the rows of the chunk."""
+        return (self.job[i] == InJob.in_progress) & (self.reached[i] == self.start)
+
+    def _is_next(self, start: Term[Until]) -> Bool:
+        in_progress = InJob.in_progress
+        least = every(
+            (self.job[i] == in_progress).implies(_rows(self.reached[i]) >= _rows(start))
+            for i in Index
+        )
+        needed = some((self.job[i] == in_progress) & (self.reached[i] == start) for i in Index)
+        return least & needed & (start != Until.end)
+
+    def _tablet_is_done(self) -> None:
+        undone = some(
+            (self.job[i] == InJob.in_progress) & (self.reached[i] != Until.end) for i in Index
+        )
+        require(~undone, "every index in progress has reached the end of the tablet")
+
+    def _came_further(self, i: Term[Index]) -> Bool:
+        further = _rows(self.stop) > _rows(self.reached[i])
+        return (self.job[i] == InJob.in_progress) & (self.late != i) & further
+
+    def _write(self, stop: Term[Until], late: Term[Index] | None = None) -> None:
+        page = _before(stop) - _before(self.start)
+        violating = some(
+            page.has(row) & self._writes(i, late) & (self.duplicate[i] == row)
+            for i in Index
+            for row in Row
+        )
+        require(~violating, "no row of the chunk violates a constraint")
+        for i in Index:
+            written = choose(self._writes(i, late), page, frozenset())
+            self.entries[i] = self.entries[i] | written
+        self.stop = self._answered_until(stop)
+        self.chunk = Chunk.written
+
+    def _writes(self, i: Term[Index], late: Term[Index] | None) -> Bool:
+        writes = self.job[i] == InJob.in_progress
+        return writes if late is None else writes & (i != late)
+
+    def _chunk_failed(self) -> None:
+        require(self.chunk == Chunk.failed, "chunk failed")
+
+    def _answered_until(self, stop: Term[Until]) -> Term[Until]:
+        return stop
+
+    def _fail(self, i: Term[Index]) -> None:
+        self.job[i] = InJob.failed
+
+    def _end_chunk(self) -> None:
+        self.chunk = Chunk.none
+        self.retries = 0
+        self.lost_in_a_row = 0
+        self.start = Until.never_begun
+        self.stop = Until.never_begun
+        self.late = None
+        self.violated = None
+
+    # -- promises ------------------------------------------------------------------------------------------------
+
+    @invariant
+    def built_indexes_are_complete(self, i: Term[Index], row: Term[Row]) -> Bool:
+        """002: "After the index builds are completed, they should be consistent with the data in the primary
+        table": every row has its entry, also the last page's (yugabyte-db #5031).
+        """
+        return (self.job[i] == InJob.success).implies(self.entries[i].has(row))
+
+    @invariant
+    def checkpoints_tell_what_is_built(self, i: Term[Index], row: Term[Row]) -> Bool:
+        """002: the checkpoint represents "how far it managed to successfully build"."""
+        before = _place(row) < _rows(self.until[i])
+        return before.implies(self.entries[i].has(row))
+
+    @step_property
+    def checkpoints_only_advance(self, after: Self, i: Term[Index]) -> Bool:
+        """002: "The entire build process should not need to restart on a node failure in the cluster."""
+        return _rows(after.until[i]) >= _rows(self.until[i])
+
+    @step_property
+    def only_the_last_chunk_is_repeated(self, after: Self) -> Bool:
+        """002: "The YB-Master persists the checkpointing info": what was answered is not asked for again."""
+        asks = (self.chunk == Chunk.none) & (after.chunk == Chunk.asked)
+        new = some(
+            (self.job[i] == InJob.in_progress) & (self.answered[i] == after.start) for i in Index
+        )
+        return asks.implies(new)
+
+    @invariant
+    def violated_constraints_fail_the_index(self, i: Term[Index]) -> Bool:
+        """002: "If a problem arises while scanning the table, such as a unique constraint violation in a unique
+        index, the CREATE INDEX command should abort and result in a failure."
+        """
+        return (self.job[i] == InJob.success).implies(self.duplicate[i].is_none())
+
+    @invariant
+    def failure_is_per_index(self, i: Term[Index]) -> Bool:
+        """An index fails for a violation of its own, or because chunks were lost again and again
+        (yugabyte-db #6290).
+        """
+        own = self.duplicate[i].is_some() | self.gave_up.has(i)
+        return (self.job[i] == InJob.failed).implies(own)
+
+    @step_property
+    def lost_messages_are_retried(self, after: Self, i: Term[Index]) -> Bool:
+        """A chunk is tried again `index_backfill_rpc_max_retries` times before the job is given up."""
+        gives_up = after.gave_up.has(i) & ~self.gave_up.has(i)
+        return gives_up.implies(self.lost_in_a_row > MAX_RETRIES)
+
+    @final
+    def every_index_is_judged(self) -> Bool:
+        """A tablet that is done, or whose indexes have failed, may stay as it is."""
+        return ~self._unfinished() & ~self.running
+
+    @reachable
+    def every_index_can_be_judged(self) -> Bool:
+        """Whatever is lost, the job can end."""
+        return ~self._unfinished()
+
+    @liveness
+    def every_index_is_built_or_fails(self, i: Term[Index]) -> LeadsTo:
+        """The job comes to an end for every index: failed chunks are "bubbled up" (yugabyte-db #3627)."""
+        in_progress = self.job[i] == InJob.in_progress
+        return leads_to(in_progress, ~in_progress)
+
+
+def _before(until: Term[Until]) -> SetOf[Row]:
+    return until.column(lambda u: frozenset(row for row in Row if row.place < u.rows))
+
+
+def _rows(until: Term[Until]) -> Number:
+    return until.number_column(lambda u: u.rows)
+
+
+def _place(row: Term[Row]) -> Number:
+    return row.number_column(lambda r: r.place)

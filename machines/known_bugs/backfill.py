@@ -1,0 +1,116 @@
+"""Bugs of YugabyteDB's backfill job."""
+
+from __future__ import annotations
+
+from stagewright.machines.backfill_chunks import BackfillChunks, Until
+from stagewright.machines.backfill_job import BackfillJob
+from stagewright.machines.backfill_states import InJob
+from stagewright.machines.backfill_table import Index
+from stagewright.spec import Bool, Term, choose, only_when, require, some
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "Z13",
+    "yugabyte-db #5031",
+    breaks=(
+        BackfillChunks.built_indexes_are_complete,
+        BackfillChunks.checkpoints_tell_what_is_built,
+    ),
+    sizes={Index: 1},
+    budgets={BackfillChunks.lost: 0, BackfillChunks.failovers: 0},
+)
+class OnePageIsTheWholeTablet(BackfillChunks):
+    """The tablet server reads the first page of 1,024 rows, finds it consumed, and answers that all is done."""
+
+    def _answered_until(self, stop: Term[Until]) -> Term[Until]:  # noqa: ARG002
+        return Term.of(Until.end)
+
+
+@known_bug(
+    "Z15",
+    "yugabyte-db #33207",
+    breaks=(BackfillJob.every_index_can_be_usable_or_gone, BackfillJob.unfinished_work_is_recorded),
+    sizes={Index: 1},
+    budgets={BackfillJob.failures: 0},
+)
+class ReportsEndTheAlter(BackfillJob):
+    """A tablet reports its version while the job runs. The master finds nothing to launch, for the job is
+    running already, and takes the table for altered: RUNNING. The next leader does not look for a job there.
+    """
+
+    def _nothing_to_backfill(self) -> Bool:
+        return super()._nothing_to_backfill() | self.is_backfilling
+
+
+@known_bug(
+    "Z17",
+    "yugabyte-db #32976, #33009",
+    breaks=(
+        BackfillJob.every_index_can_be_usable_or_gone,
+        BackfillJob.splitting_is_off_only_during_a_job,
+    ),
+    sizes={Index: 1},
+    budgets={BackfillJob.failures: 0},
+)
+class BackfillingStaysLatched(BackfillJob):
+    """A write to the sys catalog fails at the end of the job. The error path returns before `is_backfilling`
+    is cleared, and no leader but another one ever takes the job up again.
+    """
+
+    def _leave_job(self) -> None:
+        self._forget_memory()
+
+
+@known_bug(
+    "Z34",
+    "yugabyte-db #3627",
+    breaks=(
+        BackfillChunks.every_index_can_be_judged,
+        BackfillChunks.every_index_is_built_or_fails,
+    ),
+    sizes={Index: 1},
+    budgets={BackfillChunks.lost: 1, BackfillChunks.failovers: 0},
+)
+class FailedRequestsAreForgotten(BackfillChunks):
+    """The RPC of a chunk fails. It is neither tried again nor told to the job, which waits for ever."""
+
+    def _chunk_failed(self) -> None:
+        only_when(False)
+
+
+@known_bug(
+    "Z38",
+    "yugabyte-db backfill_index.cc, BackfillTablet: read, not reported",
+    breaks=(BackfillChunks.built_indexes_are_complete,),
+    budgets={BackfillChunks.lost: 0},
+)
+class TheEmptyKeySortsFirst(BackfillChunks):
+    """A tablet goes on from the least checkpoint of its indexes, compared as strings. "Done" is the empty
+    string, which is the least of all: one index that is done ends the tablet for the others.
+    """
+
+    def _tablet_is_done(self) -> None:
+        done = some(
+            (self.job[i] == InJob.in_progress) & (self.reached[i] == Until.end) for i in Index
+        )
+        require(done, "the least checkpoint is empty")
+
+
+@known_bug(
+    "Z43",
+    "yugabyte-db #6290",
+    breaks=(BackfillChunks.failure_is_per_index,),
+    budgets={BackfillChunks.lost: 0, BackfillChunks.failovers: 0},
+)
+class OneFailureFailsAll(BackfillChunks):
+    """A chunk answers that one index failed, and all indexes of the job are marked as failed."""
+
+    def _fail(self, i: Term[Index]) -> None:  # noqa: ARG002
+        for other in Index:
+            in_progress = self.job[other] == InJob.in_progress
+            self.job[other] = choose(in_progress, InJob.failed, self.job[other])
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
