@@ -158,7 +158,7 @@ class BackfillChunks(Machine):
     @action(by=MASTER, fair=WEAK)
     def retry(self) -> None:
         """A chunk that failed is asked for once more, after a delay."""
-        self._chunk_failed()
+        require(self.chunk == Chunk.failed, "chunk failed")
         require(self.retries < MAX_RETRIES, "a retry is left")
         self.chunk = Chunk.asked
         self.retries = self.retries + 1
@@ -166,7 +166,7 @@ class BackfillChunks(Machine):
     @action(by=MASTER, fair=WEAK)
     def give_up(self) -> None:
         """A chunk failed too often: all indexes of the job fail."""
-        self._chunk_failed()
+        require(self.chunk == Chunk.failed, "chunk failed")
         require(self.retries == MAX_RETRIES, "no retry is left")
         for i in Index:
             in_progress = self.job[i] == InJob.in_progress
@@ -283,9 +283,6 @@ class BackfillChunks(Machine):
     def _writes(self, i: Term[Index], late: Term[Index] | None) -> Bool:
         writes = self.job[i] == InJob.in_progress
         return writes if late is None else writes & (i != late)
-
-    def _chunk_failed(self) -> None:
-        require(self.chunk == Chunk.failed, "chunk failed")
 
     def _answered_until(self, stop: Term[Until]) -> Term[Until]:
         return stop

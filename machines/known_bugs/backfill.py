@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from stagewright.machines.backfill_chunks import BackfillChunks, Until
 from stagewright.machines.backfill_job import BackfillJob
+from stagewright.machines.backfill_rpcs import At, BackfillRpcs, Phase, Request
 from stagewright.machines.backfill_states import InJob
-from stagewright.machines.backfill_table import Index
-from stagewright.spec import Bool, Term, choose, only_when, require, some
+from stagewright.machines.backfill_table import MASTER, Index
+from stagewright.spec import Bool, Term, action, choose, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -75,8 +76,28 @@ class BackfillingStaysLatched(BackfillJob):
 class FailedRequestsAreForgotten(BackfillChunks):
     """The RPC of a chunk fails. It is neither tried again nor told to the job, which waits for ever."""
 
-    def _chunk_failed(self) -> None:
+    @action(by=MASTER)
+    def retry(self) -> None:
+        """Nobody does."""
         only_when(False)
+
+
+@known_bug(
+    "Z36",
+    "yugabyte-db tablet_service.cc, all_past_backfill: read, not reported",
+    profile="yugabyte-2.x",
+    breaks=(BackfillRpcs.every_index_can_be_usable_or_gone, BackfillRpcs.every_job_ends),
+    sizes={Index: 1, Request: 1},
+    budgets={BackfillRpcs.aborts: 0, BackfillRpcs.late: 0},
+)
+class PastWithoutAPosition(BackfillRpcs):
+    """The leader changes after the permissions are written and before the job is erased. The next one asks
+    the tablet again, which answers OK, for its indexes have moved past DO_BACKFILL, but not how far it is
+    done: so it is asked again, for ever.
+    """
+
+    def _tells_the_end(self, r: Term[Request]) -> Bool:
+        return self.rpc[r].at == At.backfilled
 
 
 @known_bug(
@@ -98,6 +119,21 @@ class TheEmptyKeySortsFirst(BackfillChunks):
 
 
 @known_bug(
+    "Z40",
+    "yugabyte-db #20510",
+    breaks=(BackfillRpcs.published_indexes_are_complete,),
+    budgets={BackfillRpcs.late: 0, BackfillRpcs.changes: 0},
+)
+class AnswersToAnotherJob(BackfillRpcs):
+    """A job is given up while a request of it is on its way, and the next job starts. The late answer is taken
+    for one to the new job: its indexes get a checkpoint, and no row of theirs was read.
+    """
+
+    def _is_for_this_job(self, r: Term[Request]) -> None:  # noqa: ARG002
+        require(self.phase == Phase.asks, "job is running")
+
+
+@known_bug(
     "Z43",
     "yugabyte-db #6290",
     breaks=(BackfillChunks.failure_is_per_index,),
@@ -110,6 +146,22 @@ class OneFailureFailsAll(BackfillChunks):
         for other in Index:
             in_progress = self.job[other] == InJob.in_progress
             self.job[other] = choose(in_progress, InJob.failed, self.job[other])
+
+
+@known_bug(
+    "Z47",
+    "yugabyte-db #33123, #20041, #20178",
+    breaks=(BackfillRpcs.chunks_run_only_at_do_backfill,),
+    sizes={Index: 1, Request: 1},
+    budgets={BackfillRpcs.late: 0},
+)
+class ChunksRunAnyTime(BackfillRpcs):
+    """The tablet server does not look at its index permissions: a request that overtakes the alter, or comes
+    when the index is being dropped, is carried out.
+    """
+
+    def _is_ready(self, r: Term[Request]) -> None:
+        """Whenever it is asked."""
 
 
 BUGS = known_bugs_in(globals())
