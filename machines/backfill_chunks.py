@@ -24,13 +24,12 @@ from stagewright.spec import (
     OneVar,
     OptionalVar,
     SetOf,
-    SetVar,
-    States,
     Term,
     action,
     budget,
     choose,
     constant,
+    equivalent,
     every,
     final,
     flag,
@@ -43,6 +42,7 @@ from stagewright.spec import (
     per,
     reachable,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -53,30 +53,21 @@ NETWORK = Actor("network")
 MAX_RETRIES = 1  # `index_backfill_rpc_max_retries`, there 150
 
 
-class Row(States):
+class Row(Enum):
     """The rows of the tablet in the order of their keys."""
 
-    first = 0
-    second = 1
-    third = 2
-
-    def __init__(self, place: int) -> None:
-        self.place = place
+    first = auto()
+    second = auto()
+    third = auto()
 
 
-class Until(States):
+class Until(Enum):
     """`backfilled_until` of an index: no entry, the key of the next row, or the empty key: all is done."""
 
-    # fmt: off
-    #              rows
-    never_begun  = 0
-    second       = 1
-    third        = 2
-    end          = 3
-    # fmt: on
-
-    def __init__(self, rows: int) -> None:
-        self.rows = rows  # so many rows are done
+    never_begun = auto()
+    second = auto()
+    third = auto()
+    end = auto()
 
 
 class Chunk(Enum):
@@ -89,17 +80,20 @@ class Chunk(Enum):
     failed = auto()  # it timed out, or its messages were lost
 
 
+_UNTIL = list(Until)
+
+
 class BackfillChunks(Machine):
     """One tablet is scanned chunk by chunk for the indexes of a job."""
 
-    lost = budget(2, doc="requests and answers that are lost")
+    lost = budget(doc="requests and answers that are lost")
     failovers = budget(1, doc="changes of the master leader")
+    exercised_at = scopes({Index: 1}, {failovers: 0}, {})
 
     # in the sys catalog
     job = per(Index, one_of(InJob, init=InJob.in_progress))
     until = per(Index, one_of(Until, init=Until.never_begun))
     # the master leader's memory (`BackfillTablet`, `BackfillChunk`)
-    running: FlagVar = flag()
     reached = per(Index, one_of(Until, init=Until.never_begun))
     chunk: OneVar[Chunk] = one_of(Chunk, init=Chunk.none)
     retries: NumberVar = number(0, MAX_RETRIES)
@@ -107,31 +101,21 @@ class BackfillChunks(Machine):
     start: OneVar[Until] = one_of(Until, init=Until.never_begun)
     stop: OneVar[Until] = one_of(Until, init=Until.never_begun)
     late: OptionalVar[Index] = optional(Index)  # its entries were not written in time
-    violated: OptionalVar[Index] = optional(Index)  # a constraint of it is violated by a row
     # the index tables
     entries = per(Index, set_of(Row))
     duplicate = constant(per(Index, optional(Row, init=ANY)))  # a row that violates its constraint
     # what has happened
-    lost_in_a_row: NumberVar = number(0, MAX_RETRIES + 1)
     answered = per(Index, one_of(Until, init=Until.never_begun))  # and was heard by a master leader
-    gave_up: SetVar[Index] = set_of(Index)
+    lost_in_a_row: NumberVar = number(0, MAX_RETRIES + 1)
+    gave_up: FlagVar = flag()
 
     # -- the master leader -----------------------------------------------------------------------------------
 
     @action(by=MASTER, fair=WEAK)
-    def begin(self) -> None:
-        """A master leader starts or resumes the tablet, from the checkpoints that are recorded."""
-        require(~self.running, "the tablet is not being backfilled")
-        require(self._unfinished(), "an index of the job is in progress")
-        self.running = True
-        for i in Index:
-            self.reached[i] = self.until[i]
-
-    @action(by=MASTER, fair=WEAK)
     def ask(self, start: Term[Until]) -> None:
         """BackfillChunk: the next rows, from the least key that an index has reached."""
-        require(self.running & (self.chunk == Chunk.none), "no chunk is going on")
-        require(self._is_next(start), "no index needs an earlier row")
+        require(self.chunk == Chunk.none, "no chunk is going on")
+        require(self._is_next(start), "an index needs these rows, and none an earlier one")
         self.chunk = Chunk.asked
         self.start = start
 
@@ -139,7 +123,6 @@ class BackfillChunks(Machine):
     def record_checkpoint(self) -> None:
         """The answer tells how far the tablet server came: that is written before the next chunk."""
         require(self.chunk == Chunk.answered, "an answer is there")
-        require(self.violated.is_none(), "no constraint is violated")
         for i in Index:
             new = choose(self._came_further(i), self.stop, self.reached[i])
             self.reached[i] = new
@@ -148,10 +131,12 @@ class BackfillChunks(Machine):
         self._end_chunk()
 
     @action(by=MASTER, fair=WEAK)
-    def fail_index(self, i: Term[Index]) -> None:
-        """The answer names an index whose constraint is violated: it fails, and the chunk is done for the rest."""
-        require(self.chunk == Chunk.answered, "an answer is there")
-        require(self.violated == i, "a constraint of the index is violated")
+    def fail_index(self, i: Term[Index], row: Term[Row]) -> None:
+        """A row of the chunk violates the constraint of a unique index: the answer names it, and it fails."""
+        with equivalent("a row that violates it is found by this chunk or by a later one"):
+            require(self.chunk == Chunk.asked, "a chunk is asked for")
+        require(self.job[i] == InJob.in_progress, "index is in progress")
+        require(self.duplicate[i] == row, "row violates its constraint")
         self._fail(i)
         self._end_chunk()
 
@@ -169,28 +154,25 @@ class BackfillChunks(Machine):
         require(self.chunk == Chunk.failed, "chunk failed")
         require(self.retries == MAX_RETRIES, "no retry is left")
         for i in Index:
-            in_progress = self.job[i] == InJob.in_progress
-            self.job[i] = choose(in_progress, InJob.failed, self.job[i])
-            self.gave_up.put(i, in_progress)
-        self._end_chunk()
+            self.job[i] = InJob.failed
+        self.gave_up = True
+        with equivalent("no index is left to ask for"):
+            self.chunk = Chunk.none
 
     @action(by=MASTER, fair=WEAK)
     def finish(self) -> None:
         """The tablet is done for every index that has not failed."""
-        require(self.running & (self.chunk == Chunk.none), "no chunk is going on")
         self._tablet_is_done()
         for i in Index:
             left = self.job[i] == InJob.in_progress
             self.job[i] = choose(left, InJob.success, self.job[i])
-        self.running = False
 
     @action(spends=failovers)
     def fail_over(self) -> None:
-        """Another master becomes the leader; an answer to the old one is heard by nobody."""
-        require(self.running, "the tablet is being backfilled")
-        self.running = False
+        """Another master becomes the leader: it goes on from what is recorded, and hears no answer to the old one."""
         for i in Index:
-            self.reached[i] = Until.never_begun
+            with equivalent("what the old leader knew it had recorded"):
+                self.reached[i] = self.until[i]
         self._end_chunk()
 
     # -- the tablet server -------------------------------------------------------------------------------------
@@ -198,30 +180,17 @@ class BackfillChunks(Machine):
     @action(by=TABLET, fair=WEAK)
     def write_entries(self, stop: Term[Until]) -> None:
         """The tablet server reads rows until a page, or the time, is full, and writes their index entries."""
-        require(self.chunk == Chunk.asked, "a chunk is asked for")
-        require(_rows(stop) > _rows(self.start), "it comes further")
         self._write(stop)
-        self.late = None
+        with equivalent("no index is late when a chunk is asked for"):
+            self.late = None
 
     @action(by=TABLET)
     def write_entries_of_some(self, stop: Term[Until], late: Term[Index]) -> None:
         """The same, but the time is up before the entries of one index are written."""
-        require(self.chunk == Chunk.asked, "a chunk is asked for")
-        require(_rows(stop) > _rows(self.start), "it comes further")
-        require(self._needs(late), "index is in progress and needs the rows")
-        require(some(self._needs(i) & (i != late) for i in Index), "it is not the only one")
+        others = some(self._needs(i) & (i != late) for i in Index)
+        require(others, "another index gets entries")
         self._write(stop, late)
         self.late = late
-
-    @action(by=TABLET, fair=WEAK)
-    def find_violation(self, i: Term[Index], row: Term[Row]) -> None:
-        """A row violates the constraint of a unique index: the answer names the index."""
-        require(self.chunk == Chunk.asked, "a chunk is asked for")
-        require(self.job[i] == InJob.in_progress, "index is in progress")
-        require(self.duplicate[i] == row, "row violates its constraint")
-        require(_place(row) >= _rows(self.start), "row is not done yet")
-        self.violated = i
-        self.chunk = Chunk.answered
 
     @action(by=TABLET, fair=WEAK)
     def answer(self) -> None:
@@ -235,13 +204,9 @@ class BackfillChunks(Machine):
         require(self.chunk.any_of(Chunk.asked, Chunk.written), "a chunk is on its way")
         self.chunk = Chunk.failed
         self.lost_in_a_row = self.lost_in_a_row + 1
-        self.stop = Until.never_begun
-        self.late = None
+        self._forget_answer()
 
     # -- what recurs ---------------------------------------------------------------------------------------------
-
-    def _unfinished(self) -> Bool:
-        return some(self.job[i] == InJob.in_progress for i in Index)
 
     def _needs(self, i: Term[Index]) -> Bool:
         """The index has not had the rows of the chunk."""
@@ -257,9 +222,10 @@ class BackfillChunks(Machine):
         return least & needed & (start != Until.end)
 
     def _tablet_is_done(self) -> None:
-        undone = some(
-            (self.job[i] == InJob.in_progress) & (self.reached[i] != Until.end) for i in Index
-        )
+        in_progress = InJob.in_progress
+        with equivalent("it changes nothing where no index is in progress"):
+            require(some(self.job[i] == in_progress for i in Index), "an index is in progress")
+        undone = some((self.job[i] == in_progress) & (self.reached[i] != Until.end) for i in Index)
         require(~undone, "every index in progress has reached the end of the tablet")
 
     def _came_further(self, i: Term[Index]) -> Bool:
@@ -267,6 +233,8 @@ class BackfillChunks(Machine):
         return (self.job[i] == InJob.in_progress) & (self.late != i) & further
 
     def _write(self, stop: Term[Until], late: Term[Index] | None = None) -> None:
+        require(self.chunk == Chunk.asked, "a chunk is asked for")
+        require(_rows(stop) > _rows(self.start), "it comes further")
         page = _before(stop) - _before(self.start)
         violating = some(
             page.has(row) & self._writes(i, late) & (self.duplicate[i] == row)
@@ -278,7 +246,8 @@ class BackfillChunks(Machine):
             written = choose(self._writes(i, late), page, frozenset())
             self.entries[i] = self.entries[i] | written
         self.stop = self._answered_until(stop)
-        self.chunk = Chunk.written
+        with equivalent("entries may be written more than once before the answer"):
+            self.chunk = Chunk.written
 
     def _writes(self, i: Term[Index], late: Term[Index] | None) -> Bool:
         writes = self.job[i] == InJob.in_progress
@@ -291,13 +260,18 @@ class BackfillChunks(Machine):
         self.job[i] = InJob.failed
 
     def _end_chunk(self) -> None:
-        self.chunk = Chunk.none
+        with equivalent("the chunk may as well go on for the other indexes"):
+            self.chunk = Chunk.none
         self.retries = 0
         self.lost_in_a_row = 0
-        self.start = Until.never_begun
-        self.stop = Until.never_begun
-        self.late = None
-        self.violated = None
+        with equivalent("the next chunk has its own"):
+            self.start = Until.never_begun
+        self._forget_answer()
+
+    def _forget_answer(self) -> None:
+        with equivalent("the next answer overwrites it"):
+            self.stop = Until.never_begun
+            self.late = None
 
     # -- promises ------------------------------------------------------------------------------------------------
 
@@ -326,7 +300,7 @@ class BackfillChunks(Machine):
         new = some(
             (self.job[i] == InJob.in_progress) & (self.answered[i] == after.start) for i in Index
         )
-        return asks.implies(new)
+        return asks.implies(new & (after.start != Until.end))
 
     @invariant
     def violated_constraints_fail_the_index(self, i: Term[Index]) -> Bool:
@@ -340,24 +314,23 @@ class BackfillChunks(Machine):
         """An index fails for a violation of its own, or because chunks were lost again and again
         (yugabyte-db #6290).
         """
-        own = self.duplicate[i].is_some() | self.gave_up.has(i)
+        own = self.duplicate[i].is_some() | self.gave_up
         return (self.job[i] == InJob.failed).implies(own)
 
     @step_property
-    def lost_messages_are_retried(self, after: Self, i: Term[Index]) -> Bool:
+    def lost_messages_are_retried(self, after: Self) -> Bool:
         """A chunk is tried again `index_backfill_rpc_max_retries` times before the job is given up."""
-        gives_up = after.gave_up.has(i) & ~self.gave_up.has(i)
-        return gives_up.implies(self.lost_in_a_row > MAX_RETRIES)
+        return (after.gave_up & ~self.gave_up).implies(self.lost_in_a_row > MAX_RETRIES)
 
     @final
     def every_index_is_judged(self) -> Bool:
         """A tablet that is done, or whose indexes have failed, may stay as it is."""
-        return ~self._unfinished() & ~self.running
+        return every(self.job[i] != InJob.in_progress for i in Index)
 
     @reachable
     def every_index_can_be_judged(self) -> Bool:
         """Whatever is lost, the job can end."""
-        return ~self._unfinished()
+        return every(self.job[i] != InJob.in_progress for i in Index)
 
     @liveness
     def every_index_is_built_or_fails(self, i: Term[Index]) -> LeadsTo:
@@ -367,12 +340,13 @@ class BackfillChunks(Machine):
 
 
 def _before(until: Term[Until]) -> SetOf[Row]:
-    return until.column(lambda u: frozenset(row for row in Row if row.place < u.rows))
+    return until.column(lambda u: frozenset(list(Row)[: _UNTIL.index(u)]))
 
 
 def _rows(until: Term[Until]) -> Number:
-    return until.number_column(lambda u: u.rows)
+    """So many rows are done."""
+    return until.number_column(_UNTIL.index)
 
 
 def _place(row: Term[Row]) -> Number:
-    return row.number_column(lambda r: r.place)
+    return row.number_column(list(Row).index)
