@@ -10,13 +10,12 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.backfill_states import YUGABYTE_2, YUGABYTE_2026, InJob
-from stagewright.machines.backfill_table import CLIENT, MASTER, WEAK, Index, number_of
+from stagewright.machines.backfill_table import CLIENT, MASTER, WEAK, Index
 from stagewright.machines.index_states import Permission
 from stagewright.spec import (
     Actor,
     Bool,
     Entity,
-    FlagVar,
     LeadsTo,
     Machine,
     NumberVar,
@@ -27,9 +26,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
-    flag,
     invariant,
     leads_to,
     liveness,
@@ -41,6 +40,7 @@ from stagewright.spec import (
     reachable,
     record,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -67,7 +67,7 @@ class At(Enum):
 
 
 class Phase(Enum):
-    """Where the master leader is with the job."""
+    """Where the master leader is with the job that is recorded."""
 
     none = auto()
     asks = auto()  # J3
@@ -87,24 +87,23 @@ class Rpc(Record):
 class BackfillRpcs(Machine):
     """Jobs follow one another while requests of earlier ones are still on their way.
 
-    Under `yugabyte-2.x` checkpoints are erased before the job is, so a new leader asks again for what is done.
+    Under `yugabyte-2026` every promise holds. Under `yugabyte-2.x` `what_is_done_is_not_asked_for` fails:
+    checkpoints are erased before the job is, so a new leader asks again (yugabyte-db #33133).
     """
 
     era = profiles(YUGABYTE_2, YUGABYTE_2026)
     aborts = budget(1, doc="DROP INDEX, and jobs that give up on their tablets")
-    late = budget(
-        1, doc="requests that are lost, or for which the master does not wait long enough"
-    )
+    lost = budget(1, doc="requests and answers that are lost")
     changes = budget(1, doc="changes of the leader, of the masters or of the tablet")
+    exercised_at = scopes({Index: 1, aborts: 2}, {lost: 0, changes: 0}, {Request: 1})
 
     # in the sys catalog
     permission = per(Index, one_of(Permission, init=Permission.write_and_delete))
     job = per(Index, one_of(InJob, init=InJob.absent))
     done: SetVar[Index] = set_of(Index)  # `backfilled_until` is the end of the tablet
+    job_id: NumberVar = number(NOBODY, MAX_JOBS)
     # the master leader
     phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
-    job_id: NumberVar = number(NOBODY, MAX_JOBS)
-    waiting: FlagVar = flag()  # for an answer
     # on the wire
     rpc = per(Request, record(Rpc))
     # the tablet
@@ -125,58 +124,58 @@ class BackfillRpcs(Machine):
     @action(by=CLIENT, spends=aborts)
     def drop_index(self, i: Term[Index]) -> None:
         """DROP INDEX, also in the middle of a job."""
-        require(self._is_before_removal(i), "index is not being removed yet")
+        require(~self._is_removed(i), "index is not being removed yet")
         self.permission[i] = Permission.write_and_delete_while_removing
         self.dropped.add(i)
 
     @action(by=MASTER, fair=WEAK)
     def delete_index(self, i: Term[Index]) -> None:
-        """The tablet has learned that the index is being removed: after more such rounds it is gone."""
+        """The tablet knows that the index is being removed: after more such rounds it is gone."""
         removing = Permission.write_and_delete_while_removing
-        require((self.permission[i] == removing) & (self.known[i] == removing), "all know")
+        require(self.permission[i] == removing, "index is being removed")
+        require(self.known[i] == removing, "tablet knows")
         self.permission[i] = Permission.absent
         self.built.discard(i)
 
     @action(by=TABLET, fair=WEAK)
     def learn(self, i: Term[Index]) -> None:
         """The tablet leader applies the alter."""
-        require(self.known[i] != self.permission[i], "tablet leader is behind")
+        with equivalent("there is nothing to apply"):
+            require(self.known[i] != self.permission[i], "tablet leader is behind")
         self.known[i] = self.permission[i]
 
     @action(spends=changes)
     def change_tablet_leader(self, i: Term[Index]) -> None:
         """A replica that has yet to apply the alter to DO_BACKFILL becomes the tablet's leader."""
-        require(self.known[i] == Permission.do_backfill, "tablet leader knows of the backfill")
-        self.known[i] = Permission.write_and_delete
+        with equivalent("a fault: it may strike anywhere, or not at all"):
+            require(self.known[i] == Permission.do_backfill, "tablet leader knows of the backfill")
+            self.known[i] = Permission.write_and_delete
 
     # -- the master leader -------------------------------------------------------------------------------------
 
     @action(by=MASTER, fair=WEAK)
-    def launch(self) -> None:
-        """Indexes wait, and every tablet knows: a job of its own for them."""
-        require(self.phase == Phase.none, "no job is running")
+    def record_job(self) -> None:
+        """Indexes wait, and every tablet knows: a job of its own is recorded for them."""
         require(~self._job_exists(), "no job is recorded")
         require(some(self._may_join(i) for i in Index), "an index waits, and every tablet knows")
-        require(self.job_id < MAX_JOBS, "each index is in one job")
-        self.phase = Phase.asks
         self.job_id = self.job_id + 1
         for i in Index:
             self.job[i] = choose(self._may_join(i), InJob.in_progress, InJob.absent)
 
     @action(by=MASTER, fair=WEAK)
-    def resume(self) -> None:
-        """A new leader finds a job recorded, and goes on with it."""
+    def take_up(self) -> None:
+        """The leader finds a job recorded that is not running, and runs it."""
         require(self.phase == Phase.none, "no job is running")
         require(self._job_exists(), "a job is recorded")
         self.phase = Phase.asks
 
     @action(by=MASTER, fair=WEAK)
     def ask(self, r: Term[Request]) -> None:
-        """BackfillChunk: the tablet's leader is asked to backfill the indexes that have not failed."""
-        require((self.phase == Phase.asks) & ~self.waiting, "job has nothing on its way")
+        """BackfillChunk: the tablet's leader is asked; and asked again, if an answer takes too long."""
+        require(self.phase == Phase.asks, "job is running")
         require(some(self._is_to_do(i) for i in Index), "tablet is not done")
-        require(self.rpc[r].at == At.nowhere, "request is a new one")
-        self.waiting = True
+        with equivalent("a request that is overwritten is one that is lost"):
+            require(self.rpc[r].at == At.nowhere, "request is a new one")
         self.rpc[r].at = At.sent
         self.rpc[r].job = self.job_id
         for i in Index:
@@ -189,7 +188,6 @@ class BackfillRpcs(Machine):
         require(self.rpc[r].at.any_of(At.backfilled, At.past), "answer is OK")
         for i in Index:
             self.done.put(i, self.done.has(i) | (self._left(i) & self._tells_the_end(r)))
-        self.waiting = False
         self._forget(r)
 
     @action(by=MASTER, fair=WEAK)
@@ -198,57 +196,26 @@ class BackfillRpcs(Machine):
         self._is_for_this_job(r)
         require(self.rpc[r].at == At.refused, "answer is a refusal")
         for i in Index:
-            self.job[i] = choose(self._left(i) & self._is_hopeless(i), InJob.failed, self.job[i])
-        self.waiting = False
+            hopeless = self._left(i) & self._is_hopeless(i)
+            self.job[i] = choose(hopeless, InJob.failed, self.job[i])
         self._forget(r)
-
-    @action(by=MASTER, fair=WEAK)
-    def ignore(self, r: Term[Request]) -> None:
-        """An answer to a job that is over, or to a master that is not the leader any more."""
-        rpc = self.rpc[r]
-        require(~rpc.at.any_of(At.nowhere, At.sent), "request is answered")
-        require((rpc.job != self.job_id) | (self.phase != Phase.asks), "nobody waits for it")
-        self._forget(r)
-
-    @action(by=NETWORK, spends=late)
-    def time_out(self) -> None:
-        """The master does not wait any longer and asks once more; the first request goes on."""
-        require(self.waiting, "master waits")
-        self.waiting = False
-
-    @action(by=NETWORK, spends=late)
-    def lose(self, r: Term[Request]) -> None:
-        """A request, or its answer, is lost."""
-        require(self.rpc[r].at != At.nowhere, "request is on its way")
-        self._forget(r)
-
-    @action(by=MASTER, fair=WEAK)
-    def retry(self) -> None:
-        """No answer will come: the master asks again."""
-        mine = some(
-            (self.rpc[r].at != At.nowhere) & (self.rpc[r].job == self.job_id) for r in Request
-        )
-        require(self.waiting & ~mine, "what the master waits for is lost")
-        self.waiting = False
 
     @action(by=MASTER, spends=aborts)
     def give_up(self) -> None:
         """Too many retries, or CREATE INDEX is cancelled: the job's indexes fail, whatever is on its way."""
-        require(self.phase == Phase.asks, "job is running")
-        require(some(self._is_to_do(i) for i in Index), "tablet is not done")
+        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress")
         for i in Index:
-            self.gave_up.put(i, self.gave_up.has(i) | self._left(i))
-            self.job[i] = choose(self._left(i), InJob.failed, self.job[i])
-        self.waiting = False
+            in_progress = self.job[i] == InJob.in_progress
+            self.gave_up.put(i, self.gave_up.has(i) | in_progress)
+            self.job[i] = choose(in_progress, InJob.failed, self.job[i])
 
     @action(by=MASTER, fair=WEAK)
     def finish_tablets(self) -> None:
-        """The tablet is done for every index that has not failed."""
+        """J4: the tablet is done for every index that has not failed."""
         require(self.phase == Phase.asks, "job is running")
         require(~some(self._is_to_do(i) for i in Index), "tablet is done")
         for i in Index:
             self.job[i] = choose(self._left(i), InJob.success, self.job[i])
-        self.waiting = False
         self.phase = Phase.write_permissions
 
     @action(by=MASTER, fair=WEAK)
@@ -280,69 +247,75 @@ class BackfillRpcs(Machine):
         require(self.phase == Phase.clear_job, "checkpoints are erased")
         self._clear_job()
 
+    # -- faults --------------------------------------------------------------------------------------------------
+
     @action(spends=changes)
     def fail_over(self) -> None:
         """Another master becomes the leader: nobody waits for the answers to the old one."""
-        self.phase = Phase.none
-        self.waiting = False
-        for r in Request:
-            self.rpc[r].job = NOBODY
+        with equivalent(
+            "a fault that does not strike; an answer would be as good for the new leader"
+        ):
+            self.phase = Phase.none
+            for r in Request:
+                self.rpc[r].job = NOBODY
+
+    @action(by=NETWORK, spends=lost)
+    def lose(self, r: Term[Request]) -> None:
+        """A request, or its answer, is lost."""
+        with equivalent("there is nothing to lose"):
+            require(self.rpc[r].at != At.nowhere, "request is on its way")
+        self._forget(r)
+
+    @action(by=NETWORK, fair=WEAK)
+    def ignore(self, r: Term[Request]) -> None:
+        """What belongs to a job that is over, or to a master that is gone, is ignored in the end."""
+        with equivalent("there is nothing to ignore"):
+            require(self.rpc[r].at != At.nowhere, "request is on its way")
+        require(
+            (self.rpc[r].job != self.job_id) | (self.phase != Phase.asks), "nobody waits for it"
+        )
+        self._forget(r)
 
     # -- the tablet server ---------------------------------------------------------------------------------------
 
     @action(by=TABLET, fair=WEAK)
-    def backfill(self, r: Term[Request]) -> None:
-        """Every index of the request is at DO_BACKFILL: read the rows and write their entries."""
-        require(self.rpc[r].at == At.sent, "request is there")
-        self._is_ready(r)
-        self.rpc[r].at = At.backfilled
-        self.built = self.built | self.rpc[r].indexes
-
-    @action(by=TABLET, fair=WEAK)
-    def find_all_past(self, r: Term[Request]) -> None:
-        """Every index of the request has moved past DO_BACKFILL: nothing to do, which is OK."""
-        require(self.rpc[r].at == At.sent, "request is there")
-        require(
-            every(self._is_past(i) for i in self.rpc[r].indexes),
-            "every index has moved past DO_BACKFILL",
-        )
-        self.rpc[r].at = At.past
-
-    @action(by=TABLET, fair=WEAK)
-    def refuse(self, r: Term[Request]) -> None:
-        """An index of the request is not there yet, or not any more."""
-        require(self.rpc[r].at == At.sent, "request is there")
-        past = every(self._is_past(i) for i in self.rpc[r].indexes)
-        require(~self._all_at_do_backfill(r) & ~past, "an index is not ready, but not all are past")
-        self.rpc[r].at = At.refused
+    def handle(self, r: Term[Request]) -> None:
+        """All indexes at DO_BACKFILL: backfill them. All past it: OK, nothing to do. Else: not ready."""
+        with equivalent("a request that comes twice is handled twice"):
+            require(self.rpc[r].at == At.sent, "request is there")
+        ready, past = self._is_ready(r), every(self._is_past(i) for i in self.rpc[r].indexes)
+        self.rpc[r].at = choose(ready, At.backfilled, choose(past, At.past, At.refused))
+        new = choose(ready, self.rpc[r].indexes, frozenset())
+        self.built = self.built | new
 
     # -- what recurs -----------------------------------------------------------------------------------------------
 
-    def _is_ready(self, r: Term[Request]) -> None:
-        require(self._all_at_do_backfill(r), "every index of the request is at DO_BACKFILL")
-
-    def _all_at_do_backfill(self, r: Term[Request]) -> Bool:
+    def _is_ready(self, r: Term[Request]) -> Bool:
         return every(self.known[i] == Permission.do_backfill for i in self.rpc[r].indexes)
 
     def _is_past(self, i: Term[Index]) -> Bool:
-        past = number_of(self.known[i]) > Permission.do_backfill.number
-        return past | (self.known[i] == Permission.absent)
+        return self.known[i].any_of(
+            Permission.read_write_and_delete,
+            Permission.write_and_delete_while_removing,
+            Permission.absent,
+        )
 
     def _is_for_this_job(self, r: Term[Request]) -> None:
-        require(self.phase == Phase.asks, "job is running")
-        require(self.rpc[r].job == self.job_id, "request is of this job")
+        with equivalent("a job whose tablets are done loses nothing by one more answer"):
+            require(self.phase == Phase.asks, "job is running")
+        with equivalent("an index that is dropped fails, whoever asked"):
+            require(self.rpc[r].job == self.job_id, "request is of this job")
 
     def _tells_the_end(self, r: Term[Request]) -> Bool:
         """An answer that is OK carries the key until which the tablet is done."""
         return self.rpc[r].at.any_of(At.backfilled, At.past)
 
     def _is_hopeless(self, i: Term[Index]) -> Bool:
-        return ~self._is_before_removal(i)
+        return self._is_removed(i)
 
-    def _is_before_removal(self, i: Term[Index]) -> Bool:
-        removing = Permission.write_and_delete_while_removing.number
-        return (self.permission[i] != Permission.absent) & (
-            number_of(self.permission[i]) < removing
+    def _is_removed(self, i: Term[Index]) -> Bool:
+        return self.permission[i].any_of(
+            Permission.write_and_delete_while_removing, Permission.absent
         )
 
     def _may_join(self, i: Term[Index]) -> Bool:
@@ -353,15 +326,18 @@ class BackfillRpcs(Machine):
         return some(self.job[i] != InJob.absent for i in Index)
 
     def _left(self, i: Term[Index]) -> Bool:
+        """Not failed; under `yugabyte-2.x` a job that succeeded may be without checkpoints when taken up again."""
         return self.job[i].any_of(InJob.in_progress, InJob.success)
 
     def _is_to_do(self, i: Term[Index]) -> Bool:
         return self._left(i) & ~self.done.has(i)
 
     def _forget(self, r: Term[Request]) -> None:
-        self.rpc[r].at = At.nowhere
-        self.rpc[r].job = NOBODY
-        self.rpc[r].indexes = frozenset()
+        with equivalent("an answer that comes twice does no harm"):
+            self.rpc[r].at = At.nowhere
+        with equivalent("the next request has its own"):
+            self.rpc[r].job = NOBODY
+            self.rpc[r].indexes = frozenset()
 
     def _clear_job(self) -> None:
         for i in Index:
@@ -390,7 +366,39 @@ class BackfillRpcs(Machine):
     def only_what_failed_is_removed(self, i: Term[Index]) -> Bool:
         """A refusal fails the index that was dropped; the others of the job are built (yugabyte-db #20041)."""
         reason = self.dropped.has(i) | self.gave_up.has(i)
-        return self._is_before_removal(i) | reason
+        return self._is_removed(i).implies(reason)
+
+    @invariant
+    def cancelled_indexes_are_not_published(self, i: Term[Index]) -> Bool:
+        """002: "the CREATE INDEX command should abort and result in a failure"."""
+        published = self.permission[i] == Permission.read_write_and_delete
+        return self.gave_up.has(i).implies(~published)
+
+    @invariant
+    def deleted_indexes_have_no_entries(self, i: Term[Index]) -> Bool:
+        """002: "An aborted index will be cleaned up and deleted": no late request writes to it."""
+        return (self.permission[i] == Permission.absent).implies(~self.built.has(i))
+
+    @step_property
+    def removed_indexes_stay_removed(self, after: Self, i: Term[Index]) -> Bool:
+        """An index that is on its way out does not come back, and one that is gone is gone."""
+        gone = (self.permission[i] == Permission.absent).implies(
+            after.permission[i] == Permission.absent
+        )
+        return gone & self._is_removed(i).implies(after._is_removed(i))
+
+    @invariant
+    def nobody_joins_a_job(self, i: Term[Index]) -> Bool:
+        """The job is for indexes that waited when it was recorded; others "may not piggyback"."""
+        in_job = self.job[i] != InJob.absent
+        return in_job.implies(self.permission[i] != Permission.write_and_delete)
+
+    @step_property
+    def what_is_done_is_not_asked_for(self, after: Self, r: Term[Request]) -> Bool:
+        """002: "The entire build process should not need to restart": a tablet that is done is left alone."""
+        asks = (after.rpc[r].at == At.sent) & (self.rpc[r].at != At.sent)
+        needs = some((self.job[i] == InJob.in_progress) & ~self.done.has(i) for i in Index)
+        return asks.implies(needs)
 
     @final
     def nothing_is_going_on(self) -> Bool:
@@ -412,6 +420,11 @@ class BackfillRpcs(Machine):
     def every_job_ends(self) -> LeadsTo:
         """No chunk is asked for again and again."""
         return leads_to(self._job_exists(), ~self._job_exists())
+
+    @liveness
+    def dropped_indexes_are_deleted(self, i: Term[Index]) -> LeadsTo:
+        """DROP INDEX takes effect, whether a job is running or not (yugabyte-db #20041)."""
+        return leads_to(self.dropped.has(i), self.permission[i] == Permission.absent)
 
     def _is_settled(self, i: Term[Index]) -> Bool:
         return self.permission[i].any_of(Permission.absent, Permission.read_write_and_delete)
