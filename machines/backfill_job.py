@@ -20,7 +20,7 @@ from stagewright.machines.backfill_table import (
     Index,
     Tablet,
     next_permission,
-    number_of,
+    progress_of,
 )
 from stagewright.machines.index_states import Permission
 from stagewright.spec import (
@@ -67,14 +67,14 @@ class BackfillJob(BackfillSteps):
         set to DB_REORG." The same holds on the way out.
         """
         moved = self._moves(i) & (after.permission[i] == self.permission[i].column(next_permission))
-        return moved.implies(self.current.has(t))
+        return moved.implies(self.known[t][i] == self.permission[i])
 
     @step_property
     def permissions_never_go_back(self, after: Self, i: Term[Index]) -> Bool:
         """An index at a permission "already past" another is not moved back to it; it goes on, or is gone."""
         gone = after.permission[i] == Permission.absent
         deleted = gone & (self.permission[i] == Permission.index_unused)
-        forward = number_of(after.permission[i]) >= number_of(self.permission[i])
+        forward = progress_of(after.permission[i]) >= progress_of(self.permission[i])
         return forward | deleted
 
     @invariant
@@ -83,7 +83,7 @@ class BackfillJob(BackfillSteps):
         an index that is added later "may not piggyback", for the read time is not valid for it.
         """
         builds = self._left(i) & (self.permission[i] == Permission.do_backfill)
-        return builds.implies(self.ready[t].has(i))
+        return builds.implies(self.known[t][i] == Permission.do_backfill)
 
     @invariant
     def violated_constraints_fail_the_index(self, i: Term[Index]) -> Bool:
@@ -91,6 +91,24 @@ class BackfillJob(BackfillSteps):
         index, the CREATE INDEX command should abort and result in a failure."
         """
         return self.unbuildable[i].implies(self.permission[i] != Permission.read_write_and_delete)
+
+    @invariant
+    def abandoned_indexes_are_not_published(self, i: Term[Index]) -> Bool:
+        """002: "the CREATE INDEX command should abort and result in a failure", also when the job gives up."""
+        published = self.permission[i] == Permission.read_write_and_delete
+        return self.gave_up.has(i).implies(~published)
+
+    @invariant
+    def deleted_indexes_are_used_nowhere(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+        """An index table is deleted when no tablet writes to it any more."""
+        deleted = self.permission[i] == Permission.absent
+        unused = self.known[t][i].any_of(Permission.absent, Permission.index_unused)
+        return deleted.implies(unused)
+
+    @invariant
+    def running_tables_are_altered_everywhere(self, t: Term[Tablet]) -> Bool:
+        """An alter is completed when every tablet has the table's version."""
+        return (self.table == TableState.running).implies(self._is_current(t))
 
     @invariant
     def only_what_failed_is_removed(self, i: Term[Index]) -> Bool:
@@ -102,8 +120,8 @@ class BackfillJob(BackfillSteps):
     @step_property
     def checkpoints_are_kept(self, after: Self, t: Term[Tablet], i: Term[Index]) -> Bool:
         """002: "The entire build process should not need to restart on a node failure in the cluster."""
-        order = self.checkpoint[t][i].number_column(lambda c: c.order)
-        new = after.checkpoint[t][i].number_column(lambda c: c.order)
+        order = self.checkpoint[t][i].number_column(list(Checkpoint).index)
+        new = after.checkpoint[t][i].number_column(list(Checkpoint).index)
         building = self.permission[i] == Permission.do_backfill
         return building.implies(new >= order)
 
@@ -122,6 +140,21 @@ class BackfillJob(BackfillSteps):
         tablets"; a new leader keeps it (yugabyte-db #3611).
         """
         return self.scanned_at.size() <= 1
+
+    @step_property
+    def rows_are_read_at_the_recorded_time(
+        self, after: Self, t: Term[Tablet], i: Term[Index]
+    ) -> Bool:
+        """The read time is in the sys catalog before any row is read at it (yugabyte-db #3611)."""
+        only_when(self.era.read_time_recorded)
+        scanned = self.checkpoint[t][i] != after.checkpoint[t][i]
+        scanned = scanned & (after.checkpoint[t][i] != Checkpoint.never_begun)
+        return scanned.implies(self.read_time.is_some() & (self.chosen_time == self.read_time))
+
+    @invariant
+    def read_time_is_of_the_job(self) -> Bool:
+        """A read time "calculated for the earlier set of indexes may not be valid for the new" ones."""
+        return self.read_time.is_some().implies(self._job_exists())
 
     @invariant
     def delete_markers_are_retained(self, i: Term[Index], t: Term[Tablet]) -> Bool:
@@ -175,16 +208,17 @@ class BackfillJob(BackfillSteps):
     @invariant
     def launched_indexes_are_ready(self, i: Term[Index], t: Term[Tablet]) -> Bool:
         """Lemma: a job that is being launched is the only one, and for indexes that every tablet knows."""
-        only = (self.step == Step.launch).implies(~self._job_exists())
-        ready = (self.permission[i] == Permission.do_backfill).implies(self.ready[t].has(i))
+        unrecorded = self.step.any_of(Step.launch, Step.finish)
+        only = unrecorded.implies(~self._job_exists())
+        launching = (self.step == Step.launch).implies(~self.requested.is_empty())
+        only = (
+            only & launching & (~unrecorded & (self.step != Step.none)).implies(self._job_exists())
+        )
+        ready = (self.permission[i] == Permission.do_backfill).implies(
+            self.known[t][i] == Permission.do_backfill
+        )
         launched = self.requested.has(i).implies((self.step == Step.launch) & ready)
         return only & launched
-
-    @invariant
-    def tablets_know_what_they_have_applied(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """Lemma: a tablet that has the table's version has each index where the catalog has it."""
-        waits = self.permission[i] == Permission.do_backfill
-        return (self.current.has(t) & waits).implies(self.ready[t].has(i))
 
     @invariant
     def indexes_are_judged_before_the_end(self, i: Term[Index], t: Term[Tablet]) -> Bool:
@@ -205,6 +239,8 @@ class BackfillJob(BackfillSteps):
         """Lemma: an index of a job fails for a reason, and only one that can be built succeeds."""
         reason = self.unbuildable[i] | self.dropped.has(i) | self.gave_up.has(i)
         failed = (self.job[i] == InJob.failed).implies(reason)
+        given_up = (self.job[i] == InJob.failed) | self._is_removed(i)
+        failed = failed & self.gave_up.has(i).implies(given_up)
         return failed & (self.job[i] == InJob.success).implies(~self.unbuildable[i])
 
     @invariant

@@ -10,31 +10,24 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from stagewright.machines.index_states import Permission
-from stagewright.spec import Profile, States
+from stagewright.spec import Profile
 
 
-class Step(States):
-    """Where the master leader is with the job of a table (`BackfillTable`); only its memory knows.
+class Step(Enum):
+    """Where the master leader is with the job of a table (`BackfillTable`); only its memory knows."""
 
-    The column says whether the step ends with a write to the sys catalog, which can fail.
-    """
-
-    # fmt: off
-    #                      writes
-    none                 = False
-    launch               = True   # J0: record the job
-    wait_for_splits      = False  # J1: tablet splitting is off; wait for splits that have begun
-    get_safe_time        = True   # J2: ask every tablet, record the largest answer
-    backfill_tablets     = True   # J3: chunk by chunk, a checkpoint after each; J4: all tablets are done
-    allow_gc             = True   # J5: the index tables may reclaim delete markers
-    write_permissions    = True   # J6
-    clear_checkpoints    = True   # J7a
-    clear_job            = True   # J7b
-    finish               = False  # J8: splitting is on again, alter requests are sent
-    # fmt: on
-
-    def __init__(self, writes: bool) -> None:
-        self.writes = writes
+    none = auto()
+    launch = auto()  # J0: record the job
+    wait_for_splits = auto()  # J1: tablet splitting is off; wait for splits that have begun
+    get_safe_time = auto()  # J2: ask every tablet, record the largest answer
+    backfill_tablets = (
+        auto()
+    )  # J3: chunk by chunk, a checkpoint after each; J4: all tablets are done
+    allow_gc = auto()  # J5: the index tables may reclaim delete markers
+    write_permissions = auto()  # J6
+    clear_checkpoints = auto()  # J7a
+    clear_job = auto()  # J7b
+    finish = auto()  # J8: splitting is on again, alter requests are sent
 
 
 class InJob(Enum):
@@ -46,15 +39,12 @@ class InJob(Enum):
     failed = auto()
 
 
-class Checkpoint(States):
+class Checkpoint(Enum):
     """`backfilled_until` of a tablet and an index: no entry, a key in the tablet, or the empty key: done."""
 
-    never_begun = 0
-    in_the_middle = 1
-    done = 2
-
-    def __init__(self, order: int) -> None:
-        self.order = order
+    never_begun = auto()
+    in_the_middle = auto()
+    done = auto()
 
 
 class TableState(Enum):

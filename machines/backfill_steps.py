@@ -19,7 +19,7 @@ from stagewright.machines.backfill_table import (
     Index,
     IndexedTable,
     Tablet,
-    number_of,
+    progress_of,
 )
 from stagewright.machines.index_states import Permission
 from stagewright.spec import (
@@ -32,19 +32,23 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     flag,
     one_of,
     only_when,
     optional,
     per,
     require,
+    scopes,
     set_of,
     some,
 )
 
+AT_A_STEP = "a leader is at a step exactly while it is backfilling"
+
 
 def _after(checkpoint: Checkpoint) -> Checkpoint:
-    return next((c for c in Checkpoint if c.order == checkpoint.order + 1), Checkpoint.done)
+    return Checkpoint.in_the_middle if checkpoint is Checkpoint.never_begun else Checkpoint.done
 
 
 class BackfillSteps(IndexedTable):
@@ -52,6 +56,9 @@ class BackfillSteps(IndexedTable):
 
     faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
     failures = budget(1, doc="jobs that give up: splits, safe time or a chunk take too long")
+    exercised_at = scopes(
+        {Index: 1}, {failures: 0, IndexedTable.drops: 0}, {faults: 0, IndexedTable.drops: 0}
+    )
 
     # in the sys catalog
     job = per(Index, one_of(InJob, init=InJob.absent))
@@ -76,7 +83,7 @@ class BackfillSteps(IndexedTable):
 
     # -- the job -------------------------------------------------------------------------------------------
 
-    @step.step(Step.none, Step.launch, by=MASTER, fair=WEAK)
+    @step.step(Step.none, Step.launch, by=MASTER, fair=WEAK, equivalent=AT_A_STEP)
     def launch(self, i: Term[Index]) -> None:
         """Every tablet knows that an index is at DO_BACKFILL, and no job is there: launch one."""
         self._may_begin()
@@ -95,7 +102,7 @@ class BackfillSteps(IndexedTable):
             self.job[i] = choose(requested, InJob.in_progress, InJob.absent)
         self.requested = frozenset()
 
-    @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK)
+    @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK, equivalent=AT_A_STEP)
     def resume(self) -> None:
         """A job is recorded but not running: this leader takes it up, without any other index."""
         self._may_begin()
@@ -105,13 +112,11 @@ class BackfillSteps(IndexedTable):
     @step.step(Step.wait_for_splits, Step.get_safe_time, by=MASTER, fair=WEAK)
     def find_no_splits(self) -> None:
         """J1: no tablet is splitting any more, but no read time is recorded."""
-        self._some_index_is_left()
         require(self.read_time.is_none(), "no read time is recorded")
 
     @step.step(Step.wait_for_splits, Step.backfill_tablets, by=MASTER, fair=WEAK)
     def take_recorded_time(self) -> None:
         """J1 of a job that was begun: its read time stays what it is."""
-        self._some_index_is_left()
         require(self.read_time.is_some(), "a read time is recorded")
         self.chosen_time = self.read_time
 
@@ -119,20 +124,22 @@ class BackfillSteps(IndexedTable):
     def choose_read_time(self) -> None:
         """J2: every tablet has answered; the largest safe time is written before any row is read."""
         time = choose(self.scanned_at.is_empty(), HybridTime.first, HybridTime.later)
-        self.chosen_time = time
-        if self.era.read_time_recorded:
-            self.read_time = time
+        with equivalent("only under seed does a job choose its time again"):
+            self.chosen_time = time
+            if self.era.read_time_recorded:
+                self.read_time = time
 
     @action(by=MASTER, fair=WEAK)
     def backfill_chunk(self, t: Term[Tablet]) -> None:
         """J3: a tablet has backfilled a chunk, for all indexes of the job; the checkpoint is written."""
         require(self.step == Step.backfill_tablets, "tablets are being backfilled")
-        require(some(self._is_to_do(t, i) for i in Index), "tablet is not done")
-        require(~some(self._left(i) & self._is_removed(i) for i in Index), "no index is dropped")
+        with equivalent("there is nothing to scan"):
+            require(some(self._is_to_do(t, i) for i in Index), "tablet is not done")
         blocked = some(self._is_blocked(t, i) for i in Index)
         require(~blocked, "no two rows with one key in a unique index")
         for time in self.chosen_time:
-            self.scanned_at.add(time)
+            with equivalent("what a promise looks at, and nobody else"):
+                self.scanned_at.add(time)
         for i in Index:
             here = self.checkpoint[t][i]
             self.checkpoint[t][i] = choose(self._is_to_do(t, i), here.column(_after), here)
@@ -140,7 +147,8 @@ class BackfillSteps(IndexedTable):
     @action(by=MASTER, fair=WEAK)
     def fail_index(self, t: Term[Tablet], i: Term[Index]) -> None:
         """A chunk finds a constraint violated, or the index gone: that index fails, others go on."""
-        require(self.step == Step.backfill_tablets, "tablets are being backfilled")
+        with equivalent("the job is recorded: its index fails sooner or later"):
+            require(self.step == Step.backfill_tablets, "tablets are being backfilled")
         gone = self._left(i) & self._is_removed(i)
         require(self._is_blocked(t, i) | gone, "index cannot be built, or is dropped")
         self.job[i] = InJob.failed
@@ -149,8 +157,9 @@ class BackfillSteps(IndexedTable):
     def give_up(self) -> None:
         """Splits, safe time or a chunk take longer than is waited for: every index of the job fails."""
         waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
-        require(waits, "job waits for tablets")
-        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress")
+        with equivalent("the job is recorded, and only what is in progress fails"):
+            require(waits, "job waits for tablets")
+            require(some(self.job[i] == InJob.in_progress for i in Index), "an index is left")
         for i in Index:
             unfinished = self.job[i] == InJob.in_progress
             self.gave_up.put(i, self.gave_up.has(i) | unfinished)
@@ -162,14 +171,8 @@ class BackfillSteps(IndexedTable):
         by=MASTER,
         fair=WEAK,
     )
-    def find_all_failed(self) -> None:
-        """J4: no index of the job is left to build."""
-        require(~some(self._left(i) for i in Index), "every index has failed")
-
-    @step.step(Step.backfill_tablets, Step.allow_gc, by=MASTER, fair=WEAK)
     def find_all_done(self) -> None:
-        """J4: every tablet is done."""
-        self._some_index_is_left()
+        """J4: every tablet is done for every index that has not failed."""
         undone = some(self._is_to_do(t, i) for t in Tablet for i in Index)
         require(~undone, "every tablet is done")
         for i in Index:
@@ -189,7 +192,7 @@ class BackfillSteps(IndexedTable):
             built, old = self.job[i] == InJob.success, self.permission[i]
             goal = choose(built, Permission.read_write_and_delete, self.era.removal)
             asked = (self.job[i] != InJob.absent) & (old != Permission.absent)
-            is_past = number_of(old) >= number_of(goal)
+            is_past = progress_of(old) >= progress_of(goal)
             self.permission[i] = choose(asked & ~is_past, goal, old)
         self._bump_version()
 
@@ -216,7 +219,7 @@ class BackfillSteps(IndexedTable):
     def finish(self) -> None:
         """J8: the leader is free for another job."""
         self.is_backfilling = False
-        self.chosen_time = None
+        self._forget_time()
 
     # -- faults --------------------------------------------------------------------------------------------
 
@@ -229,7 +232,9 @@ class BackfillSteps(IndexedTable):
     @action(by=MASTER, spends=faults)
     def fail_to_write(self) -> None:
         """A write to the sys catalog fails: the leader leaves the job, to be resumed from what is written."""
-        require(self.step.column(lambda step: step.writes), "the step ends with a write")
+        with equivalent("a fault: it may strike at any step"):
+            waits = self.step.any_of(Step.wait_for_splits, Step.finish)
+            require((self.step != Step.none) & ~waits, "the step ends with a write")
         self._leave_job()
 
     # -- what recurs ---------------------------------------------------------------------------------------
@@ -237,7 +242,11 @@ class BackfillSteps(IndexedTable):
     def _forget_memory(self) -> None:
         self.step = Step.none
         self.requested = frozenset()
-        self.chosen_time = None
+        self._forget_time()
+
+    def _forget_time(self) -> None:
+        with equivalent("whoever goes on takes the recorded time, or chooses one"):
+            self.chosen_time = None
 
     def _leave_job(self) -> None:
         self._forget_memory()
@@ -251,8 +260,12 @@ class BackfillSteps(IndexedTable):
 
     def _may_begin(self) -> None:
         self._all_tablets_are_current()
-        self._no_index_is_altered()
-        require(~self.is_backfilling, "no job is running")
+        with equivalent(
+            "a job that begins while other indexes are altered only shares its scan with fewer"
+        ):
+            self._no_index_is_altered()
+        with equivalent(AT_A_STEP):
+            require(~self.is_backfilling, "no job is running")
 
     def _nothing_to_backfill(self) -> Bool:
         waits = some(self.permission[i] == Permission.do_backfill for i in Index)
@@ -260,9 +273,6 @@ class BackfillSteps(IndexedTable):
 
     def _job_exists(self) -> Bool:
         return some(self.job[i] != InJob.absent for i in Index)
-
-    def _some_index_is_left(self) -> None:
-        require(some(self._left(i) for i in Index), "an index has not failed")
 
     def _left(self, i: Term[Index]) -> Bool:
         """An index of the job that has not failed; one whose tablets are done is looked at again on resuming."""

@@ -20,7 +20,9 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    budget,
     constant,
+    equivalent,
     every,
     flag,
     one_of,
@@ -41,6 +43,8 @@ MOVED_BY_ALTER = (
     Permission.delete_only_while_removing,
 )
 
+_PROGRESS = list(Permission)
+
 
 class Tablet(Entity, scope=1):
     """A tablet of the indexed table."""
@@ -55,13 +59,14 @@ class IndexedTable(Machine):
 
     era = profiles(SEED, YUGABYTE_2, YUGABYTE_2026)
 
+    drops = budget(1, doc="DROP INDEX")
+
     # in the sys catalog
     permission = per(Index, one_of(Permission, init=Permission.absent))
     retains_delete_markers = set_of(Index)
     table: OneVar[TableState] = one_of(TableState, init=TableState.running)
-    # the tablets
-    current: SetVar[Tablet] = set_of(Tablet)  # have applied, and reported, the table's version
-    ready = per(Tablet, set_of(Index))  # indexes that it knows to be at DO_BACKFILL
+    # the tablets: what they have applied, and reported, of the table's version
+    known = per(Tablet, per(Index, one_of(Permission, init=Permission.absent)))
     # what befalls the indexes
     unbuildable = constant(per(Index, flag(init=ANY)))  # unique, and two rows have one key
     created: SetVar[Index] = set_of(Index)
@@ -76,10 +81,9 @@ class IndexedTable(Machine):
         self.retains_delete_markers.add(i)
         self._bump_version()
 
-    @action(by=CLIENT)
+    @action(by=CLIENT, spends=drops)
     def drop_index(self, i: Term[Index]) -> None:
         """DROP INDEX, at any time: the index is on its way out."""
-        require(self.permission[i] != Permission.absent, "index is in the table")
         require(~self._is_removed(i), "index is not being removed yet")
         self.dropped.add(i)
         self.permission[i] = self.era.removal
@@ -88,11 +92,10 @@ class IndexedTable(Machine):
     @action(fair=WEAK)
     def apply_version(self, t: Term[Tablet]) -> None:
         """A tablet applies the version of the table and reports it."""
-        require(self.table == TableState.altering, "table is altering")
-        require(~self.current.has(t), "tablet is behind")
-        self.current.add(t)
+        with equivalent("there is nothing to apply"):
+            require(~self._is_current(t), "tablet is behind")
         for i in Index:
-            self.ready[t].put(i, self.permission[i] == Permission.do_backfill)
+            self.known[t][i] = self.permission[i]
 
     @action(by=MASTER, fair=WEAK)
     def launch_next_version(self) -> None:
@@ -109,18 +112,21 @@ class IndexedTable(Machine):
         self._all_tablets_are_current()
         require(self.permission[i] == Permission.index_unused, "index is unused")
         self.permission[i] = Permission.absent
-        self.retains_delete_markers.discard(i)
         self._bump_version()
 
     # -- what recurs ---------------------------------------------------------------------------------------
 
     def _bump_version(self) -> None:
-        self.table = TableState.altering
-        self.current = frozenset()
+        with equivalent("in the middle of an alter or a job the table is altering already"):
+            self.table = TableState.altering
+
+    def _is_current(self, t: Term[Tablet]) -> Bool:
+        return every(self.known[t][i] == self.permission[i] for i in Index)
 
     def _all_tablets_are_current(self) -> None:
-        require(self.table == TableState.altering, "table is altering")
-        require(every(self.current.has(t) for t in Tablet), "every tablet has the version")
+        with equivalent("as long as something is left to do the table is altering"):
+            require(self.table == TableState.altering, "table is altering")
+        require(every(self._is_current(t) for t in Tablet), "every tablet has the version")
 
     def _no_index_is_altered(self) -> None:
         altered = some(self._moves(i) for i in Index)
@@ -132,9 +138,12 @@ class IndexedTable(Machine):
 
     def _is_removed(self, i: Term[Index]) -> Bool:
         """On its way out, or gone."""
-        later = Permission.read_write_and_delete.number
-        removing = self.permission[i].column(lambda p: p.number > later)
-        return removing | (self.permission[i] == Permission.absent)
+        return self.permission[i].any_of(
+            Permission.write_and_delete_while_removing,
+            Permission.delete_only_while_removing,
+            Permission.index_unused,
+            Permission.absent,
+        )
 
     def _is_settled(self, i: Term[Index]) -> Bool:
         """Usable, or not there."""
@@ -145,9 +154,9 @@ def next_permission(permission: Permission) -> Permission:
     """The permission after it, of an index that only needs every tablet to know."""
     if permission not in MOVED_BY_ALTER:
         return permission
-    return next(p for p in Permission if p.number == permission.number + 2)
+    return _PROGRESS[_PROGRESS.index(permission) + 1]
 
 
-def number_of(permission: Term[Permission]) -> Number:
-    """How far an index is; it never goes back."""
-    return permission.number_column(lambda p: p.number)
+def progress_of(permission: Term[Permission]) -> Number:
+    """How far an index is; it never goes back. (The code's numbers grow in the same order.)"""
+    return permission.number_column(_PROGRESS.index)
