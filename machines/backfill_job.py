@@ -27,6 +27,8 @@ from stagewright.spec import (
     Bool,
     LeadsTo,
     Term,
+    equivalent_step,
+    equivalents,
     every,
     final,
     invariant,
@@ -46,6 +48,15 @@ class BackfillJob(BackfillSteps):
     anew (yugabyte-db #33133). Under `seed` `rows_are_scanned_at_one_time` fails: the master keeps the read
     time to itself, so after a change of the leader the rest of the rows is scanned at another time.
     """
+
+    two_writes = equivalents(
+        equivalent_step(
+            BackfillSteps.step,
+            Step.clear_job,
+            tuple(Step),
+            because="only yugabyte-2.x clears the job in a write of its own",
+        )
+    )
 
     # -- promises ------------------------------------------------------------------------------------------
 
@@ -240,6 +251,7 @@ class BackfillJob(BackfillSteps):
         reason = self.unbuildable[i] | self.dropped.has(i) | self.gave_up.has(i)
         failed = (self.job[i] == InJob.failed).implies(reason)
         given_up = (self.job[i] == InJob.failed) | self._is_removed(i)
+        given_up = given_up & self.created.has(i)
         failed = failed & self.gave_up.has(i).implies(given_up)
         return failed & (self.job[i] == InJob.success).implies(~self.unbuildable[i])
 
@@ -286,6 +298,11 @@ class BackfillJob(BackfillSteps):
     def every_index_becomes_usable_or_is_deleted(self, i: Term[Index]) -> LeadsTo:
         """002: "An aborted index will be cleaned up and deleted"; all others are built."""
         return leads_to(self.created.has(i), self._is_settled(i))
+
+    @liveness
+    def dropped_indexes_are_deleted(self, i: Term[Index]) -> LeadsTo:
+        """DROP INDEX takes effect, whether a job is running or not (yugabyte-db #20041)."""
+        return leads_to(self.dropped.has(i), self.permission[i] == Permission.absent)
 
     @liveness
     def every_job_ends(self) -> LeadsTo:

@@ -84,7 +84,8 @@ class IndexedTable(Machine):
     @action(by=CLIENT, spends=drops)
     def drop_index(self, i: Term[Index]) -> None:
         """DROP INDEX, at any time: the index is on its way out."""
-        require(~self._is_removed(i), "index is not being removed yet")
+        with equivalent("dropping twice is dropping once"):
+            require(~self._is_removed(i), "index is not being removed yet")
         self.dropped.add(i)
         self.permission[i] = self.era.removal
         self._bump_version()
@@ -101,7 +102,8 @@ class IndexedTable(Machine):
     def launch_next_version(self) -> None:
         """Every tablet has the version: indexes that only need that move on by one permission."""
         self._all_tablets_are_current()
-        require(some(self._moves(i) for i in Index), "an index moves on")
+        with equivalent("nothing moves"):
+            require(some(self._moves(i) for i in Index), "an index moves on")
         for i in Index:
             self.permission[i] = self.permission[i].column(next_permission)
         self._bump_version()
@@ -126,7 +128,8 @@ class IndexedTable(Machine):
     def _all_tablets_are_current(self) -> None:
         with equivalent("as long as something is left to do the table is altering"):
             require(self.table == TableState.altering, "table is altering")
-        require(every(self._is_current(t) for t in Tablet), "every tablet has the version")
+        with equivalent("a job that was launched may go on while another index is altered"):
+            require(every(self._is_current(t) for t in Tablet), "every tablet has the version")
 
     def _no_index_is_altered(self) -> None:
         altered = some(self._moves(i) for i in Index)
