@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "backfill-split": "stagewright.machines.backfill_split:BackfillSplit",
     "backfill-rpcs": "stagewright.machines.backfill_rpcs:BackfillRpcs",
     "backfill-chunks": "stagewright.machines.backfill_chunks:BackfillChunks",
     "backfill-job": "stagewright.machines.backfill_job:BackfillJob",

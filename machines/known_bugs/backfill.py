@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.backfill_chunks import BackfillChunks, Until
 from stagewright.machines.backfill_job import BackfillJob
 from stagewright.machines.backfill_rpcs import At, BackfillRpcs, Request
+from stagewright.machines.backfill_split import BackfillSplit, Tablet
 from stagewright.machines.backfill_states import InJob
 from stagewright.machines.backfill_table import MASTER, Index
 from stagewright.spec import Bool, Term, action, choose, only_when, require, some
@@ -131,6 +132,22 @@ class AnswersToAnotherJob(BackfillRpcs):
 
     def _is_for_this_job(self, r: Term[Request]) -> None:
         """Any job."""
+
+
+@known_bug(
+    "Z42",
+    "yugabyte-db #6704, #7108, #13127, #32708",
+    breaks=(BackfillSplit.chunks_cover_the_table,),
+    sizes={Tablet: 1},
+    budgets={BackfillSplit.failovers: 0, BackfillSplit.failures: 0},
+)
+class SplitDuringBackfill(BackfillSplit):
+    """A tablet splits while the job waits between two of its chunks. The next request for the parent is
+    answered by one of its children, and nobody asks the other.
+    """
+
+    def _no_backfill_is_going_on(self) -> None:
+        """Splitting does not ask."""
 
 
 @known_bug(
