@@ -1,6 +1,8 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "backfill-throttle": "stagewright.machines.backfill_throttle:BackfillThrottle",
+    "backfill-safe-time": "stagewright.machines.backfill_safe_time:BackfillSafeTime",
     "backfill-split": "stagewright.machines.backfill_split:BackfillSplit",
     "backfill-rpcs": "stagewright.machines.backfill_rpcs:BackfillRpcs",
     "backfill-chunks": "stagewright.machines.backfill_chunks:BackfillChunks",
