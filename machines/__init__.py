@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "backfill-leaders": "stagewright.machines.backfill_leaders:BackfillLeaders",
     "backfill-throttle": "stagewright.machines.backfill_throttle:BackfillThrottle",
     "backfill-safe-time": "stagewright.machines.backfill_safe_time:BackfillSafeTime",
     "backfill-split": "stagewright.machines.backfill_split:BackfillSplit",
