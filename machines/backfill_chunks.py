@@ -126,7 +126,7 @@ class BackfillChunks(Machine):
         for i in Index:
             new = choose(self._came_further(i), self.stop, self.reached[i])
             self.reached[i] = new
-            self.until[i] = new
+            self.until[i] = self._recorded(i, new)
             self.answered[i] = new
         self._end_chunk()
 
@@ -248,6 +248,9 @@ class BackfillChunks(Machine):
         self.stop = self._answered_until(stop)
         with equivalent("entries may be written more than once before the answer"):
             self.chunk = Chunk.written
+
+    def _recorded(self, i: Term[Index], new: Term[Until]) -> Term[Until]:  # noqa: ARG002
+        return new
 
     def _writes(self, i: Term[Index], late: Term[Index] | None) -> Bool:
         writes = self.job[i] == InJob.in_progress

@@ -256,7 +256,7 @@ class BackfillSteps(IndexedTable):
     def _forget_job(self) -> None:
         for i in Index:
             self.job[i] = InJob.absent
-        self.read_time = None
+        self._forget_read_time()
         self.scanned_at = frozenset()
 
     def _may_begin(self) -> None:
@@ -271,6 +271,9 @@ class BackfillSteps(IndexedTable):
     def _nothing_to_backfill(self) -> Bool:
         waits = some(self.permission[i] == Permission.do_backfill for i in Index)
         return ~waits & ~self._job_exists() & ~self.is_backfilling
+
+    def _forget_read_time(self) -> None:
+        self.read_time = None
 
     def _job_exists(self) -> Bool:
         return some(self.job[i] != InJob.absent for i in Index)
