@@ -75,7 +75,7 @@ def _next(permission: Permission) -> Permission:
     """The permission after it; an index that is usable, or gone, stays."""
     if permission in (Permission.read_write_and_delete, Permission.absent):
         return permission
-    order = [*Permission, Permission.absent]
+    order: list[Permission] = [*Permission, Permission.absent]
     return order[order.index(permission) + 1]
 
 

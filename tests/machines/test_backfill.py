@@ -278,7 +278,7 @@ class ReadTimeOutlivesTheJob(BackfillJob):
         (SplitsAreNotAwaited, {"tablet": 1}, "chunks_cover_the_table"),
         (TheSmallestTimeIsTaken, {}, "rows_have_entries"),
         (OldTransactionsAreIgnored, {"tablet": 1}, "rows_have_entries"),
-        (TheScanDoesNotWait, {"tablet": 1}, "entries_have_rows"),
+        (TheScanDoesNotWait, {}, "entries_have_rows"),
         (OldLeadersWrite, {}, "checkpoints_only_advance"),
         (VersionsAreNotCompared, {}, "tablets_are_one_version_behind"),
         (EverybodyGetsASlot, {}, "slots_are_bounded"),
