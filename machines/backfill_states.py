@@ -70,6 +70,7 @@ class Era(Profile):
     read_time_recorded: (
         bool  # `backfilling_timestamp` is written before the first chunk (yugabyte-db #3611)
     )
+    splits_excluded: bool  # tablets do not split during a job; the document does not speak of it
     cleared_at_once: bool  # checkpoints and job go in one write (yugabyte-db #33133)
 
     @property
@@ -80,6 +81,6 @@ class Era(Profile):
         return Permission.index_unused
 
 
-SEED = Era("seed", False, False, False, True)
-YUGABYTE_2 = Era("yugabyte-2.x", True, True, True, False)
-YUGABYTE_2026 = Era("yugabyte-2026", True, True, True, True)
+SEED = Era("seed", False, False, False, False, True)
+YUGABYTE_2 = Era("yugabyte-2.x", True, True, True, True, False)
+YUGABYTE_2026 = Era("yugabyte-2026", True, True, True, True, True)

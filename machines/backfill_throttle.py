@@ -17,6 +17,7 @@ from stagewright.spec import (
     LeadsTo,
     Machine,
     Number,
+    NumberVar,
     Term,
     action,
     budget,
@@ -68,6 +69,7 @@ class BackfillThrottle(Machine):
     elapsed = per(Task, number(0, DEADLINE - 1))  # seconds since the request was sent
     read = per(Task, number(0, ROWS))  # rows that were read and not yet answered
     recorded = per(Task, number(0, ROWS))  # the checkpoint
+    slots_in_use: NumberVar = number(0, SLOTS + 1)
     this_second = per(Task, number(0, ROWS))  # "the number of rows being processed per second"
 
     @action(by=MASTER, fair=WEAK)
@@ -86,6 +88,7 @@ class BackfillThrottle(Machine):
         self._a_slot_is_free()
         require(self._has_time(task), "half of its time is left")
         self.request[task] = Request.running
+        self.slots_in_use = self.slots_in_use + 1
 
     @action(by=TABLET_SERVER, fair=WEAK)
     def refuse(self, task: Term[Task]) -> None:
@@ -110,6 +113,7 @@ class BackfillThrottle(Machine):
         require(self.request[task] == Request.running, "request has a slot")
         require(self._is_due(task), "tablet is done, or time is up")
         self.request[task] = Request.answered
+        self._free_slot()
 
     @action(by=MASTER, fair=WEAK)
     def record_checkpoint(self, task: Term[Task]) -> None:
@@ -121,9 +125,9 @@ class BackfillThrottle(Machine):
     @action(spends=crashes)
     def lose_leader(self, task: Term[Task]) -> None:
         """The tablet's leader goes away with what it was doing; its slot is free."""
-        with equivalent("a fault: it may strike at any time"):
-            require(self.request[task] == Request.running, "request has a slot")
+        require(self.request[task] == Request.running, "request has a slot")
         self._end(task)
+        self._free_slot()
 
     @action(by=MASTER, fair=WEAK)
     def time_out(self, task: Term[Task]) -> None:
@@ -149,10 +153,10 @@ class BackfillThrottle(Machine):
     # -- what recurs -----------------------------------------------------------------------------------------------
 
     def _a_slot_is_free(self) -> None:
-        require(self._slots_in_use() < SLOTS, "a slot is free")
+        require(self.slots_in_use < SLOTS, "a slot is free")
 
-    def _slots_in_use(self) -> Number:
-        return count(self.request[task] == Request.running for task in Task)
+    def _free_slot(self) -> None:
+        self.slots_in_use = self.slots_in_use - 1
 
     def _has_time(self, task: Term[Task]) -> Bool:
         return self.elapsed[task] <= DEADLINE // 2
@@ -172,7 +176,7 @@ class BackfillThrottle(Machine):
     def _is_busy(self, task: Term[Task]) -> Bool:
         """Something of it happens before the second is over."""
         request = self.request[task]
-        starts = (request == Request.queued) & self._has_time(task) & (self._slots_in_use() < SLOTS)
+        starts = (request == Request.queued) & self._has_time(task) & (self.slots_in_use < SLOTS)
         reads = (request == Request.running) & (self._is_due(task) | self._is_below_rate(task))
         return starts | reads
 
@@ -187,7 +191,13 @@ class BackfillThrottle(Machine):
         """002: "the maximum number of backfill operations happening on any YB-TServer across tablets can also be
         specified in order to rate-limit backfilling".
         """
-        return self._slots_in_use() <= SLOTS
+        return count(self.request[task] == Request.running for task in Task) <= SLOTS
+
+    @invariant
+    def slots_are_given_back(self) -> Bool:
+        """A slot is held by a request that runs, and by no other: also when a tablet's leader goes away."""
+        running = count(self.request[task] == Request.running for task in Task)
+        return self.slots_in_use == running
 
     @invariant
     def rate_is_bounded(self, task: Term[Task]) -> Bool:
