@@ -99,6 +99,8 @@ def _of_steps(
         f"The same of a step that changes nothing, which {name} does not see: for TLA+ it is no step."
     )
     condition = _for_all(prop, same, names, WIDTH - 4)
+    if not prop.params and Formulas(names).phrase(same)[1] is Binds.IMPLIES:
+        condition = parenthesised(condition)  # `=>` right of another `=>` is no formula
     told = (f"{standing} ==", *indented((f"{names.own.idle} =>", *indented(condition, 2)), 2))
     return Promise((*lines, *said, *told), (standing,), (name,), may_stand=True)
 

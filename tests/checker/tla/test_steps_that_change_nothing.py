@@ -138,3 +138,18 @@ def test_where_every_step_plainly_changes_something_nothing_is_said_of_it() -> N
     text = tla_module(definition, scope_of(definition)).module
     assert "/\\ WF_vars(Next)\n" in text
     assert "MayChangeNothing" not in text
+
+
+class Sinks(Climbs):
+    """What it promises of a step is an implication, which stands right of another one."""
+
+    @step_property
+    def who_is_half_way_and_stays_is_at_the_top(self, after: Self) -> Bool:
+        half_way = (self.height == 2) & (after.height == 2)
+        return half_way.implies((self.height == 3) | (after.height == 3))
+
+
+def test_an_implication_right_of_another_is_in_parentheses(tlc: Tlc) -> None:
+    definition = only(define(Sinks), ["who_is_half_way_and_stays_is_at_the_top"])
+    run = tlc.check(definition, scope_of(definition))
+    assert run.broken == ("who_is_half_way_and_stays_is_at_the_top_standing",)
