@@ -91,7 +91,7 @@ class BackfillJob(BackfillSteps):
     @invariant
     def backfill_begins_when_all_tablets_know(self, i: Term[Index], t: Term[Tablet]) -> Bool:
         """002: "After the index state is updated to DB_REORG, the YB-Master orchestrates the backfill process";
-        an index that is added later "may not piggyback", for the read time is not valid for it.
+        an index that is added later may not join it, for the read time is not valid for that one.
         """
         builds = self._left(i) & (self.permission[i] == Permission.do_backfill)
         return builds.implies(self.known[t][i] == Permission.do_backfill)
@@ -101,7 +101,9 @@ class BackfillJob(BackfillSteps):
         """002: "If a problem arises while scanning the table, such as a unique constraint violation in a unique
         index, the CREATE INDEX command should abort and result in a failure."
         """
-        return self.unbuildable[i].implies(self.permission[i] != Permission.read_write_and_delete)
+        return (self.unbuildable == i).implies(
+            self.permission[i] != Permission.read_write_and_delete
+        )
 
     @invariant
     def abandoned_indexes_are_not_published(self, i: Term[Index]) -> Bool:
@@ -124,7 +126,7 @@ class BackfillJob(BackfillSteps):
     @invariant
     def only_what_failed_is_removed(self, i: Term[Index]) -> Bool:
         """Failure is per index (yugabyte-db #6290): the others of the job are built."""
-        reason = self.unbuildable[i] | self.dropped.has(i) | self.gave_up.has(i)
+        reason = (self.unbuildable == i) | self.dropped.has(i) | self.gave_up.has(i)
         removed = self.created.has(i) & self._is_removed(i)
         return removed.implies(reason)
 
@@ -164,7 +166,7 @@ class BackfillJob(BackfillSteps):
 
     @invariant
     def read_time_is_of_the_job(self) -> Bool:
-        """A read time "calculated for the earlier set of indexes may not be valid for the new" ones."""
+        """The read time of one job is not valid for the indexes of the next."""
         return self.read_time.is_some().implies(self._job_exists())
 
     @invariant
@@ -214,7 +216,7 @@ class BackfillJob(BackfillSteps):
         begun = self.checkpoint[t][i] != Checkpoint.never_begun
         done = self.checkpoint[t][i] == Checkpoint.done
         of_job = begun.implies((self.job[i] != InJob.absent) & (self.step != Step.clear_job))
-        return of_job & done.implies(~self.unbuildable[i])
+        return of_job & done.implies(self.unbuildable != i)
 
     @invariant
     def launched_indexes_are_ready(self, i: Term[Index], t: Term[Tablet]) -> Bool:
@@ -248,12 +250,12 @@ class BackfillJob(BackfillSteps):
     @invariant
     def failures_have_reasons(self, i: Term[Index]) -> Bool:
         """Lemma: an index of a job fails for a reason, and only one that can be built succeeds."""
-        reason = self.unbuildable[i] | self.dropped.has(i) | self.gave_up.has(i)
+        reason = (self.unbuildable == i) | self.dropped.has(i) | self.gave_up.has(i)
         failed = (self.job[i] == InJob.failed).implies(reason)
         given_up = (self.job[i] == InJob.failed) | self._is_removed(i)
         given_up = given_up & self.created.has(i)
         failed = failed & self.gave_up.has(i).implies(given_up)
-        return failed & (self.job[i] == InJob.success).implies(~self.unbuildable[i])
+        return failed & (self.job[i] == InJob.success).implies(self.unbuildable != i)
 
     @invariant
     def permissions_are_written_before_the_end(self, i: Term[Index]) -> Bool:

@@ -392,7 +392,7 @@ class BackfillRpcs(Machine):
 
     @invariant
     def nobody_joins_a_job(self, i: Term[Index]) -> Bool:
-        """The job is for indexes that waited when it was recorded; others "may not piggyback"."""
+        """The job is for indexes that waited when it was recorded: its read time is not valid for others."""
         in_job = self.job[i] != InJob.absent
         return in_job.implies(self.permission[i] != Permission.write_and_delete)
 

@@ -192,15 +192,15 @@ class BackfillSafeTime(Machine):
 
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:
-        """002: "GetSafeTime() will wait for all pending transactions to finish": no row of an old transaction
-        is missed by the scan.
+        """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)": no
+        row of an old transaction is missed by the scan.
         """
         return (self.published & self._is_live(t)).implies(self._is_shown(t))
 
     @invariant
     def entries_have_rows(self, t: Term[Tablet]) -> Bool:
-        """002: the entries are written "in the past, so that [they are] older than the new update operations that
-        are running concurrent with the backfill process".
+        """002: the entries are written "in the past", older than "the new update operations that are running
+        concurrent with the backfill process".
         """
         return (self.published & self._is_shown(t)).implies(self._is_live(t))
 

@@ -243,7 +243,7 @@ class BackfillSplit(Machine):
     def chunks_are_asked_of_tablets_that_serve(
         self, after: Self, t: Term[Tablet], piece: Term[Piece]
     ) -> Bool:
-        """002: BackfillIndex goes "to each tablet" of the table, not to one that is gone or not there yet."""
+        """002: "issuing BackfillIndex() RPC calls to each tablet": not to one that is gone, or not there yet."""
         asked = self.checkpoint[t][piece] != after.checkpoint[t][piece]
         asked = asked & (after.index == Outcome.in_progress)
         return asked.implies(self.shape[t].column(_pieces).has(piece))

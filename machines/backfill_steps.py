@@ -55,10 +55,7 @@ class BackfillSteps(IndexedTable):
     """One job at a time backfills the indexes that wait for it."""
 
     faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
-    failures = budget(1, doc="jobs that give up: splits, safe time or a chunk take too long")
-    exercised_at = scopes(
-        {Index: 1}, {failures: 0, IndexedTable.drops: 0}, {faults: 0, IndexedTable.drops: 0}
-    )
+    exercised_at = scopes({Index: 1}, {IndexedTable.aborts: 0}, {Tablet: 1})
 
     # in the sys catalog
     job = per(Index, one_of(InJob, init=InJob.absent))
@@ -153,7 +150,7 @@ class BackfillSteps(IndexedTable):
             require(self._is_blocked(t, i) | gone, "index cannot be built, or is dropped")
         self.job[i] = InJob.failed
 
-    @action(by=MASTER, spends=failures)
+    @action(by=MASTER, spends=IndexedTable.aborts)
     def give_up(self) -> None:
         """Splits, safe time or a chunk take longer than is waited for: every index of the job fails."""
         waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
@@ -288,4 +285,4 @@ class BackfillSteps(IndexedTable):
     def _is_blocked(self, t: Term[Tablet], i: Term[Index]) -> Bool:
         """The rest of the tablet has a row that violates a constraint of the index."""
         rest = self.checkpoint[t][i] == Checkpoint.in_the_middle
-        return (self.job[i] == InJob.in_progress) & self.unbuildable[i] & rest
+        return (self.job[i] == InJob.in_progress) & (self.unbuildable == i) & rest

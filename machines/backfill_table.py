@@ -24,8 +24,8 @@ from stagewright.spec import (
     constant,
     equivalent,
     every,
-    flag,
     one_of,
+    optional,
     per,
     profiles,
     require,
@@ -46,7 +46,7 @@ MOVED_BY_ALTER = (
 _PROGRESS = list(Permission)
 
 
-class Tablet(Entity, scope=1):
+class Tablet(Entity, scope=2):
     """A tablet of the indexed table."""
 
 
@@ -59,7 +59,7 @@ class IndexedTable(Machine):
 
     era = profiles(SEED, YUGABYTE_2, YUGABYTE_2026)
 
-    drops = budget(1, doc="DROP INDEX")
+    aborts = budget(1, doc="DROP INDEX, and jobs that give up on splits, safe time or a chunk")
 
     # in the sys catalog
     permission = per(Index, one_of(Permission, init=Permission.absent))
@@ -68,7 +68,7 @@ class IndexedTable(Machine):
     # the tablets: what they have applied, and reported, of the table's version
     known = per(Tablet, per(Index, one_of(Permission, init=Permission.absent)))
     # what befalls the indexes
-    unbuildable = constant(per(Index, flag(init=ANY)))  # unique, and two rows have one key
+    unbuildable = constant(optional(Index, init=ANY))  # it is unique, and two rows have one key
     created: SetVar[Index] = set_of(Index)
     dropped: SetVar[Index] = set_of(Index)
 
@@ -81,7 +81,7 @@ class IndexedTable(Machine):
         self.retains_delete_markers.add(i)
         self._bump_version()
 
-    @action(by=CLIENT, spends=drops)
+    @action(by=CLIENT, spends=aborts)
     def drop_index(self, i: Term[Index]) -> None:
         """DROP INDEX, at any time: the index is on its way out."""
         with equivalent("dropping twice is dropping once"):

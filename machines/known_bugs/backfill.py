@@ -7,7 +7,7 @@ from stagewright.machines.backfill_job import BackfillJob
 from stagewright.machines.backfill_rpcs import At, BackfillRpcs, Request
 from stagewright.machines.backfill_split import BackfillSplit, Tablet
 from stagewright.machines.backfill_states import InJob
-from stagewright.machines.backfill_table import MASTER, Index
+from stagewright.machines.backfill_table import MASTER, Index, Tablet as JobTablet
 from stagewright.spec import Bool, Term, action, choose, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -33,8 +33,8 @@ class OnePageIsTheWholeTablet(BackfillChunks):
     "Z15",
     "yugabyte-db #33207",
     breaks=(BackfillJob.every_index_can_be_usable_or_gone, BackfillJob.unfinished_work_is_recorded),
-    sizes={Index: 1},
-    budgets={BackfillJob.failures: 0},
+    sizes={Index: 1, JobTablet: 1},
+    budgets={BackfillJob.aborts: 0},
 )
 class ReportsEndTheAlter(BackfillJob):
     """A tablet reports its version while the job runs. The master finds nothing to launch, for the job is
@@ -52,8 +52,8 @@ class ReportsEndTheAlter(BackfillJob):
         BackfillJob.every_index_can_be_usable_or_gone,
         BackfillJob.splitting_is_off_only_during_a_job,
     ),
-    sizes={Index: 1},
-    budgets={BackfillJob.failures: 0},
+    sizes={Index: 1, JobTablet: 1},
+    budgets={BackfillJob.aborts: 0},
 )
 class BackfillingStaysLatched(BackfillJob):
     """A write to the sys catalog fails at the end of the job. The error path returns before `is_backfilling`
