@@ -19,9 +19,10 @@ from stagewright.machines.backfill_safe_time import (
     Tablet as Tablets,
 )
 from stagewright.machines.backfill_split import BackfillSplit
-from stagewright.machines.backfill_states import Step
+from stagewright.machines.backfill_states import InJob, Step
+from stagewright.machines.backfill_table import Index
 from stagewright.machines.backfill_throttle import BackfillThrottle
-from stagewright.spec import Machine, choose, every, require
+from stagewright.spec import Machine, choose, every, require, some
 from stagewright.spec.define import define
 from stagewright.spec.ground_eval import successors
 from stagewright.spec.loading import load
@@ -202,6 +203,28 @@ class OnlyTheFirstCheckpointCounts(BackfillChunks):
         return choose(self.until[i] == Until.never_begun, new, self.until[i])
 
 
+class AbsentCheckpointsAreSkipped(BackfillChunks):
+    """What a reading of `BackfillTablet` suggests: the least key among the indexes that have an entry."""
+
+    def _is_next(self, start: Any) -> Any:
+        others = some(self._is_begun(i) for i in Index)
+        return choose(others, self._is_least_begun(start), start == Until.never_begun)
+
+    def _is_begun(self, i: Any) -> Any:
+        return (self.job[i] == InJob.in_progress) & (self.reached[i] != Until.never_begun)
+
+    def _is_least_begun(self, start: Any) -> Any:
+        order = list(Until).index
+        least = every(
+            self._is_begun(i).implies(
+                self.reached[i].number_column(order) >= start.number_column(order)
+            )
+            for i in Index
+        )
+        needed = some(self._is_begun(i) & (self.reached[i] == start) for i in Index)
+        return least & needed & (start != Until.end)
+
+
 class GoneIndexesAreTriedAgain(BackfillRpcs):
     """An index that is not there any more is taken for one that is not ready yet."""
 
@@ -284,6 +307,7 @@ class ReadTimeOutlivesTheJob(BackfillJob):
     ("mutant", "sizes", "promise"),
     [
         (OnlyTheFirstCheckpointCounts, {"index": 1}, "only_the_last_chunk_is_repeated"),
+        (AbsentCheckpointsAreSkipped, {}, "checkpoints_tell_what_is_built"),
         (GoneIndexesAreTriedAgain, {"request": 1}, "every_job_ends"),
         (SplitsAreNotAwaited, {"tablet": 1}, "chunks_cover_the_table"),
         (TheSmallestTimeIsTaken, {}, "rows_have_entries"),
