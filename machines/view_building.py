@@ -1,0 +1,447 @@
+"""View building on a tablet that moves: tasks, calls, batches, and the rows that must reach the view.
+
+Source: design document 000 (view-building-coordinator, 2025-12), sections "Lifetime of a task" and "Tablet
+operations". One tablet of a base table with one view; `view_task.py` is the life of each task. Every base
+replica is paired with a view replica of its own, and a replica that is not paired updates nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.view_task import COORDINATOR, TOPOLOGY, WORKER, Call, Life, ViewTask, Work
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    LeadsTo,
+    Machine,
+    OneVar,
+    Profile,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    count,
+    every,
+    final,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    many,
+    one_of,
+    optional,
+    per,
+    profiles,
+    require,
+    set_of,
+    some,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+
+
+class Node(Entity, scope=2):
+    """A replica of the tablet: one shard of a host, with its view building worker."""
+
+
+class Task(Entity, scope=2):
+    """A task's id; ids are used once."""
+
+
+class ViewStatus(Enum):
+    """The view build status."""
+
+    none = auto()  # no such view
+    started = auto()
+    success = auto()
+    dropped = auto()
+
+
+@dataclass(frozen=True)
+class ViewRelease(Profile):
+    """What a version does about the tasks of a tablet that moves."""
+
+    aborts_at_the_start: bool  # or one stage later, when the replicas are ready for writes
+
+
+SEED = ViewRelease("seed", aborts_at_the_start=True)
+SCYLLA_2026_2 = ViewRelease("scylla-2026.2", aborts_at_the_start=False)
+
+
+class ViewBuilding(Machine):
+    """The tasks of one tablet's view, while the tablet migrates, is rolled back, and changes replicas.
+
+    Every promise holds, under both profiles. One thing is not promised, and is not so: that no batch
+    works for an aborted task. The worker checks that group0 stores a task, not that it is not aborted, so
+    a call that is under way while the task is aborted starts a batch during the transition. It does no
+    harm: the answer counts for nothing, as the coordinator removes no aborted task and the task that
+    takes its place has another id; and the batch ends, or its task leaves it.
+    """
+
+    release = profiles(SEED, SCYLLA_2026_2)
+    migrations = budget(1, doc="migrations that the load balancer starts")
+    replica_changes = budget(0, doc="replicas that are added to the tablet or removed")
+    failures = budget(1, doc="tablet operations that fail")
+    drops = budget(1, doc="drops of the view")
+
+    # committed to group0
+    tasks = many(
+        ViewTask,
+        over=Task,
+        without=(ViewTask.abort, ViewTask.restart, ViewTask.change_leader),
+    )
+    replica = per(Task, optional(Node))
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    replicas: SetVar[Node] = set_of(Node, init=ANY)
+    next: SetVar[Node] = set_of(Node, init=ANY)  # the same at rest
+    status: OneVar[ViewStatus] = one_of(ViewStatus, init=ViewStatus.none)
+    # data
+    base: SetVar[Node] = set_of(Node, init=ANY)  # replicas that store the row, older than the view
+    view: SetVar[Node] = set_of(Node)  # replicas whose view replica has the row
+
+    @initially
+    def one_replica(self) -> Bool:
+        """The tablet is at rest on one node, with a row written before there was a view."""
+        at_rest = (self.next == self.replicas) & (self.base == self.replicas)
+        return at_rest & (self.replicas.size() == 1)
+
+    # -- the view --------------------------------------------------------------------------------------
+
+    @action(by=CLIENT)
+    def create_view(self, t: Term[Task], n: Term[Node]) -> None:
+        """A view is created: the same command stores a task for the tablet's replica, also in transition."""
+        require(self.status == ViewStatus.none, "there is no view yet")
+        require(self.replicas.has(n) & (self.replicas.size() == 1), "the tablet's replica")
+        self.status = ViewStatus.started
+        self._create(t, n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """The view has no task any more: it is built."""
+        require(self.status == ViewStatus.started, "the view is being built")
+        require(~some(self._is_stored(t) for t in Task), "it has no task")
+        self.status = ViewStatus.success
+
+    @action(by=CLIENT, spends=drops)
+    def drop_view(self) -> None:
+        """The view is dropped: its tasks are deleted, as they are no longer needed."""
+        require(self.status.any_of(ViewStatus.started, ViewStatus.success), "there is a view")
+        self.status = ViewStatus.dropped
+        self.view = frozenset()
+        for t in Task:
+            self.tasks[t].life = choose(self._is_stored(t), Life.dropped, self.tasks[t].life)
+
+    # -- the coordinator and the workers -----------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self, t: Term[Task], n: Term[Node]) -> None:
+        """The coordinator sends a task to its replica's worker."""
+        require(self.replica[t] == n, "the task is the replica's")
+        require(self.stage == Stage.none, "the tablet is not in transition")
+        require(~some(self._is_called(u) & (self.replica[u] == n) for u in Task), "replica is idle")
+        self.tasks[t].send()
+
+    @action(by=WORKER, fair=WEAK)
+    def start(self, t: Term[Task], n: Term[Node]) -> None:
+        """The replica's worker starts a batch with the task."""
+        self.tasks[t].start()
+        self._has_no_batch(t, n)
+
+    @action(by=WORKER, fair=WEAK)
+    def start_late(self, t: Term[Task], n: Term[Node]) -> None:
+        """A request that its sender has given up does the same."""
+        self.tasks[t].start_late()
+        self._has_no_batch(t, n)
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, t: Term[Task], n: Term[Node]) -> None:
+        """The batch has read its replica, and updated the view replica that this one is paired with."""
+        require(self.replica[t] == n, "the task is the replica's")
+        self.tasks[t].finish()
+        paired = self.replicas.has(n)
+        self.view.put(n, self.view.has(n) | (self.base.has(n) & paired))
+
+    @action(by=COORDINATOR, spends=ViewTask.leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: a new coordinator starts, which knows what group0 stores."""
+        for t in Task:
+            self.tasks[t].change_leader()
+
+    @action(by=WORKER, spends=ViewTask.restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node restarts: its worker's batch and its list of completed tasks are lost."""
+        require(some((self.replica[t] == n) & self._is_worked_on(t) for t in Task), "worker knows")
+        for t in Task:
+            lost = self.replica[t] == n
+            self.tasks[t].work = choose(lost, Work.none, self.tasks[t].work)
+
+    # -- tablet operations -------------------------------------------------------------------------------
+
+    @action(by=TOPOLOGY, spends=migrations)
+    def migrate(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer moves the tablet to another node."""
+        require(self.replicas.has(leaving), "the leaving node is a replica")
+        require(~self.replicas.has(pending), "the pending node is not")
+        self._begin()
+        if self.release.aborts_at_the_start:
+            self._abort(lambda n: n == leaving)
+        self.next.discard(leaving)
+        self.next.add(pending)
+
+    @action(by=TOPOLOGY, spends=replica_changes)
+    def add_replica(self, pending: Term[Node]) -> None:
+        """The keyspace's RF grows: the tablet gets a replica more."""
+        require(~self.replicas.has(pending), "not a replica yet")
+        self._begin()
+        self.next.add(pending)
+
+    @action(by=TOPOLOGY, spends=replica_changes)
+    def remove_replica(self, leaving: Term[Node]) -> None:
+        """The keyspace's RF shrinks: the tablet loses a replica."""
+        require(self.replicas.has(leaving) & (self.replicas.size() > 1), "one of several replicas")
+        self._begin()
+        self._abort(lambda n: n == leaving)
+        self.next.discard(leaving)
+
+    @stage.step(
+        Stage.allow_write_both_read_old, Stage.write_both_read_old, by=TOPOLOGY, fair=WEAK
+    )
+    def write_both(self) -> None:
+        """The replicas are ready for writes; the tasks of the leaving one are aborted with this stage."""
+        if not self.release.aborts_at_the_start:
+            self._abort(self._is_leaving)
+
+    @stage.step(Stage.write_both_read_old, Stage.streaming, by=TOPOLOGY, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """Every write reaches both replica sets."""
+
+    @stage.step(Stage.streaming, Stage.write_both_read_new, by=TOPOLOGY, fair=WEAK)
+    def read_new(self) -> None:
+        """The pending replica has streamed what was there before."""
+        for n in Node:
+            self.base.put(n, self.base.has(n) | self._is_pending(n))
+
+    @stage.step(Stage.write_both_read_new, Stage.use_new, by=TOPOLOGY, fair=WEAK)
+    def use_new(self) -> None:
+        """Nobody reads the old replicas any more."""
+
+    @stage.step(Stage.use_new, Stage.cleanup, by=TOPOLOGY, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """Nobody writes to the leaving replica any more."""
+
+    @stage.step(Stage.cleanup, Stage.end_migration, by=TOPOLOGY, fair=WEAK)
+    def end(self) -> None:
+        """The leaving replica has removed its rows."""
+        for n in Node:
+            self.base.put(n, self.base.has(n) & ~self._is_leaving(n))
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish(self) -> None:
+        """The new replicas are the replicas; no task is concerned."""
+        require(~some(self._is_concerned(t) for t in Task), "no task to adjust")
+        self._adopt()
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_with_task(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
+        """The same command deletes the leaving replica's task and creates its copy on the pending one."""
+        require(self._is_concerned(t) & (t != new), "the task is the leaving replica's")
+        require(self._is_pending(pending), "a replica is pending")
+        require(some(self._is_leaving(n) for n in Node), "a replica is leaving")
+        self._adopt()
+        self.tasks[t].drop()
+        self._create(new, pending)
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_with_copy(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
+        """The RF has grown while the view is being built: the new replica gets a task too."""
+        require(self._is_concerned(t), "the view has a task")
+        require(self._is_pending(pending), "a replica is pending")
+        require(~some(self._is_leaving(n) for n in Node), "no replica is leaving")
+        self._adopt()
+        self._create(new, pending)
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_without_replica(self, t: Term[Task]) -> None:
+        """The RF has shrunk: the same command deletes the task of the replica that is abandoned."""
+        require(self._is_concerned(t), "the task is the leaving replica's")
+        require(~some(self._is_pending(n) for n in Node), "no replica is pending")
+        self._adopt()
+        self.tasks[t].drop()
+
+    @stage.step(
+        (Stage.allow_write_both_read_old, Stage.write_both_read_old, Stage.streaming),
+        Stage.cleanup_target,
+        by=TOPOLOGY,
+        spends=failures,
+    )
+    def give_up(self) -> None:
+        """The operation failed: undo it."""
+
+    @stage.step(Stage.cleanup_target, Stage.revert_migration, by=TOPOLOGY, fair=WEAK)
+    def revert(self) -> None:
+        """The pending replica has removed its rows."""
+        for n in Node:
+            self.base.put(n, self.base.has(n) & ~self._is_pending(n))
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The old replicas stay; no task was aborted."""
+        require(~some(self._is_rolled_back(t) for t in Task), "no task to roll back")
+        self._stay()
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
+        """The same command replaces the task that was aborted by its duplicate, with a new id."""
+        require(self._is_rolled_back(t) & (t != new), "the replica's task was aborted")
+        require(self.replica[t] == n, "the task is the replica's")
+        self._stay()
+        self.tasks[t].drop()
+        self._create(new, n)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _create(self, t: Term[Task], n: Term[Node]) -> None:
+        self.tasks[t].create()
+        self.replica[t] = n
+
+    def _is_stored(self, t: Term[Task]) -> Bool:
+        return self.tasks[t].life.column(lambda life: life.stored)
+
+    def _is_called(self, t: Term[Task]) -> Bool:
+        return self.tasks[t].call.any_of(Call.sent, Call.attached)
+
+    def _is_worked_on(self, t: Term[Task]) -> Bool:
+        return self.tasks[t].work != Work.none
+
+    def _has_no_batch(self, t: Term[Task], n: Term[Node]) -> None:
+        """The handler refuses a task while a batch without it runs on the shard; the sender tries again."""
+        require(self.replica[t] == n, "the task is the replica's")
+        running = some(
+            (self.replica[u] == n) & (self.tasks[u].work == Work.executing) for u in Task
+        )
+        require(~running, "no other batch runs on the shard")
+
+    def _is_pending(self, n: Term[Node]) -> Bool:
+        return self.next.has(n) & ~self.replicas.has(n)
+
+    def _is_leaving(self, n: Term[Node]) -> Bool:
+        return self.replicas.has(n) & ~self.next.has(n)
+
+    def _begin(self) -> None:
+        require(self.stage == Stage.none, "the tablet is not in transition")
+        self.stage = Stage.allow_write_both_read_old
+
+    def _abort(self, leaving: Callable[[Term[Node]], Bool]) -> None:
+        """The aborted flag of the tasks of the leaving replica is set."""
+        for t in Task:
+            task = self.tasks[t]
+            meant = some(leaving(n) & (self.replica[t] == n) for n in Node)
+            task.life = choose(meant & (task.life == Life.normal), Life.aborted, task.life)
+
+    def _is_concerned(self, t: Term[Task]) -> Bool:
+        """The task is adjusted when the operation ends, aborted or not."""
+        own = some(self._is_leaving(n) & (self.replica[t] == n) for n in Node)
+        grows = ~some(self._is_leaving(n) for n in Node)
+        return self._is_stored(t) & (own | grows)
+
+    def _is_rolled_back(self, t: Term[Task]) -> Bool:
+        """The task is rolled back when the operation has failed: it is the leaving replica's."""
+        own = some(self._is_leaving(n) & (self.replica[t] == n) for n in Node)
+        return (self.tasks[t].life == Life.aborted) & own
+
+    def _adopt(self) -> None:
+        """The pending replica takes the leaving one's place, beside the view replica of that place."""
+        require(self.stage == Stage.end_migration, "the operation ends")
+        left = some(self.view.has(r) & self._is_leaving(r) for r in Node)
+        copied = some(self.view.has(r) for r in Node)
+        inherited = choose(some(self._is_leaving(r) for r in Node), left, copied)
+        for n in Node:
+            kept = self.view.has(n) & ~self._is_leaving(n)
+            self.view.put(n, kept | (self._is_pending(n) & inherited))
+        self.stage = Stage.none
+        self.replicas = self.next
+
+    def _stay(self) -> None:
+        require(self.stage == Stage.revert_migration, "the operation is undone")
+        self.stage = Stage.none
+        self.next = self.replicas
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def built_views_are_complete(self) -> Bool:
+        """A view that is built has every row that existed before it, whatever happened on the way."""
+        complete = every(self.view.has(n) for n in self.replicas)
+        return (self.status == ViewStatus.success).implies(complete)
+
+    @invariant
+    def missing_rows_have_a_task(self, n: Term[Node]) -> Bool:
+        """000: "group0 state stores only tasks that haven't been completed yet": but all of those."""
+        missing = self.replicas.has(n) & ~self.view.has(n) & (self.status == ViewStatus.started)
+        return missing.implies(some(self._is_stored(t) & (self.replica[t] == n) for t in Task))
+
+    @invariant
+    def aborted_tasks_are_of_tablets_in_transition(self, t: Term[Task]) -> Bool:
+        """000: aborted tasks wait for the operation's end, when they are adjusted or rolled back."""
+        return (self.tasks[t].life == Life.aborted).implies(self.stage != Stage.none)
+
+    @invariant
+    def tasks_are_of_replicas(self, t: Term[Task]) -> Bool:
+        """000: "Each task is associated with particular tablet replica": no other node has one."""
+        own = some((self.replica[t] == n) for n in self.replicas)
+        return self._is_stored(t).implies(own)
+
+    @invariant
+    def one_task_for_a_replica(self, n: Term[Node]) -> Bool:
+        """000, "Tablet operations": the old task is aborted, and there is one new one."""
+        return count(self._is_stored(t) & (self.replica[t] == n) for t in Task) <= 1
+
+    @invariant
+    def one_call_for_a_replica(self, n: Term[Node]) -> Bool:
+        """000: "it's the coordinator responsibility to schedule only batch per tablet replica"."""
+        return count(self._is_called(t) & (self.replica[t] == n) for t in Task) <= 1
+
+    @invariant
+    def one_batch_on_a_shard(self, n: Term[Node]) -> Bool:
+        """000: "it can execute only one batch per shard"."""
+        executing = count(
+            (self.tasks[t].work == Work.executing) & (self.replica[t] == n) for t in Task
+        )
+        return executing <= 1
+
+    @invariant
+    def dropped_views_have_no_tasks(self, t: Term[Task]) -> Bool:
+        """000: "In the first case we simply delete relevant view building tasks"."""
+        return (self.status == ViewStatus.dropped).implies(~self._is_stored(t))
+
+    @invariant
+    def only_replicas_have_rows_at_rest(self) -> Bool:
+        """The tablet's rows are where the tablet is, and the view's rows beside them."""
+        same = (self.base == self.replicas) & (self.view <= self.replicas)
+        return (self.stage == Stage.none).implies(same & (self.next == self.replicas))
+
+    @final
+    def at_rest(self) -> Bool:
+        """A tablet at rest may stay where it is, when its view is built, or there is none."""
+        idle = ~some(self._is_called(t) | self._is_stored(t) for t in Task)
+        return (self.stage == Stage.none) & (self.status != ViewStatus.started) & idle
+
+    @liveness
+    def views_are_built(self) -> LeadsTo:
+        """Every view is built in the end, unless it is dropped."""
+        ended = self.status.any_of(ViewStatus.success, ViewStatus.dropped)
+        return leads_to(self.status == ViewStatus.started, ended)
+
+    @liveness
+    def operations_end(self) -> LeadsTo:
+        """View building holds up no tablet operation."""
+        return leads_to(self.stage != Stage.none, self.stage == Stage.none)
