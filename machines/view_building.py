@@ -212,9 +212,7 @@ class ViewBuilding(Machine):
         self._abort(lambda n: n == leaving)
         self.next.discard(leaving)
 
-    @stage.step(
-        Stage.allow_write_both_read_old, Stage.write_both_read_old, by=TOPOLOGY, fair=WEAK
-    )
+    @stage.step(Stage.allow_write_both_read_old, Stage.write_both_read_old, by=TOPOLOGY, fair=WEAK)
     def write_both(self) -> None:
         """The replicas are ready for writes; the tasks of the leaving one are aborted with this stage."""
         if not self.release.aborts_at_the_start:

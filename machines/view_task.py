@@ -93,7 +93,9 @@ class ViewTask(Machine):
 
     life: OneVar[Life] = one_of(Life, init=Life.absent)
     call: OneVar[Call] = one_of(Call, init=Call.none)
-    late: SetVar[Reign] = set_of(Reign)  # requests whose sender has given them up; they may still arrive
+    late: SetVar[Reign] = set_of(
+        Reign
+    )  # requests whose sender has given them up; they may still arrive
     work: OneVar[Work] = one_of(Work, init=Work.none)
     worked: FlagVar = flag()  # history: the worker has executed it to the end
 
@@ -122,7 +124,9 @@ class ViewTask(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def send(self) -> None:
         """The coordinator decides to process the task: it calls the worker."""
-        require(self.life.column(lambda life: life.executable), "the task is alive, and not aborted")
+        require(
+            self.life.column(lambda life: life.executable), "the task is alive, and not aborted"
+        )
         require(self.call == Call.none, "it is neither being worked on nor known to be finished")
         self.call = Call.sent
 
