@@ -23,6 +23,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    equivalent,
+    equivalent_value,
+    equivalents,
     final,
     flag,
     invariant,
@@ -31,6 +34,7 @@ from stagewright.spec import (
     one_of,
     reachable,
     require,
+    scopes,
     set_of,
     step_property,
 )
@@ -87,9 +91,13 @@ WEAK = Fairness.WEAK
 class ViewTask(Machine):
     """One view building task, from its creation until group0 stores it no longer."""
 
+    aborts = budget(1, doc="tablet operations that begin")
+    deletions = budget(1, doc="tablet operations that end, and drops of the view")
     lost_calls = budget(1, doc="calls whose request or answer is lost")
     leader_changes = budget(1, doc="changes of the view building coordinator")
     restarts = budget(1, doc="restarts of a worker")
+
+    exercised_at = scopes({}, {aborts: 0, deletions: 0})
 
     life: OneVar[Life] = one_of(Life, init=Life.absent)
     call: OneVar[Call] = one_of(Call, init=Call.none)
@@ -105,11 +113,17 @@ class ViewTask(Machine):
     def create(self) -> None:
         """A view is created, a staging sstable registered, or a tablet operation ends: the task is stored."""
 
-    @life.step(Life.normal, Life.aborted, by=TOPOLOGY)
+    @life.step(
+        Life.normal,
+        Life.aborted,
+        by=TOPOLOGY,
+        spends=aborts,
+        equivalent="a task that is not aborted is processed: what that breaks, the tablet's machine says",
+    )
     def abort(self) -> None:
         """A tablet operation sets the aborted flag; the task itself is still needed."""
 
-    @life.step((Life.normal, Life.aborted), Life.dropped)
+    @life.step((Life.normal, Life.aborted), Life.dropped, spends=deletions)
     def drop(self) -> None:
         """The view is dropped, or the operation ends and an adjusted task or a duplicate takes its place."""
 
@@ -141,8 +155,9 @@ class ViewTask(Machine):
     def start_late(self) -> None:
         """A request that its sender has given up arrives, under the current term: it starts a batch too."""
         self._has_current_term()
-        self._start()
-        self.late.discard(Reign.current)
+        with equivalent("a late request may as well be lost, or arrive once more"):
+            self._start()
+            self.late.discard(Reign.current)
 
     @action(by=WORKER, fair=WEAK)
     def attach(self) -> None:
@@ -153,11 +168,12 @@ class ViewTask(Machine):
 
     @action(by=WORKER, fair=WEAK)
     def refuse(self) -> None:
-        """The call fails, for group0 stores no such task any more, or what it waited for was given up."""
+        """The call fails: group0 stores no such task any more, or the worker has given it up."""
+        with equivalent("the answer for a task that is gone is of no use either"):
+            require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
         gone = ~self.life.column(lambda life: life.stored)
-        arrives = (self.call == Call.sent) & gone
         given_up = (self.call == Call.attached) & (self.work == Work.none)
-        require(arrives | given_up, "there is nothing to wait for")
+        require(gone | given_up, "there is nothing to wait for")
         self.call = Call.none
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -170,20 +186,25 @@ class ViewTask(Machine):
     @action(by=NETWORK, spends=lost_calls)
     def lose_call(self) -> None:
         """The request or the answer is lost; the coordinator waits a second, and selects anew."""
-        require((self.call == Call.sent) | (self.call == Call.attached), "a call is under way")
-        self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
-        self.call = Call.none
+        with equivalent("an id that the coordinator loses is asked for again"):
+            require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
+        with equivalent("what is not lost does no harm"):
+            self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
+            self.call = Call.none
 
     @action(by=NETWORK, fair=WEAK)
     def drop_late(self, reign: Term[Reign]) -> None:
         """Such a request is lost too, or refused: its term is over, its task is gone or worked on."""
-        require(self.late.has(reign), "a request given up is under way")
-        self.late.discard(reign)
+        with equivalent("a request that nobody sent cannot be lost"):
+            require(self.late.has(reign), "a request given up is under way")
+        with equivalent("a request may as well be under way for ever"):
+            self.late.discard(reign)
 
     @action(by=COORDINATOR, fair=WEAK)
     def forget_answer(self) -> None:
         """A finished task was aborted or deleted in the mean time: its id is of no use."""
-        require(self.call == Call.answered, "it is known to be finished")
+        with equivalent("a call for such a task is of no use either"):
+            require(self.call == Call.answered, "it is known to be finished")
         require(self.life != Life.normal, "it is aborted or deleted")
         self.call = Call.none
 
@@ -191,9 +212,10 @@ class ViewTask(Machine):
     def change_leader(self) -> None:
         """The raft leader changes: the new coordinator knows neither calls nor finished tasks."""
         under_way = (self.call == Call.sent) | ~self.late.is_empty()
-        self.late.put(Reign.older, under_way)
-        self.late.discard(Reign.current)
-        self.call = Call.none
+        with equivalent("raft gives every leader a new term; what is known or lost does no harm"):
+            self.late.put(Reign.older, under_way)
+            self.late.discard(Reign.current)
+            self.call = Call.none
 
     # -- the worker ------------------------------------------------------------------------------------
 
@@ -207,15 +229,18 @@ class ViewTask(Machine):
     @action(by=WORKER, fair=WEAK)
     def observe_abort(self) -> None:
         """The worker's observer of group0 sees that the task is aborted or gone: it leaves its batch."""
-        require(self.work == Work.executing, "it is executed")
+        with equivalent("that an aborted task was completed is of no use"):
+            require(self.work == Work.executing, "it is executed")
         require(~self.life.column(lambda life: life.executable), "it is aborted or gone")
-        self.work = Work.none
+        with equivalent("the batch also ends by itself, and its result counts for nothing"):
+            self.work = Work.none
 
     @action(by=WORKER, spends=restarts)
     def restart(self) -> None:
         """The worker's node restarts: batches and completed tasks are forgotten; a waiting call fails."""
-        require(self.work != Work.none, "it is executed or completed")
-        self.work = Work.none
+        with equivalent("a restart that loses nothing does no harm"):
+            require(self.work != Work.none, "it is executed or completed")
+            self.work = Work.none
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -227,6 +252,17 @@ class ViewTask(Machine):
 
     def _has_current_term(self) -> None:
         require(self.late.has(Reign.current), "a request of the current term arrives")
+
+    harmless = equivalents(
+        equivalent_value(
+            Life.absent, lambda life: life.stored, because="no call is for a task not yet created"
+        ),
+        equivalent_value(
+            Life.aborted,
+            lambda life: life.stored,
+            because="a worker that refuses aborted tasks does as well",
+        ),
+    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -248,6 +284,22 @@ class ViewTask(Machine):
         """Nothing is called, executed or completed before it is created."""
         unused = (self.call == Call.none) & (self.work == Work.none)
         return (self.life == Life.absent).implies(unused)
+
+    @invariant
+    def finished_tasks_are_not_called(self) -> Bool:
+        """000: the tasks are removed, "permanently marking them as finished": no call is for them."""
+        return (self.life == Life.finished).implies(self.call == Call.none)
+
+    @step_property
+    def answers_are_asked_for(self, after: Self) -> Bool:
+        """000: "it is the coordinator who asks the worker what is the result of some tasks"."""
+        answers = (self.call != Call.answered) & (after.call == Call.answered)
+        return answers.implies(self.call == Call.attached)
+
+    @step_property
+    def tasks_begin_alive(self, after: Self) -> Bool:
+        """000, the state diagram: a task is created as NORMAL."""
+        return (self.life == Life.absent).implies(after.life.any_of(Life.absent, Life.normal))
 
     @step_property
     def aborts_are_not_revoked(self, after: Self) -> Bool:
@@ -292,8 +344,13 @@ class ViewTask(Machine):
 
     @final
     def not_waiting(self) -> Bool:
-        """A task that nobody creates, or whose operation goes on, or that is gone, may stay so."""
+        """A task that nobody creates, whose operation goes on, or that is gone, may stay so."""
         return self.life != Life.normal
+
+    @reachable
+    def can_be_created(self) -> Bool:
+        """A task can be created, if it is not yet."""
+        return self.life != Life.absent
 
     @reachable
     def can_leave_group0(self) -> Bool:
@@ -304,12 +361,6 @@ class ViewTask(Machine):
     def tasks_are_processed(self) -> LeadsTo:
         """000: a task "is stored in group0 state … to be processed in the future": it is, or is aborted."""
         return leads_to(self.life == Life.normal, self.life != Life.normal)
-
-    @liveness
-    def work_on_aborted_tasks_stops(self) -> LeadsTo:
-        """000: the worker "observes the group0 state to notice when tasks are aborted"."""
-        aborted = ~self.life.column(lambda life: life.executable)
-        return leads_to((self.work == Work.executing) & aborted, self.work != Work.executing)
 
     @liveness
     def calls_end(self) -> LeadsTo:
