@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.machines.tablet_stages import Stage
 from stagewright.machines.view_task import COORDINATOR, TOPOLOGY, WORKER, Call, Life, ViewTask, Work
 from stagewright.spec import (
     ANY,
@@ -24,11 +23,15 @@ from stagewright.spec import (
     OneVar,
     Profile,
     SetVar,
+    States,
     Term,
     action,
     budget,
     choose,
     count,
+    equivalent,
+    equivalent_value,
+    equivalents,
     every,
     final,
     initially,
@@ -41,6 +44,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     set_of,
     some,
 )
@@ -55,6 +59,30 @@ class Node(Entity, scope=2):
 
 class Task(Entity, scope=2):
     """A task's id; ids are used once."""
+
+
+class Stage(States):
+    """The stages of a tablet operation that matter to view building, and which replicas store rows then.
+
+    The replicas write both, streaming, and then reads and writes move to the new ones, before `cleanup`.
+    """
+
+    # fmt: off
+    #                           leaving  pending
+    none                      = True,    False
+    allow_write_both_read_old = True,    False
+    write_both_read_old       = True,    False
+    streaming                 = True,    None   # from some time on
+    cleanup                   = True,    True
+    end_migration             = False,   True
+    cleanup_target            = True,    None
+    revert_migration          = True,    False
+    # fmt: on
+
+    def __init__(self, leaving: bool, pending: bool | None) -> None:
+        self.leaving_stores = leaving
+        self.pending_may_store = pending is not False
+        self.pending_stores = pending is True
 
 
 class ViewStatus(Enum):
@@ -77,6 +105,9 @@ SEED = ViewRelease("seed", aborts_at_the_start=True)
 SCYLLA_2026_2 = ViewRelease("scylla-2026.2", aborts_at_the_start=False)
 
 
+FAULTLESS = {ViewTask.lost_calls: 0, ViewTask.leader_changes: 0, ViewTask.restarts: 0}
+
+
 class ViewBuilding(Machine):
     """The tasks of one tablet's view, while the tablet migrates, is rolled back, and changes replicas.
 
@@ -91,7 +122,17 @@ class ViewBuilding(Machine):
     migrations = budget(1, doc="migrations that the load balancer starts")
     replica_changes = budget(0, doc="replicas that are added to the tablet or removed")
     failures = budget(1, doc="tablet operations that fail")
-    drops = budget(1, doc="drops of the view")
+    drops = budget(0, doc="drops of the view")
+
+    exercised_at = scopes(
+        {ViewTask.lost_calls: 0, ViewTask.leader_changes: 0},
+        {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
+        {migrations: 0, failures: 0},
+        {drops: 1, **FAULTLESS},
+        {Task: 3, migrations: 2, failures: 0, **FAULTLESS},
+        {Task: 4, replica_changes: 2, migrations: 0, failures: 0, **FAULTLESS},
+        {Node: 3, Task: 4, replica_changes: 1, **FAULTLESS},
+    )
 
     # committed to group0
     tasks = many(
@@ -134,9 +175,9 @@ class ViewBuilding(Machine):
     @action(by=CLIENT, spends=drops)
     def drop_view(self) -> None:
         """The view is dropped: its tasks are deleted, as they are no longer needed."""
-        require(self.status.any_of(ViewStatus.started, ViewStatus.success), "there is a view")
+        with equivalent("what is not there can be dropped"):
+            require(self.status.any_of(ViewStatus.started, ViewStatus.success), "there is a view")
         self.status = ViewStatus.dropped
-        self.view = frozenset()
         for t in Task:
             self.tasks[t].life = choose(self._is_stored(t), Life.dropped, self.tasks[t].life)
 
@@ -153,7 +194,8 @@ class ViewBuilding(Machine):
     @action(by=WORKER, fair=WEAK)
     def start(self, t: Term[Task], n: Term[Node]) -> None:
         """The replica's worker starts a batch with the task."""
-        self.tasks[t].start()
+        with equivalent("a call that does not wait yet attaches to the batch"):
+            self.tasks[t].start()
         self._has_no_batch(t, n)
 
     @action(by=WORKER, fair=WEAK)
@@ -179,10 +221,12 @@ class ViewBuilding(Machine):
     @action(by=WORKER, spends=ViewTask.restarts)
     def restart(self, n: Term[Node]) -> None:
         """A node restarts: its worker's batch and its list of completed tasks are lost."""
-        require(some((self.replica[t] == n) & self._is_worked_on(t) for t in Task), "worker knows")
-        for t in Task:
-            lost = self.replica[t] == n
-            self.tasks[t].work = choose(lost, Work.none, self.tasks[t].work)
+        with equivalent("a restart that loses nothing, or more, does no harm"):
+            known = some((self.replica[t] == n) & (self.tasks[t].work != Work.none) for t in Task)
+            require(known, "the worker knows of a task")
+            for t in Task:
+                lost = self.replica[t] == n
+                self.tasks[t].work = choose(lost, Work.none, self.tasks[t].work)
 
     # -- tablet operations -------------------------------------------------------------------------------
 
@@ -192,10 +236,10 @@ class ViewBuilding(Machine):
         require(self.replicas.has(leaving), "the leaving node is a replica")
         require(~self.replicas.has(pending), "the pending node is not")
         self._begin()
+        for n in Node:
+            self.next.put(n, (self.replicas.has(n) & (n != leaving)) | (n == pending))
         if self.release.aborts_at_the_start:
             self._abort(lambda n: n == leaving)
-        self.next.discard(leaving)
-        self.next.add(pending)
 
     @action(by=TOPOLOGY, spends=replica_changes)
     def add_replica(self, pending: Term[Node]) -> None:
@@ -206,72 +250,72 @@ class ViewBuilding(Machine):
 
     @action(by=TOPOLOGY, spends=replica_changes)
     def remove_replica(self, leaving: Term[Node]) -> None:
-        """The keyspace's RF shrinks: the tablet loses a replica."""
-        require(self.replicas.has(leaving) & (self.replicas.size() > 1), "one of several replicas")
+        """The keyspace's RF shrinks: the tablet loses a replica, whose tasks are aborted at once."""
+        require(self.replicas.has(leaving), "a replica")
+        require(self.replicas.size() > 1, "one of several replicas")
         self._begin()
-        self._abort(lambda n: n == leaving)
         self.next.discard(leaving)
+        self._abort(lambda n: n == leaving)
 
     @stage.step(Stage.allow_write_both_read_old, Stage.write_both_read_old, by=TOPOLOGY, fair=WEAK)
     def write_both(self) -> None:
         """The replicas are ready for writes; the tasks of the leaving one are aborted with this stage."""
         if not self.release.aborts_at_the_start:
-            self._abort(self._is_leaving)
+            self._abort(lambda n: ~self.next.has(n))
 
     @stage.step(Stage.write_both_read_old, Stage.streaming, by=TOPOLOGY, fair=WEAK)
     def begin_streaming(self) -> None:
-        """Every write reaches both replica sets."""
+        """Every write reaches both replica sets: what was there before is streamed."""
 
-    @stage.step(Stage.streaming, Stage.write_both_read_new, by=TOPOLOGY, fair=WEAK)
+    @action(by=TOPOLOGY, fair=WEAK)
+    def stream(self, n: Term[Node]) -> None:
+        """The pending replica gets the row."""
+        require(self.stage == Stage.streaming, "stage is streaming")
+        require(self._is_pending(n) & ~self.base.has(n), "the pending replica has no row yet")
+        self.base.add(n)
+
+    @stage.step(Stage.streaming, Stage.cleanup, by=TOPOLOGY, fair=WEAK)
     def read_new(self) -> None:
-        """The pending replica has streamed what was there before."""
-        for n in Node:
-            self.base.put(n, self.base.has(n) | self._is_pending(n))
-
-    @stage.step(Stage.write_both_read_new, Stage.use_new, by=TOPOLOGY, fair=WEAK)
-    def use_new(self) -> None:
-        """Nobody reads the old replicas any more."""
-
-    @stage.step(Stage.use_new, Stage.cleanup, by=TOPOLOGY, fair=WEAK)
-    def begin_cleanup(self) -> None:
-        """Nobody writes to the leaving replica any more."""
+        """All is streamed; reads and writes use the new replicas from now on, and nothing else."""
+        require(self.next <= self.base, "all is streamed")
 
     @stage.step(Stage.cleanup, Stage.end_migration, by=TOPOLOGY, fair=WEAK)
     def end(self) -> None:
         """The leaving replica has removed its rows."""
-        for n in Node:
-            self.base.put(n, self.base.has(n) & ~self._is_leaving(n))
+        self.base = self.base & self.next
 
     @action(by=TOPOLOGY, fair=WEAK)
     def finish(self) -> None:
         """The new replicas are the replicas; no task is concerned."""
-        require(~some(self._is_concerned(t) for t in Task), "no task to adjust")
+        concerned = some(
+            self._is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task
+        )
+        require(~concerned, "no task to adjust")
         self._adopt()
 
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_with_task(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
         """The same command deletes the leaving replica's task and creates its copy on the pending one."""
-        require(self._is_concerned(t) & (t != new), "the task is the leaving replica's")
+        require(self._is_of_leaving(t), "the task is the leaving replica's")
         require(self._is_pending(pending), "a replica is pending")
-        require(some(self._is_leaving(n) for n in Node), "a replica is leaving")
         self._adopt()
-        self.tasks[t].drop()
-        self._create(new, pending)
+        self._replace(t, new, pending)
 
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_with_copy(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
         """The RF has grown while the view is being built: the new replica gets a task too."""
-        require(self._is_concerned(t), "the view has a task")
+        require(self._is_stored(t), "the view has a task")
         require(self._is_pending(pending), "a replica is pending")
-        require(~some(self._is_leaving(n) for n in Node), "no replica is leaving")
-        self._adopt()
+        require(self._grows(), "no replica is leaving")
+        with equivalent("what is not inherited is built by the task"):
+            self._adopt()
         self._create(new, pending)
 
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_without_replica(self, t: Term[Task]) -> None:
         """The RF has shrunk: the same command deletes the task of the replica that is abandoned."""
-        require(self._is_concerned(t), "the task is the leaving replica's")
-        require(~some(self._is_pending(n) for n in Node), "no replica is pending")
+        require(self._is_of_leaving(t), "the task is the leaving replica's")
+        require(self.next <= self.replicas, "no replica is pending")
         self._adopt()
         self.tasks[t].drop()
 
@@ -280,6 +324,7 @@ class ViewBuilding(Machine):
         Stage.cleanup_target,
         by=TOPOLOGY,
         spends=failures,
+        equivalent="an operation that does not fail goes on",
     )
     def give_up(self) -> None:
         """The operation failed: undo it."""
@@ -287,8 +332,7 @@ class ViewBuilding(Machine):
     @stage.step(Stage.cleanup_target, Stage.revert_migration, by=TOPOLOGY, fair=WEAK)
     def revert(self) -> None:
         """The pending replica has removed its rows."""
-        for n in Node:
-            self.base.put(n, self.base.has(n) & ~self._is_pending(n))
+        self.base = self.base & self.replicas
 
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_revert(self) -> None:
@@ -299,11 +343,11 @@ class ViewBuilding(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
         """The same command replaces the task that was aborted by its duplicate, with a new id."""
-        require(self._is_rolled_back(t) & (t != new), "the replica's task was aborted")
+        require(self._is_rolled_back(t), "the task was aborted")
         require(self.replica[t] == n, "the task is the replica's")
-        self._stay()
-        self.tasks[t].drop()
-        self._create(new, n)
+        with equivalent("the stage is left as well when no aborted task is there any more"):
+            self._stay()
+        self._replace(t, new, n)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -311,14 +355,17 @@ class ViewBuilding(Machine):
         self.tasks[t].create()
         self.replica[t] = n
 
+    def _replace(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
+        """A task is deleted, and another one, with a new id, takes its place."""
+        require(t != new, "the id is new")
+        self.tasks[t].drop()
+        self._create(new, n)
+
     def _is_stored(self, t: Term[Task]) -> Bool:
         return self.tasks[t].life.column(lambda life: life.stored)
 
     def _is_called(self, t: Term[Task]) -> Bool:
         return self.tasks[t].call.any_of(Call.sent, Call.attached)
-
-    def _is_worked_on(self, t: Term[Task]) -> Bool:
-        return self.tasks[t].work != Work.none
 
     def _has_no_batch(self, t: Term[Task], n: Term[Node]) -> None:
         """The handler refuses a task while a batch without it runs on the shard; the sender tries again."""
@@ -331,8 +378,9 @@ class ViewBuilding(Machine):
     def _is_pending(self, n: Term[Node]) -> Bool:
         return self.next.has(n) & ~self.replicas.has(n)
 
-    def _is_leaving(self, n: Term[Node]) -> Bool:
-        return self.replicas.has(n) & ~self.next.has(n)
+    def _grows(self) -> Bool:
+        """No replica is leaving."""
+        return self.replicas <= self.next
 
     def _begin(self) -> None:
         require(self.stage == Stage.none, "the tablet is not in transition")
@@ -345,25 +393,22 @@ class ViewBuilding(Machine):
             meant = some(leaving(n) & (self.replica[t] == n) for n in Node)
             task.life = choose(meant & (task.life == Life.normal), Life.aborted, task.life)
 
-    def _is_concerned(self, t: Term[Task]) -> Bool:
-        """The task is adjusted when the operation ends, aborted or not."""
-        own = some(self._is_leaving(n) & (self.replica[t] == n) for n in Node)
-        grows = ~some(self._is_leaving(n) for n in Node)
-        return self._is_stored(t) & (own | grows)
+    def _is_of_leaving(self, t: Term[Task]) -> Bool:
+        """Tasks are of replicas: those of replicas that do not stay are adjusted, aborted or not."""
+        return some((self.replica[t] == n) & ~self.next.has(n) for n in Node)
 
     def _is_rolled_back(self, t: Term[Task]) -> Bool:
         """The task is rolled back when the operation has failed: it is the leaving replica's."""
-        own = some(self._is_leaving(n) & (self.replica[t] == n) for n in Node)
-        return (self.tasks[t].life == Life.aborted) & own
+        return (self.tasks[t].life == Life.aborted) & self._is_of_leaving(t)
 
     def _adopt(self) -> None:
         """The pending replica takes the leaving one's place, beside the view replica of that place."""
         require(self.stage == Stage.end_migration, "the operation ends")
-        left = some(self.view.has(r) & self._is_leaving(r) for r in Node)
+        left = some(self.view.has(r) & ~self.next.has(r) for r in Node)
         copied = some(self.view.has(r) for r in Node)
-        inherited = choose(some(self._is_leaving(r) for r in Node), left, copied)
+        inherited = choose(self._grows(), copied, left)
         for n in Node:
-            kept = self.view.has(n) & ~self._is_leaving(n)
+            kept = self.view.has(n) & self.next.has(n)
             self.view.put(n, kept | (self._is_pending(n) & inherited))
         self.stage = Stage.none
         self.replicas = self.next
@@ -372,6 +417,14 @@ class ViewBuilding(Machine):
         require(self.stage == Stage.revert_migration, "the operation is undone")
         self.stage = Stage.none
         self.next = self.replicas
+
+    harmless = equivalents(
+        equivalent_value(
+            (Life.absent, Life.aborted),
+            lambda life: life.executable,
+            because="nothing is sent of an unknown replica, or while a tablet is in transition",
+        ),
+    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -422,10 +475,42 @@ class ViewBuilding(Machine):
         return (self.status == ViewStatus.dropped).implies(~self._is_stored(t))
 
     @invariant
-    def only_replicas_have_rows_at_rest(self) -> Bool:
-        """The tablet's rows are where the tablet is, and the view's rows beside them."""
-        same = (self.base == self.replicas) & (self.view <= self.replicas)
-        return (self.stage == Stage.none).implies(same & (self.next == self.replicas))
+    def tasks_under_way_are_aborted(self, t: Term[Task]) -> Bool:
+        """000: "In all of the cases, the tasks are aborted at the start of the operation"; those that a
+        new view brings in the meantime are not, but are not sent either.
+        """
+        task = self.tasks[t]
+        under_way = (task.call != Call.none) | (task.work != Work.none)
+        begun = self.stage.any_of(
+            Stage.write_both_read_old, Stage.streaming, Stage.cleanup, Stage.end_migration
+        )
+        at_once = (self.next <= self.replicas) | self.release.aborts_at_the_start
+        begun = begun | (at_once & (self.stage == Stage.allow_write_both_read_old))
+        of_leaving = begun & self._is_of_leaving(t)
+        return (of_leaving & under_way).implies(task.life != Life.normal)
+
+    @invariant
+    def rows_are_where_the_stage_says(self, n: Term[Node]) -> Bool:
+        """Rows are streamed before reads use them, and cleaned up before an operation ends."""
+        leaves = self.replicas.has(n) & ~self.next.has(n)
+        stays = self.replicas.has(n) & self.next.has(n)
+        left = self.base.has(n) == self.stage.column(lambda stage: stage.leaving_stores)
+        may = self.stage.column(lambda stage: stage.pending_may_store)
+        must = self.stage.column(lambda stage: stage.pending_stores)
+        new = self.base.has(n).implies(may) & must.implies(self.base.has(n))
+        other = (leaves | stays | self._is_pending(n)) | ~self.base.has(n)
+        return (
+            leaves.implies(left)
+            & stays.implies(self.base.has(n))
+            & self._is_pending(n).implies(new)
+            & other
+        )
+
+    @invariant
+    def only_replicas_have_view_rows(self) -> Bool:
+        """The view's rows are beside replicas; at rest no other node is named."""
+        at_rest = (self.stage == Stage.none).implies(self.next == self.replicas)
+        return (self.view <= self.replicas) & at_rest
 
     @final
     def at_rest(self) -> Bool:

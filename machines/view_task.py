@@ -109,7 +109,7 @@ class ViewTask(Machine):
 
     # -- group0 ----------------------------------------------------------------------------------------
 
-    @life.step(Life.absent, Life.normal)
+    @life.step(Life.absent, Life.normal, equivalent="a task may as well never be created")
     def create(self) -> None:
         """A view is created, a staging sstable registered, or a tablet operation ends: the task is stored."""
 
@@ -314,6 +314,12 @@ class ViewTask(Machine):
         return gone.implies(after.life == self.life)
 
     @step_property
+    def only_executed_tasks_are_completed(self, after: Self) -> Bool:
+        """000, the state diagram: EXECUTE comes before DONE."""
+        completes = (self.work != Work.done) & (after.work == Work.done)
+        return completes.implies(self.work == Work.executing)
+
+    @step_property
     def only_stored_tasks_start(self, after: Self) -> Bool:
         """000: "The worker also observes the group0 state": it starts no task that is not stored there."""
         starts = (self.work != Work.executing) & (after.work == Work.executing)
@@ -346,11 +352,6 @@ class ViewTask(Machine):
     def not_waiting(self) -> Bool:
         """A task that nobody creates, whose operation goes on, or that is gone, may stay so."""
         return self.life != Life.normal
-
-    @reachable
-    def can_be_created(self) -> Bool:
-        """A task can be created, if it is not yet."""
-        return self.life != Life.absent
 
     @reachable
     def can_leave_group0(self) -> Bool:

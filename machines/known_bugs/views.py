@@ -55,8 +55,8 @@ class RollbackOfThePendingReplica(ViewBuilding):
     """
 
     def _is_rolled_back(self, t: Term[Task]) -> Bool:
-        own = some(self._is_pending(n) & (self.replica[t] == n) for n in Node)
-        return (self.tasks[t].life == Life.aborted) & own
+        of_pending = some(self._is_pending(n) & (self.replica[t] == n) for n in Node)
+        return (self.tasks[t].life == Life.aborted) & of_pending
 
 
 @known_bug(
