@@ -23,13 +23,13 @@ from stagewright.spec import (
     OneVar,
     Profile,
     SetVar,
-    States,
     Term,
     action,
     budget,
     choose,
     count,
     equivalent,
+    equivalent_step,
     equivalent_value,
     equivalents,
     every,
@@ -61,28 +61,17 @@ class Task(Entity, scope=2):
     """A task's id; ids are used once."""
 
 
-class Stage(States):
-    """The stages of a tablet operation that matter to view building, and which replicas store rows then.
+class Stage(Enum):
+    """The stages of a tablet operation that matter to view building."""
 
-    The replicas write both, streaming, and then reads and writes move to the new ones, before `cleanup`.
-    """
-
-    # fmt: off
-    #                           leaving  pending
-    none                      = True,    False
-    allow_write_both_read_old = True,    False
-    write_both_read_old       = True,    False
-    streaming                 = True,    None   # from some time on
-    cleanup                   = True,    True
-    end_migration             = False,   True
-    cleanup_target            = True,    None
-    revert_migration          = True,    False
-    # fmt: on
-
-    def __init__(self, leaving: bool, pending: bool | None) -> None:
-        self.leaving_stores = leaving
-        self.pending_may_store = pending is not False
-        self.pending_stores = pending is True
+    none = auto()
+    allow_write_both_read_old = auto()
+    write_both_read_old = auto()
+    streaming = auto()  # and those in which reads and writes move to the new replicas
+    cleanup = auto()
+    end_migration = auto()
+    cleanup_target = auto()
+    revert_migration = auto()
 
 
 class ViewStatus(Enum):
@@ -130,8 +119,8 @@ class ViewBuilding(Machine):
         {migrations: 0, failures: 0},
         {drops: 1, **FAULTLESS},
         {Task: 3, migrations: 2, failures: 0, **FAULTLESS},
-        {Task: 4, replica_changes: 2, migrations: 0, failures: 0, **FAULTLESS},
-        {Node: 3, Task: 4, replica_changes: 1, **FAULTLESS},
+        {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
+        {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
     )
 
     # committed to group0
@@ -233,7 +222,8 @@ class ViewBuilding(Machine):
     @action(by=TOPOLOGY, spends=migrations)
     def migrate(self, leaving: Term[Node], pending: Term[Node]) -> None:
         """The load balancer moves the tablet to another node."""
-        require(self.replicas.has(leaving), "the leaving node is a replica")
+        with equivalent("without a leaving replica the RF grows"):
+            require(self.replicas.has(leaving), "the leaving node is a replica")
         require(~self.replicas.has(pending), "the pending node is not")
         self._begin()
         for n in Node:
@@ -251,7 +241,10 @@ class ViewBuilding(Machine):
     @action(by=TOPOLOGY, spends=replica_changes)
     def remove_replica(self, leaving: Term[Node]) -> None:
         """The keyspace's RF shrinks: the tablet loses a replica, whose tasks are aborted at once."""
-        require(self.replicas.has(leaving), "a replica")
+        with equivalent(
+            "where there are several replicas, all of two nodes are; else nothing changes"
+        ):
+            require(self.replicas.has(leaving), "a replica")
         require(self.replicas.size() > 1, "one of several replicas")
         self._begin()
         self.next.discard(leaving)
@@ -271,7 +264,9 @@ class ViewBuilding(Machine):
     def stream(self, n: Term[Node]) -> None:
         """The pending replica gets the row."""
         require(self.stage == Stage.streaming, "stage is streaming")
-        require(self._is_pending(n) & ~self.base.has(n), "the pending replica has no row yet")
+        require(self.next.has(n), "the node is a new replica")
+        with equivalent("a row may be streamed again"):
+            require(~self.base.has(n), "it has no row yet")
         self.base.add(n)
 
     @stage.step(Stage.streaming, Stage.cleanup, by=TOPOLOGY, fair=WEAK)
@@ -343,7 +338,8 @@ class ViewBuilding(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
         """The same command replaces the task that was aborted by its duplicate, with a new id."""
-        require(self._is_rolled_back(t), "the task was aborted")
+        with equivalent("aborted tasks are the leaving replica's; others may be replaced as well"):
+            require(self._is_rolled_back(t), "the task was aborted")
         require(self.replica[t] == n, "the task is the replica's")
         with equivalent("the stage is left as well when no aborted task is there any more"):
             self._stay()
@@ -357,8 +353,9 @@ class ViewBuilding(Machine):
 
     def _replace(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
         """A task is deleted, and another one, with a new id, takes its place."""
-        require(t != new, "the id is new")
-        self.tasks[t].drop()
+        with equivalent("an aborted task is stored, and a stored one is not new"):
+            require(t != new, "the id is new")
+            self.tasks[t].drop()
         self._create(new, n)
 
     def _is_stored(self, t: Term[Task]) -> Bool:
@@ -423,6 +420,24 @@ class ViewBuilding(Machine):
             (Life.absent, Life.aborted),
             lambda life: life.executable,
             because="nothing is sent of an unknown replica, or while a tablet is in transition",
+        ),
+        equivalent_step(
+            stage,
+            (Stage.allow_write_both_read_old, Stage.write_both_read_old),
+            Stage.revert_migration,
+            because="nothing has been streamed that must be cleaned up",
+        ),
+        equivalent_step(
+            stage,
+            Stage.cleanup,
+            Stage.cleanup_target,
+            because="the old replicas are still whole; who reads and writes which is not told here",
+        ),
+        equivalent_step(
+            stage,
+            Stage.revert_migration,
+            Stage.allow_write_both_read_old,
+            because="an operation may be tried again; aborted tasks wait for its end",
         ),
     )
 
@@ -490,21 +505,17 @@ class ViewBuilding(Machine):
         return (of_leaving & under_way).implies(task.life != Life.normal)
 
     @invariant
-    def rows_are_where_the_stage_says(self, n: Term[Node]) -> Bool:
-        """Rows are streamed before reads use them, and cleaned up before an operation ends."""
-        leaves = self.replicas.has(n) & ~self.next.has(n)
-        stays = self.replicas.has(n) & self.next.has(n)
-        left = self.base.has(n) == self.stage.column(lambda stage: stage.leaving_stores)
-        may = self.stage.column(lambda stage: stage.pending_may_store)
-        must = self.stage.column(lambda stage: stage.pending_stores)
-        new = self.base.has(n).implies(may) & must.implies(self.base.has(n))
-        other = (leaves | stays | self._is_pending(n)) | ~self.base.has(n)
-        return (
-            leaves.implies(left)
-            & stays.implies(self.base.has(n))
-            & self._is_pending(n).implies(new)
-            & other
+    def rows_are_where_they_are_needed(self, n: Term[Node]) -> Bool:
+        """Rows are streamed before the leaving replica removes its own, and an operation that ends leaves
+        none behind.
+        """
+        ended = self.stage == Stage.end_migration
+        streamed = ended | (self.stage == Stage.cleanup)
+        holds = choose(
+            ended, self.next.has(n), self.replicas.has(n) | (streamed & self.next.has(n))
         )
+        undone = self.stage.any_of(Stage.streaming, Stage.cleanup_target)
+        return (self.base.has(n) == holds) | (undone & self._is_pending(n))
 
     @invariant
     def only_replicas_have_view_rows(self) -> Bool:

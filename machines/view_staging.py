@@ -30,6 +30,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
+    equivalent_value,
+    equivalents,
     every,
     final,
     flag,
@@ -139,8 +142,9 @@ class ViewStaging(Machine):
     @action(by=WORKER, fair=WEAK)
     def begin_registering(self) -> None:
         """The registrator takes what there is to register; it holds no mutex from here on."""
-        require(~self.to_register.is_empty(), "there is something to register")
-        require(self.registering.is_empty(), "no command is under way")
+        with equivalent("a command about nothing stores nothing; a later one is about all of it"):
+            require(~self.to_register.is_empty(), "there is something to register")
+            require(self.registering.is_empty(), "no command is under way")
         self.registering = self.to_register
 
     @action(by=WORKER, fair=WEAK)
@@ -184,14 +188,22 @@ class ViewStaging(Machine):
     @action(by=WORKER, fair=WEAK)
     def observe_abort(self) -> None:
         """The worker sees that the batch's tasks are aborted or gone."""
-        require(self.batch == Batch.executing, "a batch is executed")
+        with equivalent("a batch that is done is over as well"):
+            require(self.batch == Batch.executing, "a batch is executed")
         require(~self.started, "its tasks are aborted or gone")
-        self.batch = Batch.none
+        with equivalent("the batch, which holds nothing any more, also ends by itself"):
+            self.batch = Batch.none
         self.processing = frozenset()
 
     # -- the tablet ------------------------------------------------------------------------------------
 
-    @standing.step(Standing.absent, Standing.pending, by=TOPOLOGY, spends=moves)
+    @standing.step(
+        Standing.absent,
+        Standing.pending,
+        by=TOPOLOGY,
+        spends=moves,
+        equivalent="a tablet may as well stay away",
+    )
     def come(self) -> None:
         """The tablet migrates to this node."""
 
@@ -218,7 +230,12 @@ class ViewStaging(Machine):
         self.aborted = False
         self.waiting = 0
 
-    @standing.step(Standing.leaving, Standing.replica, by=TOPOLOGY)
+    @standing.step(
+        Standing.leaving,
+        Standing.replica,
+        by=TOPOLOGY,
+        equivalent="a migration may as well go on",
+    )
     def give_up_leaving(self) -> None:
         """The migration is undone: tasks with new ids take the places of the aborted ones."""
         self.waiting = choose(self.aborted, self._one_more(), self.waiting)
@@ -229,20 +246,22 @@ class ViewStaging(Machine):
     @action(by=WORKER, spends=restarts)
     def restart(self) -> None:
         """The node restarts: what the worker knew is lost, and tasks of the batch are not started any more."""
-        self.loaded = False
         self.discovered = False
         self.to_register = frozenset()
-        self.registering = frozenset()
         self.staging = frozenset()
         self.processing = frozenset()
-        self.batch = Batch.none
         self.waiting = choose(self.started, self._one_more(), self.waiting)
-        self.started = False
+        with equivalent("what is remembered does no harm; the tasks are worked on once more"):
+            self.loaded = False
+            self.registering = frozenset()
+            self.batch = Batch.none
+            self.started = False
 
     @action(by=WORKER, fair=WEAK)
     def load_sstables(self) -> None:
         """The tables' sstables are loaded from disk."""
-        require(~self.loaded, "not loaded yet")
+        with equivalent("what is loaded is loaded"):
+            require(~self.loaded, "not loaded yet")
         self.loaded = True
 
     @action(by=WORKER, fair=WEAK)
@@ -273,8 +292,9 @@ class ViewStaging(Machine):
     def _clean_up(self) -> None:
         """The tablet's storage is removed, and the worker forgets what was in it."""
         for s in Sstable:
-            there = self.place[s].any_of(Place.staging, Place.base)
-            self.place[s] = choose(there, Place.removed, self.place[s])
+            with equivalent("an sstable that was not written yet is not missed"):
+                there = self.place[s] != Place.nowhere
+                self.place[s] = choose(there, Place.removed, Place.nowhere)
         self._forget_registered()
         self._forget_unregistered()
 
@@ -283,6 +303,14 @@ class ViewStaging(Machine):
 
     def _forget_unregistered(self) -> None:
         self.to_register = frozenset()
+
+    harmless = equivalents(
+        equivalent_value(
+            (Standing.absent, Standing.pending),
+            lambda standing: standing.paired,
+            because="a batch neither finds sstables where there are none, nor starts in transition",
+        ),
+    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -296,6 +324,63 @@ class ViewStaging(Machine):
         """The worker owns no reference to storage that was cleaned up (SCYLLADB-2312)."""
         known = self.to_register.has(s) | self.staging.has(s)
         return known.implies(self.place[s] == Place.staging)
+
+    @invariant
+    def only_processed_rows_are_in_the_view(self, s: Term[Sstable]) -> Bool:
+        """The view is updated from an sstable when it is processed, and not otherwise."""
+        return self.view.has(s).implies(self.place[s].any_of(Place.base, Place.removed))
+
+    @invariant
+    def batches_hold_sstables_while_they_run(self) -> Bool:
+        """000: the sstables of a batch are "moved to base directory", or left to another one."""
+        return (self.batch != Batch.executing).implies(self.processing.is_empty())
+
+    @step_property
+    def one_batch_on_the_shard(self, after: Self) -> Bool:
+        """000: the worker "can execute only one batch per shard"."""
+        same = after.processing <= self.processing
+        goes_on = (self.batch == Batch.executing) & (after.batch == Batch.executing)
+        again = (self.batch == Batch.done) & (after.batch == Batch.executing)
+        return goes_on.implies(same) & ~again
+
+    @step_property
+    def batches_start_at_rest(self, after: Self) -> Bool:
+        """000: not before "the writes are directed to the new replica": no batch starts in transition."""
+        starts = (self.batch == Batch.none) & (after.batch == Batch.executing)
+        return starts.implies(self.standing.any_of(Standing.replica, Standing.absent))
+
+    @step_property
+    def tasks_are_finished_or_deleted(self, after: Self) -> Bool:
+        """000: group0 stores tasks until they are completed, or the operation is over."""
+        stored = self.started | (self.waiting > 0) | self.aborted
+        still = after.started | (after.waiting > 0) | after.aborted
+        done = (self.batch == Batch.done) | (after.standing == Standing.absent)
+        return stored.implies(still | done)
+
+    @step_property
+    def tasks_go_with_their_replica(self, after: Self) -> Bool:
+        """000: "the tasks are aborted at the start of the operation", and replaced at its end."""
+        alive = after.started | (after.waiting > 0)
+        leaves = (self.standing == Standing.replica) & (after.standing == Standing.leaving)
+        gone = (self.standing == Standing.leaving) & (after.standing == Standing.absent)
+        return (leaves | gone).implies(~alive)
+
+    @step_property
+    def only_nodes_that_leave_clean_up(self, after: Self, s: Term[Sstable]) -> Bool:
+        """A replica's sstables are removed when the node is none any more."""
+        removed = (self.place[s] != Place.removed) & (after.place[s] == Place.removed)
+        return removed.implies(after.standing == Standing.absent)
+
+    @step_property
+    def standings_change_by_migrations(self, after: Self) -> Bool:
+        """001: a node is pending before it is a replica, and leaving before it is none."""
+        now, then = self.standing, after.standing
+        return (
+            (now == Standing.absent).implies(then.any_of(Standing.absent, Standing.pending))
+            & (now == Standing.pending).implies(then != Standing.leaving)
+            & (now == Standing.replica).implies(then.any_of(Standing.replica, Standing.leaving))
+            & (now == Standing.leaving).implies(then != Standing.pending)
+        )
 
     @invariant
     def registered_sstables_have_a_task(self, s: Term[Sstable]) -> Bool:
