@@ -118,7 +118,7 @@ class ViewBuilding(Machine):
         {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
         {migrations: 0, failures: 0},
         {drops: 1, **FAULTLESS},
-        {Task: 3, migrations: 2, failures: 0, **FAULTLESS},
+        {Task: 3, migrations: 2, **FAULTLESS},
         {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
         {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
     )
@@ -420,18 +420,6 @@ class ViewBuilding(Machine):
             (Life.absent, Life.aborted),
             lambda life: life.executable,
             because="nothing is sent of an unknown replica, or while a tablet is in transition",
-        ),
-        equivalent_step(
-            stage,
-            (Stage.allow_write_both_read_old, Stage.write_both_read_old),
-            Stage.revert_migration,
-            because="nothing has been streamed that must be cleaned up",
-        ),
-        equivalent_step(
-            stage,
-            Stage.cleanup,
-            Stage.cleanup_target,
-            because="the old replicas are still whole; who reads and writes which is not told here",
         ),
         equivalent_step(
             stage,

@@ -8,6 +8,7 @@ update it themselves. The worker remembers for which views it has flushed.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.view_task import COORDINATOR, WORKER
 from stagewright.spec import (
@@ -22,6 +23,7 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    equivalent,
     final,
     invariant,
     leads_to,
@@ -30,6 +32,7 @@ from stagewright.spec import (
     per,
     require,
     set_of,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -71,7 +74,8 @@ class ViewFlush(Machine):
     @action(by=CLIENT)
     def write(self, r: Term[Row]) -> None:
         """A row is written to the memtable, and to every view that there is."""
-        require(~self.memtable.has(r) & ~self.sstables.has(r), "a new row")
+        with equivalent("a row may be written again"):
+            require(~self.memtable.has(r) & ~self.sstables.has(r), "a new row")
         self.memtable.add(r)
         for v in View:
             self.rows[v].put(r, self.created.has(v))
@@ -79,14 +83,16 @@ class ViewFlush(Machine):
     @action(by=CLIENT)
     def create_view(self, v: Term[View]) -> None:
         """A view is created, with tasks to build it."""
-        require(~self.created.has(v), "not created yet")
-        self.created.add(v)
+        with equivalent("a view may be there already, or never be created"):
+            require(~self.created.has(v), "not created yet")
+            self.created.add(v)
 
     @action(by=WORKER, fair=WEAK)
     def begin_flush(self) -> None:
         """A task is for a view that was not flushed for: the worker notes the views, and flushes."""
         require(self.flush == Flush.none, "no flush goes on")
-        require(~(self.created <= self.flushed_views), "a view was not flushed for")
+        with equivalent("a flush too many does no harm"):
+            require(~(self.created <= self.flushed_views), "a view was not flushed for")
         self.flush = Flush.begun
         self.to_flush_for = self.created
 
@@ -100,12 +106,11 @@ class ViewFlush(Machine):
     def end_flush(self) -> None:
         """The worker knows now that it has flushed for the views which there were before."""
         self._note_flushed()
-        self.to_flush_for = frozenset()
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_batch(self, v: Term[View]) -> None:
         """A batch with a task of the view starts, once the table was flushed for it."""
-        require(self.created.has(v) & ~self.built.has(v), "the view is to be built")
+        require(~self.built.has(v), "the view is to be built")
         require(self.flushed_views.has(v), "the table was flushed for the view")
         require(self.batch.is_empty(), "no other batch")
         self.batch.add(v)
@@ -122,10 +127,10 @@ class ViewFlush(Machine):
     @action(by=WORKER, spends=restarts)
     def start_over(self) -> None:
         """The node restarts, or another base is processed: the worker's notes are cleared."""
-        self.flush = Flush.none
-        self.to_flush_for = frozenset()
-        self.flushed_views = frozenset()
-        self.batch = frozenset()
+        with equivalent("what the worker still knows is still so"):
+            self.flush = Flush.none
+            self.flushed_views = frozenset()
+            self.batch = frozenset()
 
     def _note_flushed(self) -> None:
         self.flushed_views = self.flushed_views | self.to_flush_for
@@ -137,6 +142,21 @@ class ViewFlush(Machine):
         """SUCCESS of a view means that every row is in it (SCYLLADB-2781)."""
         complete = (self.memtable | self.sstables) <= self.rows[v]
         return self.built.has(v).implies(complete)
+
+    @invariant
+    def view_rows_are_rows_of_the_base(self, v: Term[View]) -> Bool:
+        """A view has no row that its base table does not have."""
+        return self.rows[v] <= (self.memtable | self.sstables)
+
+    @step_property
+    def rows_are_kept(self, after: Self) -> Bool:
+        """A flush loses no row."""
+        return (self.memtable | self.sstables) <= (after.memtable | after.sstables)
+
+    @invariant
+    def one_batch_on_the_shard(self) -> Bool:
+        """000: "it can execute only one batch per shard"."""
+        return self.batch.size() <= 1
 
     @invariant
     def batches_miss_no_row(self, v: Term[View], r: Term[Row]) -> Bool:

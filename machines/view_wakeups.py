@@ -9,6 +9,7 @@ waits for the staging mutex. `view_staging.py` is about the same queues as data.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.view_task import COORDINATOR, WORKER
 from stagewright.spec import (
@@ -23,6 +24,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
+    equivalent_step,
+    equivalents,
     final,
     flag,
     invariant,
@@ -30,11 +34,14 @@ from stagewright.spec import (
     liveness,
     one_of,
     require,
+    scopes,
     set_of,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
 GROUP0 = Actor("group0")
+AWAKE = "a fiber that does not sleep looks again"
 
 
 class Fiber(Enum):
@@ -81,6 +88,8 @@ class ViewWakeups(Machine):
     batches = budget(1, doc="batches that are started")
     changes = budget(1, doc="changes of group0 by others")
 
+    exercised_at = scopes({}, {batches: 2, sstables: 1, changes: 0})
+
     queued: FlagVar = flag()  # an sstable is to be registered
     taken: FlagVar = flag()  # the registrator has taken what was queued, and has not moved it yet
     changed: FlagVar = flag()  # group0 has changed since the observer looked
@@ -96,14 +105,16 @@ class ViewWakeups(Machine):
     def queue_sstable(self) -> None:
         """A staging sstable is queued, under the mutex, and the registrator is notified."""
         require(self.staging_mutex.is_empty(), "staging mutex is free")
-        self.queued = True
+        with equivalent("there may as well be no sstable"):
+            self.queued = True
         self._wake_registrator()
 
     @action(by=COORDINATOR, spends=batches)
     def start_batch(self) -> None:
         """A batch is started."""
         require(self.batch == Batch.none, "no batch")
-        self.batch = Batch.executing
+        with equivalent("a batch may as well not start"):
+            self.batch = Batch.executing
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self) -> None:
@@ -116,7 +127,8 @@ class ViewWakeups(Machine):
     def apply_change(self) -> None:
         """A command of another node is applied."""
         require(self.apply_mutex.is_empty(), "read-apply mutex is free")
-        self.changed = True
+        with equivalent("there may as well be no change"):
+            self.changed = True
         self._wake_observer()
 
     # -- the registrator ---------------------------------------------------------------------------------
@@ -129,7 +141,8 @@ class ViewWakeups(Machine):
     @registrator.step(Registrator.looking, Registrator.adding, by=WORKER, fair=WEAK)
     def add_entry(self) -> None:
         """There is an sstable to register: it sends a command to group0, and holds no mutex meanwhile."""
-        require(self.queued, "an sstable is queued")
+        with equivalent("a command about nothing stores nothing"):
+            require(self.queued, "an sstable is queued")
         self.queued = False
         self.taken = True
         self._release_before_adding()
@@ -158,7 +171,9 @@ class ViewWakeups(Machine):
         require(~self.queued, "nothing is queued")
         self.staging_mutex.discard(Fiber.registrator)
 
-    @registrator.step(Registrator.drowsy, Registrator.asleep, by=WORKER, fair=WEAK)
+    @registrator.step(
+        Registrator.drowsy, Registrator.asleep, by=WORKER, fair=WEAK, equivalent=AWAKE
+    )
     def wait(self) -> None:
         """It waits on the condition variable until the queue is not empty, which it asks first."""
         self._registrator_may_sleep()
@@ -173,7 +188,8 @@ class ViewWakeups(Machine):
     @observer.step(Observer.awake, Observer.waiting, by=WORKER, fair=WEAK)
     def begin_update(self) -> None:
         """It takes group0's read-apply mutex, so that the state does not change while it looks."""
-        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        with equivalent("group0 holds it within one step, and no other fiber takes it"):
+            require(self.apply_mutex.is_empty(), "read-apply mutex is free")
         self.apply_mutex.add(Fiber.observer)
 
     @observer.step(Observer.waiting, Observer.updating, by=WORKER, fair=WEAK)
@@ -189,7 +205,7 @@ class ViewWakeups(Machine):
         self.staging_mutex.discard(Fiber.observer)
         self.apply_mutex.discard(Fiber.observer)
 
-    @observer.step(Observer.drowsy, Observer.asleep, by=WORKER, fair=WEAK)
+    @observer.step(Observer.drowsy, Observer.asleep, by=WORKER, fair=WEAK, equivalent=AWAKE)
     def wait_for_event(self) -> None:
         """It waits until group0 has changed or a batch has finished, which it asks first."""
         self._observer_may_sleep()
@@ -222,7 +238,19 @@ class ViewWakeups(Machine):
 
     def _wake_observer(self) -> None:
         asleep = self.observer == Observer.asleep
-        self.observer = choose(asleep, Observer.awake, self.observer)
+        with equivalent(AWAKE):
+            self.observer = choose(asleep, Observer.awake, self.observer)
+
+    harmless = equivalents(
+        equivalent_step(
+            registrator,
+            (Registrator.drowsy, Registrator.asleep),
+            Registrator.adding,
+            because="a command about nothing stores nothing",
+        ),
+        equivalent_step(registrator, Registrator.asleep, Registrator.drowsy, because=AWAKE),
+        equivalent_step(observer, Observer.asleep, Observer.drowsy, because=AWAKE),
+    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -233,15 +261,55 @@ class ViewWakeups(Machine):
 
     @invariant
     def mutexes_are_held_where_they_are_needed(self) -> Bool:
-        """The queue is read, moved and updated under the staging mutex; group0 is read under its own."""
+        """The queue is read, moved and updated under the staging mutex, group0 is read under its own; and
+        neither is held anywhere else.
+        """
         queue = self.registrator.any_of(Registrator.looking, Registrator.moving)
         reads = self.observer.any_of(Observer.waiting, Observer.updating)
-        writes = self.observer == Observer.updating
         return (
-            queue.implies(self.staging_mutex.has(Fiber.registrator))
-            & writes.implies(self.staging_mutex.has(Fiber.observer))
-            & reads.implies(self.apply_mutex.has(Fiber.observer))
+            (queue == self.staging_mutex.has(Fiber.registrator))
+            & ((self.observer == Observer.updating) == self.staging_mutex.has(Fiber.observer))
+            & (reads == self.apply_mutex.has(Fiber.observer))
         )
+
+    @invariant
+    def what_is_taken_is_being_registered(self) -> Bool:
+        """A command is under way for what the registrator has taken."""
+        under_way = (Registrator.adding, Registrator.applied, Registrator.moving)
+        return self.taken.implies(self.registrator.any_of(*under_way))
+
+    @step_property
+    def nothing_leaves_the_queue_unregistered(self, after: Self) -> Bool:
+        """000: a task is created when "a staging sstable was registered": none is forgotten."""
+        return (self.queued & ~after.queued).implies(after.taken)
+
+    @step_property
+    def the_queue_changes_under_its_mutex(self, after: Self) -> Bool:
+        """Nobody else looks at the queue while it changes."""
+        takes = self.queued & ~after.queued
+        puts = ~self.queued & after.queued
+        free = self.staging_mutex.is_empty()
+        own = self.staging_mutex == {Fiber.registrator}
+        return takes.implies(own) & puts.implies(free)
+
+    @step_property
+    def group0_does_not_change_while_it_is_read(self, after: Self) -> Bool:
+        """Commands are applied under the read-apply mutex."""
+        return (~self.apply_mutex.is_empty() & ~self.changed).implies(~after.changed)
+
+    @step_property
+    def every_command_is_for_the_observer_to_see(self, after: Self) -> Bool:
+        """000: the worker "observes the group0 state", its own commands too."""
+        applied = (self.registrator == Registrator.adding) & (
+            after.registrator == Registrator.applied
+        )
+        return applied.implies(after.changed)
+
+    @step_property
+    def batches_run_to_their_end(self, after: Self) -> Bool:
+        """A batch finishes before it is ended, and is reported before another one starts."""
+        goes_on = (self.batch == Batch.executing).implies(after.batch != Batch.none)
+        return goes_on & (self.batch == Batch.finished).implies(after.batch != Batch.executing)
 
     @invariant
     def fibers_do_not_wait_for_each_other(self) -> Bool:
