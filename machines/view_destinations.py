@@ -28,8 +28,12 @@ from stagewright.spec import (
     Term,
     action,
     choose,
+    equivalent,
+    equivalent_value,
+    equivalents,
     final,
     flag,
+    initially,
     invariant,
     leads_to,
     liveness,
@@ -115,18 +119,31 @@ class ViewDestinations(Machine):
 
     release = profiles(SEED, SCYLLA_2025_4)
 
-    views: OneVar[Views] = one_of(Views, init=Views.none)
+    views: OneVar[Views] = one_of(Views, init=ANY)
     paired: FlagVar = flag(init=ANY)  # the replica is one for good; if not, it is pending
     place = per(Sstable, one_of(Place, init=Place.nowhere))
     view: SetVar[Sstable] = set_of(Sstable)  # sstables whose rows are in the view
-    scanned: FlagVar = flag()  # the replica's build_range task is done
+    scanned: FlagVar = flag(
+        init=ANY
+    )  # the replica's build_range task is done, or its predecessor's
+
+    @initially
+    def may_be_half_built(self) -> Bool:
+        """A migration, or a repair, may find the views as far as they are."""
+        begun = self.views.any_of(Views.started, Views.built)
+        done = self.views == Views.built
+        return self.scanned.implies(begun) & done.implies(self.scanned)
 
     @action(by=TOPOLOGY)
-    def stream(self, s: Term[Sstable]) -> None:
-        """A migration brings an sstable to the pending replica; once a view is built, it has the rows."""
-        require(~self.paired, "the replica is pending")
+    def stream(self, s: Term[Sstable], known: Bool) -> None:
+        """A migration brings an sstable; the replica that leaves may have given its rows to the view."""
+        with equivalent("the decision does not ask whether the replica is pending"):
+            require(~self.paired, "the replica is pending")
+        with equivalent("where no view is built they were not; where all are, they were"):
+            require(known.implies(self.scanned), "it has given them if its task is done")
+            require((self.views == Views.built).implies(known), "it has no staging sstable left")
         self._write(s, self.views.column(lambda views: views.other))
-        self.view.put(s, self.views == Views.built)
+        self.view.put(s, known)
 
     @action(by=TOPOLOGY)
     def repair(self, s: Term[Sstable]) -> None:
@@ -140,10 +157,13 @@ class ViewDestinations(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def end_migration(self) -> None:
         """The replica is one for good."""
-        require(~self.paired, "the replica is pending")
+        with equivalent("a replica for good stays one"):
+            require(~self.paired, "the replica is pending")
         self.paired = True
 
-    @views.step(Views.none, Views.not_started, by=CLIENT)
+    @views.step(
+        Views.none, Views.not_started, by=CLIENT, equivalent="a view may as well not be created"
+    )
     def create_view(self) -> None:
         """A view is created."""
 
@@ -154,13 +174,22 @@ class ViewDestinations(Machine):
     @action(by=WORKER, fair=WEAK)
     def build_range(self) -> None:
         """The replica's task is executed: it reads what the replica has."""
-        require((self.views == Views.started) & ~self.scanned, "the task is to be executed")
+        require(self.views == Views.started, "the view is being built")
+        with equivalent("a task may be executed again"):
+            require(~self.scanned, "its task is to be executed")
         require(self.paired, "the tablet is not in transition")
         self.scanned = True
         for s in Sstable:
-            self.view.put(s, self.view.has(s) | (self.place[s] != Place.nowhere))
+            there = self.place[s] != Place.nowhere
+            self.view.put(s, self.view.has(s) | (there & self.paired))
 
-    @views.step(Views.started, Views.built, by=COORDINATOR, fair=WEAK)
+    @views.step(
+        Views.started,
+        Views.built,
+        by=COORDINATOR,
+        fair=WEAK,
+        equivalent="where the range is built, the view is started or built",
+    )
     def mark_view_built(self) -> None:
         """No task is left."""
         require(self.scanned, "the range is built")
@@ -169,7 +198,8 @@ class ViewDestinations(Machine):
     @action(by=WORKER, fair=WEAK)
     def process_staging(self, s: Term[Sstable]) -> None:
         """The sstable's task is executed: the view is updated, the sstable moves to the base directory."""
-        require(self.place[s] == Place.with_task, "the sstable has a task")
+        with equivalent("an sstable may be processed again"):
+            require(self.place[s] == Place.with_task, "the sstable has a task")
         require(self.paired, "the tablet is not in transition")
         self._process(s)
 
@@ -183,9 +213,11 @@ class ViewDestinations(Machine):
     # -- what recurs -----------------------------------------------------------------------------------
 
     def _write(self, s: Term[Sstable], destination: Term[Destination]) -> None:
-        require(self.place[s] == Place.nowhere, "a new sstable")
+        with equivalent("an sstable that comes again is decided on again"):
+            require(self.place[s] == Place.nowhere, "a new sstable")
         staged = choose(destination == GENERATOR, Place.with_generator, Place.with_task)
-        self.place[s] = choose(destination == NORMAL, Place.base, staged)
+        with equivalent("there may as well be no sstable"):
+            self.place[s] = choose(destination == NORMAL, Place.base, staged)
 
     def _process(self, s: Term[Sstable]) -> None:
         """A replica that is not paired updates nothing."""
@@ -195,6 +227,15 @@ class ViewDestinations(Machine):
     def _is_staged(self, s: Term[Sstable]) -> Bool:
         return self.place[s].any_of(Place.with_generator, Place.with_task)
 
+    harmless = equivalents(
+        equivalent_value(
+            Views.built,
+            lambda views: views.repair,
+            TASK,
+            because="the text has it so: a task brings the rows to the view as the generator does",
+        ),
+    )
+
     # -- promises --------------------------------------------------------------------------------------
 
     @invariant
@@ -202,6 +243,23 @@ class ViewDestinations(Machine):
         """A built view has every row of the base directory."""
         there = (self.views == Views.built) & (self.place[s] == Place.base)
         return there.implies(self.view.has(s))
+
+    @step_property
+    def views_are_built_when_everything_is(self, after: Self, s: Term[Sstable]) -> Bool:
+        """A view is built when no task is left: every row that is there has reached it."""
+        built = (self.views != Views.built) & (after.views == Views.built)
+        return (built & (self.place[s] != Place.nowhere)).implies(self.view.has(s))
+
+    @step_property
+    def views_are_built_step_by_step(self, after: Self) -> Bool:
+        """A view is created, then started, then built."""
+        now, then = self.views, after.views
+        return (
+            (now == Views.none).implies(then.any_of(Views.none, Views.not_started))
+            & (now == Views.not_started).implies(then.any_of(Views.not_started, Views.started))
+            & (now == Views.started).implies(then.any_of(Views.started, Views.built))
+            & (now == Views.built).implies(then == Views.built)
+        )
 
     @step_property
     def processed_sstables_are_in_the_view(self, after: Self, s: Term[Sstable]) -> Bool:
@@ -215,7 +273,8 @@ class ViewDestinations(Machine):
     def sstables_without_need_are_not_staged(self, after: Self, s: Term[Sstable]) -> Bool:
         """000: "use normal directory" where there are no views, none is started, or all have the rows."""
         staged = (self.place[s] == Place.nowhere) & after._is_staged(s)
-        return staged.implies(self.views.any_of(Views.started, Views.built) & ~after.view.has(s))
+        repaired = (self.views == Views.built) & ~after.view.has(s)
+        return staged.implies((self.views == Views.started) | repaired)
 
     @final
     def nothing_is_staged(self) -> Bool:
@@ -231,4 +290,5 @@ class ViewDestinations(Machine):
     @liveness
     def views_are_built(self) -> LeadsTo:
         """Every view is built in the end."""
-        return leads_to(self.views == Views.started, self.views == Views.built)
+        unbuilt = self.views.any_of(Views.not_started, Views.started)
+        return leads_to(unbuilt, self.views == Views.built)

@@ -26,6 +26,7 @@ from stagewright.spec import (
     action,
     budget,
     constant,
+    equivalent,
     every,
     final,
     flag,
@@ -55,7 +56,6 @@ class Token(Enum):
 class Progress(Record):
     """How far a scan is."""
 
-    first: NumberVar = number(0, END, init=ANY)  # where it began
     next: NumberVar = number(0, END, init=ANY)  # what to read next
     wrapped: FlagVar = flag()  # it has passed the end of the ring
 
@@ -68,6 +68,7 @@ class ViewRange(Machine):
 
     rows: SetVar[Token] = constant(set_of(Token, init=ANY))
     view: SetVar[Token] = set_of(Token)
+    first: NumberVar = number(0, END - 1, init=ANY)  # the token at which the scan began
     scan = record(Progress)
     saved = record(Progress)  # system.scylla_views_builds_in_progress
     built: FlagVar = flag()
@@ -75,21 +76,22 @@ class ViewRange(Machine):
     @initially
     def scan_begins(self) -> Bool:
         """The builder joins a scan of its base table that is somewhere; that is where its own begins."""
-        same = (self.saved.first == self.scan.first) & (self.saved.next == self.scan.next)
-        return same & (self.scan.next == self.scan.first) & (self.scan.first < END)
+        return (self.scan.next == self.first) & (self.saved.next == self.first)
 
     @action(by=WORKER, fair=WEAK)
     def read_partition(self, t: Term[Token]) -> None:
         """The reader returns the next partition: the view is updated from it."""
         self._is_next(t)
-        require(~self._has_come_round(t), "the scan has not come round")
+        with equivalent("a partition may be read twice"):
+            come_round = self.scan.wrapped & (self._number(t) >= self.first)
+            require(~come_round, "the scan has not come round")
         self.view.add(t)
         self.scan.next = self._number(t) + 1
 
     @action(by=WORKER, fair=WEAK)
     def wrap(self) -> None:
         """The reader returns no partition: go on at the beginning of the ring."""
-        require(~self.built & ~self.scan.wrapped, "the scan has not passed the end of the ring")
+        require(~self.scan.wrapped, "the scan has not passed the end of the ring")
         require(~some(self._is_ahead(t) for t in self.rows), "no partition is left up to the end")
         self.scan.next = 0
         self.scan.wrapped = True
@@ -97,32 +99,32 @@ class ViewRange(Machine):
     @action(by=WORKER, fair=WEAK)
     def finish(self) -> None:
         """The scan has come round: no partition is left before the token at which it began."""
-        require(~self.built, "the view is not built yet")
+        with equivalent("a view that is built stays so"):
+            require(~self.built, "the view is not built yet")
         self._whole_range_is_scanned()
         self.built = True
 
     @action(by=WORKER, fair=WEAK)
     def save_progress(self) -> None:
         """After a batch, the progress is written to the system table."""
-        require(~self.built & (self.saved != self.scan), "there is progress")
-        self.saved.first = self.scan.first
+        with equivalent("progress may be written again, and of a view that is built"):
+            require(~self.built & (self.saved != self.scan), "there is progress")
         self.saved.next = self.scan.next
-        self.saved.wrapped = self.scan.wrapped
+        with equivalent("a scan that has passed the end of the ring may pass it again"):
+            self.saved.wrapped = self.scan.wrapped
 
     @action(by=WORKER, spends=restarts)
     def restart(self) -> None:
         """The node restarts: the scan goes on from the saved progress."""
-        require(~self.built, "the view is not built yet")
-        self.scan.first = self.saved.first
-        self.scan.next = self.saved.next
+        with equivalent("where the scan is still, it may stay"):
+            self.scan.next = self.saved.next
         self.scan.wrapped = self.saved.wrapped
 
     @action(by=WORKER, spends=reshardings)
     def reshard(self, t: Term[Token]) -> None:
         """The node restarts with another number of shards: the shard's scan begins anew, at its own token."""
-        require(~self.built, "the view is not built yet")
+        self.first = self._number(t)
         for progress in (self.scan, self.saved):
-            progress.first = self._number(t)
             progress.next = self._number(t)
             progress.wrapped = False
 
@@ -135,22 +137,21 @@ class ViewRange(Machine):
         return self._number(t) >= self.scan.next
 
     def _is_next(self, t: Term[Token]) -> None:
-        require(~self.built, "the view is not built yet")
-        require(self.rows.has(t) & self._is_ahead(t), "a partition is ahead")
+        require(self.rows.has(t), "the token has a partition")
+        with equivalent("a partition may be read twice"):
+            require(self._is_ahead(t), "it is ahead")
         nearer = some(self._is_ahead(u) & (self._number(u) < self._number(t)) for u in self.rows)
         require(~nearer, "it is the next one")
 
-    def _has_come_round(self, t: Term[Token]) -> Bool:
-        return self.scan.wrapped & (self._number(t) >= self.scan.first)
-
     def _whole_range_is_scanned(self) -> None:
-        left = some(self._is_ahead(t) & ~self._has_come_round(t) for t in self.rows)
-        require(self.scan.wrapped & ~left, "the whole range is scanned")
+        require(self.scan.wrapped, "the scan has passed the end of the ring")
+        left = some(self._is_ahead(t) & (self._number(t) < self.first) for t in self.rows)
+        require(~left, "no partition is left before the first token")
 
     def _is_behind(self, progress: Progress, t: Term[Token]) -> Bool:
         """The progress says that the token was read."""
         number = self._number(t)
-        since_first = number >= progress.first
+        since_first = number >= self.first
         return (since_first & (progress.wrapped | (number < progress.next))) | (
             progress.wrapped & ~since_first & (number < progress.next)
         )
@@ -161,6 +162,11 @@ class ViewRange(Machine):
     def built_views_are_complete(self) -> Bool:
         """SUCCESS of a view means that the whole range was scanned (scylladb #26523)."""
         return self.built.implies(self.rows <= self.view)
+
+    @invariant
+    def view_rows_are_rows_of_the_base(self) -> Bool:
+        """The view has no row that its base table does not have."""
+        return self.view <= self.rows
 
     @invariant
     def progress_is_true(self) -> Bool:
