@@ -1,15 +1,16 @@
 """View building on a table whose tablets split and merge: what becomes of tasks and staging sstables.
 
 Source: design document 000 (view-building-coordinator, 2025-12), "Tablet operations", "tablet resize". One
-table with one view, on one shard. Its token range is cut into four slots; a layout says which tablet owns
-which slot. A resize has no abort phase: the command that finalizes it deletes and creates tasks.
+table with one view, on one shard. Its token range is cut into four slots, and tablets end at some of them.
+A resize has no abort phase: the command that finalizes it deletes and creates tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.view_task import COORDINATOR, TOPOLOGY, WORKER
 from stagewright.spec import (
@@ -19,15 +20,17 @@ from stagewright.spec import (
     FlagVar,
     LeadsTo,
     Machine,
+    Number,
     OneVar,
     OptionalVar,
     Profile,
     SetVar,
-    States,
     Term,
     action,
     budget,
     choose,
+    count,
+    equivalent,
     every,
     final,
     flag,
@@ -35,14 +38,16 @@ from stagewright.spec import (
     invariant,
     leads_to,
     liveness,
-    number,
     one_of,
+    only_when,
     optional,
     per,
     profiles,
     require,
+    scopes,
     set_of,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -66,48 +71,6 @@ class Tablet(Enum):
     t3 = 3
 
 
-class Layout(States):
-    """A tablet map: which tablet owns each of the four slots."""
-
-    # fmt: off
-    #             a  b  c  d
-    whole       = 0, 0, 0, 0
-    halves      = 0, 0, 1, 1
-    quarters    = 0, 1, 2, 3
-    first_apart = 0, 1, 1, 1  # from here on: only where layouts are arbitrary
-    last_apart  = 0, 0, 0, 1
-    first_split = 0, 1, 2, 2
-    last_split  = 0, 0, 1, 2
-    ends_apart  = 0, 1, 1, 2
-    # fmt: on
-
-    def __init__(self, *tablets: int) -> None:
-        self.tablets = tablets
-
-    def owns(self, tablet: Tablet, slot: Slot) -> bool:
-        """Whether the tablet owns the slot."""
-        return self.tablets[slot.value] == tablet.value
-
-    def has(self, tablet: Tablet) -> bool:
-        """Whether there is such a tablet."""
-        return tablet.value in self.tablets
-
-    def last_token(self, slot: Slot) -> Slot:
-        """The last token of the tablet that owns a slot."""
-        own = self.tablets[slot.value]
-        return max((s for s in Slot if self.tablets[s.value] == own), key=lambda s: s.value)
-
-    def is_split_of(self, other: Layout) -> bool:
-        """Whether every tablet of this layout is a part of one of the other, and some are smaller."""
-        ends = {self.last_token(s) for s in Slot}
-        return ends > {other.last_token(s) for s in Slot}
-
-    @property
-    def is_even(self) -> bool:
-        """Whether all tablets are of one size."""
-        return self.name in {"whole", "halves", "quarters"}
-
-
 class Type(Enum):
     """The type of a task, and of a batch."""
 
@@ -127,224 +90,258 @@ class Batch(Enum):
 class ResizeRelease(Profile):
     """What a version says about resizes."""
 
-    arbitrary: bool  # some tablets may split or merge while others stay (2026.2)
-    token_lookup: bool  # new ids by the tasks' tokens, not n -> 2n, 2n+1 and n -> n/2 (2026-06)
+    arbitrary: (
+        bool  # a tablet may split or merge alone, and tasks are looked up by their tokens (2026.2)
+    )
 
 
-SEED = ResizeRelease("seed", arbitrary=False, token_lookup=False)
-SCYLLA_2026_2 = ResizeRelease("scylla-2026.2", arbitrary=True, token_lookup=True)
+SEED = ResizeRelease("seed", arbitrary=False)
+SCYLLA_2026_2 = ResizeRelease("scylla-2026.2", arbitrary=True)
+
+Ends = Mapping[Slot, Bool]
+"""For every slot whether a tablet ends with it."""
 
 
 class ViewResize(Machine):
     """Tasks follow the tablets that split and merge, and so do the staging sstables of the worker.
 
     Every promise holds under both profiles: the formulas of `seed` are right where all tablets split or
-    merge at once. What the profiles say differently: the text has tasks aborted at the start of every
-    tablet operation, but a resize has no such phase.
+    merge at once. What the text says otherwise: it has tasks aborted at the start of every tablet
+    operation, and a resize has no such phase.
     """
 
     release = profiles(SEED, SCYLLA_2026_2)
     resizes = budget(2, doc="tablet resizes")
     staging_sstables = budget(1, doc="staging sstables that are registered")
 
-    layout: OneVar[Layout] = one_of(Layout, init=ANY)
-    # the tasks of each tablet in group0
-    building = per(Tablet, number(0, 3, init=ANY))
-    staging = per(Tablet, number(0, 3))
+    exercised_at = scopes({resizes: 1}, {staging_sstables: 0}, {resizes: 1, staging_sstables: 2})
+
+    ends: SetVar[Slot] = set_of(Slot, init=ANY)  # the last tokens of the tablets
+    # group0
+    building = per(Tablet, flag(init=ANY))  # a tablet has a build_range task
+    staging = per(Tablet, flag())  # it has a process_staging task that has not started
     built: FlagVar = flag()  # view build status: SUCCESS
     view: SetVar[Slot] = set_of(Slot)  # slots whose rows are in the view
     # the worker
-    sstables: SetVar[Slot] = set_of(Slot)  # staging sstables that are not processed, by their slot
-    key = per(Slot, one_of(Slot, init=Slot.d))  # the last token under which the worker holds them
+    held = per(
+        Slot, optional(Slot)
+    )  # the last token under which it holds a staging sstable of a slot
     batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
     type: OneVar[Type] = one_of(Type, init=Type.build_range)
-    tablet: OptionalVar[Tablet] = optional(Tablet)  # whose tasks the batch executes
-    reads: SetVar[Slot] = set_of(Slot)  # the slots of that tablet
-    stale: FlagVar = flag()  # the tasks of the batch have been deleted from group0
+    tablet: OptionalVar[Tablet] = optional(Tablet)  # whose task the batch executes
+    token: OptionalVar[Slot] = optional(
+        Slot
+    )  # the last token of that tablet when the batch started
+    reads: SetVar[Slot] = set_of(Slot)  # its slots then
+    stale: FlagVar = flag()  # the task of the batch has been deleted from group0
 
     @initially
     def view_was_created(self) -> Bool:
-        """A view has just been created: there is one task for every tablet of an even layout."""
-        tasks = every(
-            self.building[t] == choose(self.layout.column(lambda layout, t=t: layout.has(t)), 1, 0)
-            for t in Tablet
-        )
-        return tasks & self.layout.column(lambda layout: layout.is_even)
+        """A view has just been created: there is a task for every tablet of one, two or four even ones."""
+        quarters = self.ends.has(Slot.a)
+        even = self.ends.has(Slot.d) & (self.ends.has(Slot.c) == quarters)
+        even = even & quarters.implies(self.ends.has(Slot.b))
+        tablets = self.ends.size()
+        return even & every(self.building[t] == (tablets > t.value) for t in Tablet)
 
     # -- batches ---------------------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
-    def start_batch(self, tablet: Term[Tablet], kind: Term[Type]) -> None:
-        """A worker gets the tasks of one type of one tablet; building ranges goes first."""
-        require(self.batch == Batch.none, "the shard has no batch")
-        require(self._has_task(tablet, kind), "the tablet has a task of the type")
-        first = (kind == Type.build_range) | (self.building[tablet] == 0)
-        require(first, "ranges are built before staging sstables are processed")
-        self.batch = Batch.executing
-        self.type = kind
-        self.tablet = tablet
-        for s in Slot:
-            self.reads.put(s, some((tablet == t) & self._owns(t, s) for t in Tablet))
+    def start_building(self, t: Term[Tablet]) -> None:
+        """The shard gets the task to build the view from a tablet."""
+        require(self.building[t], "the tablet has a task")
+        self._start(t, Type.build_range)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_processing(self, t: Term[Tablet]) -> None:
+        """The shard gets the task to process a tablet's staging sstables, where no range is to be built."""
+        require(self.staging[t], "the tablet has a task")
+        require(~self.building[t], "its range is built")
+        self._start(t, Type.process_staging)
+        self.staging[t] = False
 
     @action(by=WORKER, fair=WEAK)
     def build_range(self) -> None:
         """The batch has read the tablet and updated the view."""
-        require(self.batch == Batch.executing, "a batch is executed")
-        require(self.type == Type.build_range, "it builds a range")
+        self._executes(Type.build_range)
         self.view = self.view | self.reads
         self.batch = Batch.done
 
     @action(by=WORKER, fair=WEAK)
     def process_staging(self) -> None:
-        """The batch has processed the staging sstables that the worker holds for the tablet."""
-        require(self.batch == Batch.executing, "a batch is executed")
-        require(self.type == Type.process_staging, "it processes staging sstables")
-        for s in self.sstables:
-            self.sstables.put(s, ~some(self._ends(end) & (self.key[s] == end) for end in Slot))
+        """The batch has processed the staging sstables that the worker holds under the tablet's last token."""
+        self._executes(Type.process_staging)
+        for s in Slot:
+            self.held[s] = choose(self.held[s] == self.token, None, self.held[s])
         self.batch = Batch.done
 
     @action(by=WORKER, fair=WEAK)
     def observe_deletion(self) -> None:
-        """The worker sees that the tasks of its batch are gone: it gives the batch up."""
-        require(self.batch == Batch.executing, "a batch is executed")
-        require(self.stale, "its tasks are gone")
+        """The worker sees that the task of its batch is gone, or the coordinator that it was for nothing."""
+        require(self.stale, "the task is gone")
         self._end_batch()
 
     @action(by=COORDINATOR, fair=WEAK)
     def remove_finished(self) -> None:
-        """The coordinator removes the tasks that were in the batch from group0."""
+        """The coordinator removes the finished task from group0."""
         require(self.batch == Batch.done, "the batch is done")
-        require(~self.stale, "its tasks are still in group0")
+        require(~self.stale, "its task is still in group0")
         for t in Tablet:
-            mine = self.tablet == t
-            builds, processes = self.type == Type.build_range, self.type == Type.process_staging
-            left = choose(self.staging[t] > 1, 1, 0)  # for what was registered since it started
-            self.building[t] = choose(mine & builds, 0, self.building[t])
-            self.staging[t] = choose(mine & processes, left, self.staging[t])
-        self._end_batch()
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def forget_finished(self) -> None:
-        """Tasks that a resize has deleted in the mean time were finished for nothing."""
-        require(self.batch == Batch.done, "the batch is done")
-        require(self.stale, "its tasks are gone")
+            removed = (self.tablet == t) & (self.type == Type.build_range)
+            self.building[t] = self.building[t] & ~removed
         self._end_batch()
 
     @action(by=COORDINATOR, fair=WEAK)
     def mark_view_built(self) -> None:
         """No task is left: the view is built."""
-        require(~self.built, "not built yet")
-        require(every(self.building[t] + self.staging[t] == 0 for t in Tablet), "no task is left")
+        require(~some(self.building[t] | self.staging[t] for t in Tablet), "no task is left")
+        require(self.batch == Batch.none, "none is executed")
+        with equivalent("a view that is built stays so"):
+            require(~self.built, "not built yet")
         self.built = True
 
     @action(by=WORKER, spends=staging_sstables)
     def register_staging(self, s: Term[Slot]) -> None:
-        """A staging sstable is registered: a task for its tablet, unless one is there that has not started."""
-        require(~self.sstables.has(s) & ~self.built, "no such sstable yet")
-        self.sstables.add(s)
+        """A staging sstable is registered: its tablet has a task that has not started."""
+        require(~self.built, "a view is being built")
         for slot in Slot:
-            self.key[slot] = choose(s == slot, self._last_token(slot), self.key[slot])
+            own = self._last_token(self._ends(), slot)
+            self.held[slot] = choose(s == slot, own, self.held[slot])
         for t in Tablet:
-            own = some((s == slot) & self._owns(t, slot) for slot in Slot)
-            started = (self.type == Type.process_staging) & (self.tablet == t)
-            started = started & (self.batch != Batch.none) & ~self.stale
-            enough = self.staging[t] >= choose(started, 2, 1)
-            self.staging[t] = choose(own & ~enough, choose(started, 2, 1), self.staging[t])
+            own_task = some((s == slot) & self._owns(self._ends(), t, slot) for slot in Slot)
+            self.staging[t] = self.staging[t] | own_task
 
     # -- resizes ---------------------------------------------------------------------------------------
 
     @action(by=TOPOLOGY, spends=resizes)
-    def split(self, to: Term[Layout]) -> None:
-        """Tablets split: a task of each becomes one task for every part."""
-        require(self._splits(to), "tablets split")
-        self._adjust(to, lambda old, new: self._becomes_in_split(old, new, to))
+    def split(self, s: Term[Slot]) -> None:
+        """A tablet splits after slot `s`: its tasks become tasks for both parts."""
+        only_when(self.release.arbitrary)
+        require(~self.ends.has(s), "no tablet ends there")
+        after = {slot: self.ends.has(slot) | (s == slot) for slot in Slot}
+        self._adjust(after, lambda slot, new: self._becomes(after, slot, new))
 
     @action(by=TOPOLOGY, spends=resizes)
-    def merge(self, to: Term[Layout]) -> None:
-        """Tablets merge: their tasks become one task for the whole, if it has none yet."""
-        require(self._merges(to), "tablets merge")
-        self._adjust(to, lambda old, new: self._becomes_in_merge(old, new, to))
+    def merge(self, s: Term[Slot]) -> None:
+        """Two tablets merge that meet after slot `s`: their tasks become one, if there is any."""
+        only_when(self.release.arbitrary)
+        require(self.ends.has(s) & (s != Slot.d), "a tablet ends there, and another begins")
+        after = {slot: self.ends.has(slot) & (s != slot) for slot in Slot}
+        self._adjust(after, lambda slot, new: self._becomes_in_merge(slot, new, after))
+
+    @action(by=TOPOLOGY, spends=resizes)
+    def split_all(self) -> None:
+        """All tablets split: the task of tablet n becomes tasks for 2n and 2n + 1."""
+        only_when(not self.release.arbitrary)
+        require(~self.ends.has(Slot.a), "the tablets are not the smallest")
+        after = {
+            slot: self.ends.has(slot) | (slot == Slot.b) | self.ends.has(Slot.b) for slot in Slot
+        }
+        self._adjust(after, lambda slot, new: self._id(self._ends(), slot) == new.value // 2)
+
+    @action(by=TOPOLOGY, spends=resizes)
+    def merge_all(self) -> None:
+        """All tablets merge, two and two: the task of tablet n becomes one for n / 2, if there is none yet."""
+        only_when(not self.release.arbitrary)
+        require(self.ends.has(Slot.b), "there is more than one tablet")
+        after = {
+            slot: self.ends.has(slot)
+            & ((slot == Slot.d) | ((slot == Slot.b) & self.ends.has(Slot.a)))
+            for slot in Slot
+        }
+        self._adjust(after, self._halves)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
-    def _owns(self, t: Tablet, s: Slot) -> Bool:
-        return self.layout.column(lambda layout: layout.owns(t, s))
+    def _ends(self) -> Ends:
+        return {s: self.ends.has(s) for s in Slot}
 
-    def _has_task(self, tablet: Term[Tablet], kind: Term[Type]) -> Bool:
-        builds = (kind == Type.build_range) & (self.building[tablet] > 0)
-        return builds | ((kind == Type.process_staging) & (self.staging[tablet] > 0))
+    def _id(self, ends: Ends, s: Slot) -> Number:
+        """The id of the tablet that owns a slot: how many tablets end before it."""
+        return count(ends[e] for e in Slot) - count(ends[e] for e in Slot if e.value >= s.value)
 
-    def _ends(self, end: Slot) -> Bool:
-        """The tablet that the batch reads has this last token."""
-        after = [s for s in Slot if s.value > end.value]
-        last = self.reads.has(end)
-        return last & ~some(self.reads.has(s) for s in after) if after else last
+    def _owns(self, ends: Ends, t: Tablet, s: Slot) -> Bool:
+        return self._id(ends, s) == t.value
+
+    def _last_token(self, ends: Ends, s: Slot) -> Term[Slot]:
+        """The last token of the tablet that owns a slot."""
+        last = Term.of(Slot.d)
+        for end in (Slot.c, Slot.b, Slot.a):
+            if end.value >= s.value:
+                last = choose(ends[end], end, last)
+        return last
+
+    def _start(self, t: Term[Tablet], kind: Type) -> None:
+        require(self.batch == Batch.none, "the shard has no batch")
+        self.batch = Batch.executing
+        self.type = kind
+        self.tablet = t
+        last = Term.of(Slot.d)
+        for s in Slot:
+            own = self._id(self._ends(), s) == t.number_column(lambda tablet: tablet.value)
+            self.reads.put(s, own)
+            last = choose(own, self._last_token(self._ends(), s), last)
+        self.token = last
+
+    def _executes(self, kind: Type) -> None:
+        require(self.batch == Batch.executing, "a batch is executed")
+        require(self.type == kind, "it is of this type")
 
     def _end_batch(self) -> None:
         self.batch = Batch.none
         self.type = Type.build_range
         self.tablet = None
+        self.token = None
         self.reads = frozenset()
         self.stale = False
 
-    def _splits(self, to: Term[Layout]) -> Bool:
-        return some(
-            (self.layout == old) & to.column(lambda new, old=old: self._may_split(old, new))
-            for old in Layout
-        )
+    def _becomes(self, after: Ends, s: Slot, new: Tablet) -> Bool:
+        """A task of the tablet that owns the slot is for the one that will own it."""
+        return self._owns(after, new, s)
 
-    def _merges(self, to: Term[Layout]) -> Bool:
-        return some(
-            (self.layout == old) & to.column(lambda new, old=old: self._may_split(new, old))
-            for old in Layout
-        )
+    def _becomes_in_merge(self, s: Slot, new: Tablet, _after: Ends) -> Bool:
+        return self._becomes(_after, s, new)
 
-    def _may_split(self, old: Layout, new: Layout) -> bool:
-        if self.release.arbitrary:
-            return new.is_split_of(old)
-        return (old, new) in {(Layout.whole, Layout.halves), (Layout.halves, Layout.quarters)}
+    def _halves(self, s: Slot, new: Tablet) -> Bool:
+        """The new id is half of the old one."""
+        old = self._id(self._ends(), s)
+        return (old >= 2 * new.value) & (old <= 2 * new.value + 1)
 
-    def _becomes_in_split(self, old: Tablet, new: Tablet, to: Term[Layout]) -> Bool:
-        """A task of tablet `old` is needed for tablet `new` after the split."""
-        if self.release.token_lookup:
-            return self._share_a_token(old, new, to)
-        return to.column(lambda layout: layout.has(new) and new.value // 2 == old.value)
+    def _started(self, t: Tablet) -> Bool:
+        """The tablet's process_staging task is executed."""
+        executed = (self.batch != Batch.none) & (self.type == Type.process_staging) & ~self.stale
+        return executed & (self.tablet == t)
 
-    def _becomes_in_merge(self, old: Tablet, new: Tablet, to: Term[Layout]) -> Bool:
-        """A task of tablet `old` is needed for tablet `new` after the merge."""
-        if self.release.token_lookup:
-            return self._share_a_token(old, new, to)
-        return to.column(lambda layout: layout.has(new) and old.value // 2 == new.value)
-
-    def _share_a_token(self, old: Tablet, new: Tablet, to: Term[Layout]) -> Bool:
-        return some(
-            self._owns(old, s) & to.column(lambda layout, s=s: layout.owns(new, s)) for s in Slot
-        )
-
-    def _last_token(self, s: Slot) -> Term[Slot]:
-        return self.layout.column(lambda layout: layout.last_token(s))
-
-    def _adjust(self, to: Term[Layout], becomes: Callable[[Tablet, Tablet], Bool]) -> None:
+    def _adjust(self, after: Ends, becomes: Callable[[Slot, Tablet], Bool]) -> None:
         """One command deletes the tasks of the old tablets and creates those of the new ones."""
-        adjusted = {
-            new: (
-                some((self.building[old] > 0) & becomes(old, new) for old in Tablet),
-                some((self.staging[old] > 0) & becomes(old, new) for old in Tablet),
+        adjusted: dict[Tablet, tuple[Bool, Bool]] = {}
+        for new in Tablet:
+            owners = [(s, t) for s in Slot for t in Tablet if t.value <= s.value]
+            adjusted[new] = (
+                some(
+                    self.building[t] & self._owns(self._ends(), t, s) & becomes(s, new)
+                    for s, t in owners
+                ),
+                some(
+                    (self.staging[t] | self._started(t))
+                    & self._owns(self._ends(), t, s)
+                    & becomes(s, new)
+                    for s, t in owners
+                ),
             )
-            for new in Tablet
-        }
-        for new, (builds, processes) in adjusted.items():
-            self.building[new] = choose(builds, 1, 0)
-            self.staging[new] = choose(processes, 1, 0)
-        self.layout = to
+        tokens = {s: self._last_token(after, s) for s in Slot}
+        for t, (builds, processes) in adjusted.items():
+            self.building[t] = builds
+            self.staging[t] = processes
         self.stale = self.batch != Batch.none
-        self._find_anew(to)
-
-    def _find_anew(self, to: Term[Layout]) -> None:
-        """The worker finds its staging sstables under the last tokens of the new tablets."""
+        self._find_anew(tokens)
         for s in Slot:
-            end = to.column(lambda layout, s=s: layout.last_token(s))
-            self.key[s] = choose(self.sstables.has(s), end, self.key[s])
+            self.ends.put(s, after[s])
+
+    def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
+        """The worker finds its staging sstables under the last tokens of the new tablets."""
+        for s, token in tokens.items():
+            self.held[s] = choose(self.held[s].is_some(), token, self.held[s])
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -359,7 +356,7 @@ class ViewResize(Machine):
         task covers the right new tablet, so that nothing is left out.
         """
         return every(
-            (~self.view.has(s) & self._owns(t, s)).implies(self.building[t] > 0)
+            (~self.view.has(s) & self._owns(self._ends(), t, s)).implies(self.building[t])
             for s in Slot
             for t in Tablet
         )
@@ -367,33 +364,59 @@ class ViewResize(Machine):
     @invariant
     def tasks_are_of_tablets(self) -> Bool:
         """000: each task is associated with a tablet id: there is such a tablet."""
+        tablets = self.ends.size()
         return every(
-            (self.building[t] + self.staging[t] > 0).implies(
-                self.layout.column(lambda layout, t=t: layout.has(t))
-            )
-            for t in Tablet
+            (self.building[t] | self.staging[t]).implies(tablets > t.value) for t in Tablet
         )
-
-    @invariant
-    def one_task_to_build_a_tablet(self) -> Bool:
-        """000, merge: a new task "if such task doesn't exist"."""
-        return every(self.building[t] <= 1 for t in Tablet)
-
-    @invariant
-    def one_staging_task_waits(self) -> Bool:
-        """The same for staging sstables: beside the task that is executed at most one waits."""
-        executed = (self.batch != Batch.none) & ~self.stale & (self.type == Type.process_staging)
-        return every(self.staging[t] <= choose(executed & (self.tablet == t), 2, 1) for t in Tablet)
 
     @invariant
     def staging_sstables_have_a_task(self) -> Bool:
         """No staging sstable is left without a task that finds it (scylladb #26244)."""
+        executing = (self.batch == Batch.executing) & ~self.stale
+        processing = executing & (self.type == Type.process_staging)
         return every(
-            (self.sstables.has(s) & self._owns(t, s)).implies(
-                (self.staging[t] > 0) & (self.key[s] == self._last_token(s))
+            (self.held[s].is_some() & self._owns(self._ends(), t, s)).implies(
+                (self.held[s] == self._last_token(self._ends(), s))
+                & (self.staging[t] | (processing & (self.token == self.held[s])))
             )
             for s in Slot
             for t in Tablet
+        )
+
+    @step_property
+    def one_batch_on_the_shard(self, after: Self) -> Bool:
+        """000: the worker "can execute only one batch per shard"."""
+        starts = after.batch == Batch.executing
+        goes_on = (self.tablet == after.tablet) & (self.type == after.type)
+        return (starts & (self.batch != Batch.none)).implies(
+            (self.batch == Batch.executing) & goes_on
+        )
+
+    @step_property
+    def ranges_are_built_first(self, after: Self) -> Bool:
+        """Staging sstables of a tablet wait until its range is built (the coordinator's order of tasks)."""
+        starts = (self.batch == Batch.none) & (after.type == Type.process_staging)
+        return starts.implies(~some((after.tablet == t) & self.building[t] for t in Tablet))
+
+    @invariant
+    def batches_read_one_tablet(self) -> Bool:
+        """000: tasks of one batch have the same tablet id: the batch reads that tablet, an idle shard none."""
+        idle = self.tablet.is_none() & self.token.is_none() & self.reads.is_empty() & ~self.stale
+        read = every(
+            ((self.tablet == t) & ~self.stale).implies(
+                self.reads.has(s) == self._owns(self._ends(), t, s)
+            )
+            for s in Slot
+            for t in Tablet
+        )
+        return choose(self.batch == Batch.none, idle, self.tablet.is_some() & read)
+
+    @step_property
+    def staging_sstables_are_kept(self, after: Self) -> Bool:
+        """A staging sstable is held until a batch has processed it."""
+        processed = (self.batch == Batch.executing) & (after.batch == Batch.done)
+        return every(
+            (self.held[s].is_some() & after.held[s].is_none()).implies(processed) for s in Slot
         )
 
     @final
@@ -407,6 +430,7 @@ class ViewResize(Machine):
         return leads_to(~self.built, self.built)
 
     @liveness
-    def staging_sstables_are_processed(self, s: Term[Slot]) -> LeadsTo:
+    def staging_sstables_are_processed(self) -> LeadsTo:
         """Every staging sstable is processed in the end."""
-        return leads_to(self.sstables.has(s), ~self.sstables.has(s))
+        waits = some(self.held[s].is_some() for s in Slot)
+        return leads_to(waits, ~waits)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stagewright.machines.view_building import Node, Task, ViewBuilding
 from stagewright.machines.view_flush import ViewFlush
 from stagewright.machines.view_range import ViewRange
-from stagewright.machines.view_resize import Layout, Tablet, ViewResize
+from stagewright.machines.view_resize import Ends, Slot, Tablet, ViewResize
 from stagewright.machines.view_staging import Sstable, ViewStaging
 from stagewright.machines.view_task import Life, ViewTask
 from stagewright.machines.view_wakeups import ViewWakeups
@@ -101,7 +103,7 @@ class StagingStaysUnderTheOldToken(ViewResize):
     sstables under the old one, where no task looks.
     """
 
-    def _find_anew(self, to: Term[Layout]) -> None:
+    def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
         """The worker's map is left as it is."""
 
 
@@ -146,8 +148,8 @@ class MergedTaskByHalving(ViewResize):
     for the wrong tablet.
     """
 
-    def _becomes_in_merge(self, old: Tablet, new: Tablet, to: Term[Layout]) -> Bool:
-        return to.column(lambda layout: layout.has(new) and old.value // 2 == new.value)
+    def _becomes_in_merge(self, s: Slot, new: Tablet, _after: Ends) -> Bool:
+        return self._halves(s, new)
 
 
 @known_bug(
