@@ -26,6 +26,7 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    equivalent,
     every,
     final,
     flag,
@@ -37,6 +38,7 @@ from stagewright.spec import (
     per,
     record,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -86,6 +88,14 @@ class ViewBases(Machine):
     staging_sstables = budget(1, doc="staging sstables that are registered")
     restarts = budget(1, doc="restarts of a shard's node")
 
+    exercised_at = scopes(
+        {Tablet: 1, Shard: 1},
+        {Base: 1, staging_sstables: 0},
+        {Base: 1, View: 1, Tablet: 1, Shard: 1, staging_sstables: 3},
+        {Base: 1, View: 1, staging_sstables: 2},
+        {Tablet: 1, Shard: 1, staging_sstables: 2, restarts: 0},
+    )
+
     table = constant(per(View, one_of(Base, init=ANY)))  # of a view
     shard = constant(per(Tablet, one_of(Shard, init=ANY)))  # of a tablet's replica
     # group0
@@ -118,7 +128,8 @@ class ViewBases(Machine):
         viewed = some((self.table[v] == b) & (self.status[v] != ViewStatus.none) for v in View)
         require(viewed, "the table has a view")
         self.staging[b].add(t)
-        self.staged[b].add(t)
+        with equivalent("a staging sstable may be of rows that the views have"):
+            self.staged[b].add(t)
 
     # -- the base table ----------------------------------------------------------------------------------
 
@@ -128,13 +139,14 @@ class ViewBases(Machine):
         require(self.processed.is_none(), "no base table is processed")
         require(self._has_tasks(b), "the table has tasks")
         require(
-            self._has_only_staging(b) | ~some(self._has_only_staging(o) for o in Base),
+            ~self._has_to_build(b) | ~some(self._has_only_staging(o) for o in Base),
             "tables with staging tasks alone come first",
         )
         self.processed = b
         for v in View:
             starts = (self.table[v] == b) & (self.status[v] == ViewStatus.created)
-            self.status[v] = choose(starts, ViewStatus.started, self.status[v])
+            with equivalent("they may be started a step later"):
+                self.status[v] = choose(starts, ViewStatus.started, self.status[v])
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_view(self, v: Term[View]) -> None:
@@ -154,9 +166,9 @@ class ViewBases(Machine):
     def leave_base(self, b: Term[Base]) -> None:
         """No task of the table is left: the coordinator is done with it."""
         require(self.processed == b, "the table is processed")
-        require(~self._has_tasks(b), "the table has no task")
+        require(self.staging[b].is_empty(), "the table has no staging task")
         finished = every((self.table[v] == b).implies(~self._is_unfinished(v)) for v in View)
-        require(finished, "its views are marked")
+        require(finished, "its views are built")
         self.processed = None
 
     # -- batches -----------------------------------------------------------------------------------------
@@ -165,22 +177,25 @@ class ViewBases(Machine):
     def send_build_range(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
         """A shard gets the build_range tasks of one tablet: one batch, for all views of the table."""
         self._may_send(s, t, b)
-        require(self._builds(b, t), "a view of the table has a task for the tablet")
+        require(some(self._is_to_build(v, t) for v in View), "a view has a task for the tablet")
         for v in View:
-            self.batch[s].views.put(v, (self.table[v] == b) & self._is_to_build(v, t))
+            self.batch[s].views.put(v, self._is_to_build(v, t))
 
     @action(by=COORDINATOR, fair=WEAK)
     def send_process_staging(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
         """A shard gets the process_staging tasks of one tablet, where no range is to be built."""
         self._may_send(s, t, b)
         require(self.staging[b].has(t), "the tablet has a staging task")
-        require(~self._builds(b, t), "no range of the tablet is to be built")
+        none = ~some(self._is_to_build(v, t) for v in View)
+        require(none, "no range of the tablet is to be built")
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
         """The shard has updated the views: from the tablet, or from its staging sstables."""
         batch = self.batch[s]
-        require((batch.tablet == t) & (batch.base == b) & ~batch.done, "a batch is executed")
+        require((batch.tablet == t) & (batch.base == b), "the shard has a batch")
+        with equivalent("a batch may be executed again"):
+            require(~batch.done, "it is executed")
         batch.done = True
         for v in batch.views:
             self.scanned[v].add(t)
@@ -199,7 +214,8 @@ class ViewBases(Machine):
     @action(by=WORKER, spends=restarts)
     def restart(self, s: Term[Shard]) -> None:
         """The shard's node restarts: its batch is lost, done or not."""
-        require(self.batch[s].tablet.is_some(), "the shard has a batch")
+        with equivalent("a restart of an idle shard loses nothing"):
+            require(self.batch[s].tablet.is_some(), "the shard has a batch")
         self._end_batch(s)
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -217,10 +233,8 @@ class ViewBases(Machine):
         return ~self._has_to_build(b) & ~self.staging[b].is_empty()
 
     def _is_to_build(self, v: Term[View], t: Term[Tablet]) -> Bool:
+        """Only views of the table that is processed are started."""
         return self.building[v].has(t) & (self.status[v] == ViewStatus.started)
-
-    def _builds(self, b: Term[Base], t: Term[Tablet]) -> Bool:
-        return some((self.table[v] == b) & self._is_to_build(v, t) for v in View)
 
     def _may_send(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
         require(self.processed == b, "the table is processed")
@@ -254,6 +268,25 @@ class ViewBases(Machine):
         batch = self.batch[s]
         stored = some((batch.tablet == t) & self.building[v].has(t) for t in Tablet)
         return batch.views.has(v).implies((batch.base == self.table[v]) & stored)
+
+    @invariant
+    def idle_shards_hold_nothing(self, s: Term[Shard]) -> Bool:
+        """A shard without a tablet to work on has no batch."""
+        batch = self.batch[s]
+        empty = batch.base.is_none() & batch.views.is_empty() & ~batch.done
+        return batch.tablet.is_none().implies(empty)
+
+    @invariant
+    def tasks_are_of_views(self, v: Term[View]) -> Bool:
+        """000: build_range tasks are created when "a view/index is created", and no row is there before."""
+        none = self.building[v].is_empty() & self.scanned[v].is_empty()
+        return (self.status[v] == ViewStatus.none).implies(none)
+
+    @invariant
+    def staging_tasks_are_of_tables_with_views(self, b: Term[Base]) -> Bool:
+        """000: "Does the table have any views? NO: use normal directory"."""
+        views = some((self.table[v] == b) & (self.status[v] != ViewStatus.none) for v in View)
+        return self.staging[b].is_empty() | views
 
     @invariant
     def batches_run_where_the_tablet_is(self, s: Term[Shard], t: Term[Tablet]) -> Bool:
