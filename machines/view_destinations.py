@@ -244,6 +244,20 @@ class ViewDestinations(Machine):
         there = (self.views == Views.built) & (self.place[s] == Place.base)
         return there.implies(self.view.has(s))
 
+    @invariant
+    def states_of_views_and_sstables_agree(self, s: Term[Sstable]) -> Bool:
+        """Lemma: a range is built while the views are, and before they all are; what is staged needs it."""
+        begun = self.views.any_of(Views.started, Views.built)
+        built = self.views == Views.built
+        there = self.place[s] != Place.nowhere
+        return (
+            (self.scanned | (self.place[s] == Place.with_task)).implies(begun)
+            & built.implies(self.scanned)
+            & (self.place[s] == Place.with_generator).implies(built & self.paired)
+            & self.view.has(s).implies(there)
+            & ((self.place[s] == Place.base) & self.scanned).implies(self.view.has(s))
+        )
+
     @step_property
     def views_are_built_when_everything_is(self, after: Self, s: Term[Sstable]) -> Bool:
         """A view is built when no task is left: every row that is there has reached it."""

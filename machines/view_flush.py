@@ -159,9 +159,17 @@ class ViewFlush(Machine):
         return self.batch.size() <= 1
 
     @invariant
-    def batches_miss_no_row(self, v: Term[View], r: Term[Row]) -> Bool:
-        """A row that is not in an sstable when a batch reads has updated the view itself."""
-        return (self.batch.has(v) & self.memtable.has(r)).implies(self.rows[v].has(r))
+    def flushed_views_miss_no_row(self, v: Term[View]) -> Bool:
+        """A row that is not in an sstable, after the flush for a view, has updated the view itself."""
+        flushed = self.flushed_views.has(v)
+        flushing = (self.flush == Flush.done) & self.to_flush_for.has(v)
+        return (flushed | flushing).implies(self.memtable <= self.rows[v])
+
+    @invariant
+    def the_worker_knows_views_that_are(self) -> Bool:
+        """Lemma: what is flushed for, in a batch, or built, is created; a batch is flushed for."""
+        known = self.to_flush_for | self.flushed_views | self.built
+        return (known <= self.created) & (self.batch <= self.flushed_views)
 
     @final
     def all_built(self) -> Bool:

@@ -326,6 +326,24 @@ class ViewStaging(Machine):
         return known.implies(self.place[s] == Place.staging)
 
     @invariant
+    def worker_and_tablet_agree(self, s: Term[Sstable]) -> Bool:
+        """Lemma: only a replica has sstables, each in one queue; a batch processes those of a paired one."""
+        there = self.place[s].any_of(Place.staging, Place.base)
+        held = self.staging.has(s) & self.processing.has(s)
+        known = self.to_register.has(s) | self.staging.has(s) | self.processing.has(s)
+        paired = self.standing.any_of(Standing.replica, Standing.leaving)
+        return (
+            there.implies(self.standing != Standing.absent)
+            & ~(self.to_register.has(s) & self.staging.has(s))
+            & held.implies(paired)
+            & self.processing.has(s).implies(self.place[s] != Place.nowhere)
+            & ~(self.processing.has(s) & self.to_register.has(s))
+            & known.implies(self.discovered)
+            & ~(self.started & (self.standing == Standing.leaving))
+            & (self.started == (self.started & (self.batch != Batch.none)))
+        )
+
+    @invariant
     def only_processed_rows_are_in_the_view(self, s: Term[Sstable]) -> Bool:
         """The view is updated from an sstable when it is processed, and not otherwise."""
         return self.view.has(s).implies(self.place[s].any_of(Place.base, Place.removed))
@@ -385,9 +403,8 @@ class ViewStaging(Machine):
     @invariant
     def registered_sstables_have_a_task(self, s: Term[Sstable]) -> Bool:
         """000: "create view building tasks for this sstable": one that will find it, or has found it."""
-        found = (self.batch == Batch.executing) & self.processing.has(s)
-        has_task = (self.waiting > 0) | self.aborted | found
-        return self.staging.has(s).implies(has_task | (self.standing == Standing.leaving))
+        found = self.started & self.processing.has(s)
+        return self.staging.has(s).implies((self.waiting > 0) | self.aborted | found)
 
     @invariant
     def staging_sstables_are_known(self, s: Term[Sstable]) -> Bool:
@@ -399,7 +416,7 @@ class ViewStaging(Machine):
     def waiting_tasks_suffice(self, after: Self) -> Bool:
         """2026-06: no task is registered while one is there that has not started."""
         only_when(self.release.dedupes)
-        registers = ~self.registering.is_empty() & after.registering.is_empty()
+        registers = ~(after.staging <= self.staging)
         return (registers & (self.waiting > 0)).implies(after.waiting <= self.waiting)
 
     @invariant
