@@ -4,6 +4,7 @@ SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "view-bases": "stagewright.machines.view_bases:ViewBases",
+    "view-batches": "stagewright.machines.view_batches:ViewBatches",
     "view-building": "stagewright.machines.view_building:ViewBuilding",
     "view-destinations": "stagewright.machines.view_destinations:ViewDestinations",
     "view-flush": "stagewright.machines.view_flush:ViewFlush",

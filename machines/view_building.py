@@ -154,6 +154,19 @@ class ViewBuilding(Machine):
         self.status = ViewStatus.started
         self._create(t, n)
 
+    @action(by=CLIENT)
+    def create_view_on_two(
+        self, t: Term[Task], u: Term[Task], n: Term[Node], m: Term[Node]
+    ) -> None:
+        """The same where the tablet has two replicas: one task for each."""
+        require(self.status == ViewStatus.none, "there is no view yet")
+        require((t != u) & (n != m), "two tasks, of two replicas")
+        require(self.replicas.has(n), "a replica")
+        require(self.replicas.has(m), "the other replica")
+        self.status = ViewStatus.started
+        self._create(t, n)
+        self._create(u, m)
+
     @action(by=COORDINATOR, fair=WEAK)
     def mark_view_built(self) -> None:
         """The view has no task any more: it is built."""

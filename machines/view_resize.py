@@ -102,6 +102,10 @@ Ends = Mapping[Slot, Bool]
 """For every slot whether a tablet ends with it."""
 
 
+def _number(tablet: Tablet) -> int:
+    return tablet.value
+
+
 class ViewResize(Machine):
     """Tasks follow the tablets that split and merge, and so do the staging sstables of the worker.
 
@@ -114,7 +118,9 @@ class ViewResize(Machine):
     resizes = budget(2, doc="tablet resizes")
     staging_sstables = budget(1, doc="staging sstables that are registered")
 
-    exercised_at = scopes({resizes: 1}, {staging_sstables: 0}, {resizes: 1, staging_sstables: 2})
+    exercised_at = scopes(
+        {resizes: 1}, {staging_sstables: 0}, {resizes: 1, staging_sstables: 2}, {}
+    )
 
     ends: SetVar[Slot] = set_of(Slot, init=ANY)  # the last tokens of the tablets
     # group0
@@ -127,7 +133,7 @@ class ViewResize(Machine):
         Slot, optional(Slot)
     )  # the last token under which it holds a staging sstable of a slot
     batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
-    type: OneVar[Type] = one_of(Type, init=Type.build_range)
+    type: OptionalVar[Type] = optional(Type)
     tablet: OptionalVar[Tablet] = optional(Tablet)  # whose task the batch executes
     token: OptionalVar[Slot] = optional(
         Slot
@@ -203,10 +209,11 @@ class ViewResize(Machine):
     @action(by=WORKER, spends=staging_sstables)
     def register_staging(self, s: Term[Slot]) -> None:
         """A staging sstable is registered: its tablet has a task that has not started."""
-        require(~self.built, "a view is being built")
-        for slot in Slot:
-            own = self._last_token(self._ends(), slot)
-            self.held[slot] = choose(s == slot, own, self.held[slot])
+        with equivalent("a repair brings some later too; there may as well be none"):
+            require(~self.built, "a view is being built")
+            for slot in Slot:
+                own = self._last_token(self._ends(), slot)
+                self.held[slot] = choose(s == slot, own, self.held[slot])
         for t in Tablet:
             own_task = some((s == slot) & self._owns(self._ends(), t, slot) for slot in Slot)
             self.staging[t] = self.staging[t] | own_task
@@ -217,7 +224,8 @@ class ViewResize(Machine):
     def split(self, s: Term[Slot]) -> None:
         """A tablet splits after slot `s`: its tasks become tasks for both parts."""
         only_when(self.release.arbitrary)
-        require(~self.ends.has(s), "no tablet ends there")
+        with equivalent("else nothing changes"):
+            require(~self.ends.has(s), "no tablet ends there")
         after = {slot: self.ends.has(slot) | (s == slot) for slot in Slot}
         self._adjust(after, lambda slot, new: self._becomes(after, slot, new))
 
@@ -225,7 +233,9 @@ class ViewResize(Machine):
     def merge(self, s: Term[Slot]) -> None:
         """Two tablets merge that meet after slot `s`: their tasks become one, if there is any."""
         only_when(self.release.arbitrary)
-        require(self.ends.has(s) & (s != Slot.d), "a tablet ends there, and another begins")
+        with equivalent("else nothing changes"):
+            require(self.ends.has(s), "a tablet ends there")
+        require(s != Slot.d, "another begins")
         after = {slot: self.ends.has(slot) & (s != slot) for slot in Slot}
         self._adjust(after, lambda slot, new: self._becomes_in_merge(slot, new, after))
 
@@ -276,12 +286,13 @@ class ViewResize(Machine):
         self.batch = Batch.executing
         self.type = kind
         self.tablet = t
-        last = Term.of(Slot.d)
+        own = {s: self._id(self._ends(), s) == t.number_column(_number) for s in Slot}
         for s in Slot:
-            own = self._id(self._ends(), s) == t.number_column(lambda tablet: tablet.value)
-            self.reads.put(s, own)
-            last = choose(own, self._last_token(self._ends(), s), last)
-        self.token = last
+            self.reads.put(s, own[s])
+        token = Term.of(Slot.a)
+        for s in (Slot.b, Slot.c, Slot.d):
+            token = choose(own[s], s, token)
+        self.token = token
 
     def _executes(self, kind: Type) -> None:
         require(self.batch == Batch.executing, "a batch is executed")
@@ -289,11 +300,12 @@ class ViewResize(Machine):
 
     def _end_batch(self) -> None:
         self.batch = Batch.none
-        self.type = Type.build_range
+        self.type = None
         self.tablet = None
         self.token = None
         self.reads = frozenset()
-        self.stale = False
+        with equivalent("a finished task that is removed was there"):
+            self.stale = False
 
     def _becomes(self, after: Ends, s: Slot, new: Tablet) -> Bool:
         """A task of the tablet that owns the slot is for the one that will own it."""
@@ -329,13 +341,14 @@ class ViewResize(Machine):
                     for s, t in owners
                 ),
             )
-        tokens = {s: self._last_token(after, s) for s in Slot}
-        for t, (builds, processes) in adjusted.items():
-            self.building[t] = builds
-            self.staging[t] = processes
+        tokens = {s: self._last_token(after, s) for s in Slot if s is not Slot.d}
+        with equivalent("in a split the first tablet keeps its id"):
+            for t, (builds, processes) in adjusted.items():
+                self.building[t] = builds
+                self.staging[t] = processes
         self.stale = self.batch != Batch.none
         self._find_anew(tokens)
-        for s in Slot:
+        for s in (Slot.a, Slot.b, Slot.c):
             self.ends.put(s, after[s])
 
     def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
@@ -401,7 +414,16 @@ class ViewResize(Machine):
     @invariant
     def batches_read_one_tablet(self) -> Bool:
         """000: tasks of one batch have the same tablet id: the batch reads that tablet, an idle shard none."""
-        idle = self.tablet.is_none() & self.token.is_none() & self.reads.is_empty() & ~self.stale
+        idle = self.tablet.is_none() & self.type.is_none() & self.token.is_none()
+        idle = idle & self.reads.is_empty() & ~self.stale
+        ends = every(
+            (self.token == s).implies(
+                self.reads.has(s) & every(~self.reads.has(u) for u in Slot if u.value > s.value)
+                if s is not Slot.d
+                else self.reads.has(s)
+            )
+            for s in Slot
+        )
         read = every(
             ((self.tablet == t) & ~self.stale).implies(
                 self.reads.has(s) == self._owns(self._ends(), t, s)
@@ -409,15 +431,24 @@ class ViewResize(Machine):
             for s in Slot
             for t in Tablet
         )
-        return choose(self.batch == Batch.none, idle, self.tablet.is_some() & read)
+        return choose(self.batch == Batch.none, idle, self.token.is_some() & ends & read)
 
     @step_property
     def staging_sstables_are_kept(self, after: Self) -> Bool:
         """A staging sstable is held until a batch has processed it."""
         processed = (self.batch == Batch.executing) & (after.batch == Batch.done)
         return every(
-            (self.held[s].is_some() & after.held[s].is_none()).implies(processed) for s in Slot
+            (self.held[s].is_some() & after.held[s].is_none()).implies(
+                processed & (self.held[s] == self.token)
+            )
+            for s in Slot
         )
+
+    @step_property
+    def built_views_have_no_staged_rows(self, after: Self) -> Bool:
+        """A view is built only when no staging sstable of its table is left to be processed."""
+        staged = some(self.held[s].is_some() for s in Slot)
+        return (~self.built & after.built).implies(~staged)
 
     @final
     def all_is_done(self) -> Bool:
