@@ -118,8 +118,8 @@ class ViewBuilding(Machine):
         {ViewTask.leader_changes: 0, ViewTask.restarts: 0},
         {migrations: 0, failures: 0},
         {drops: 1, **FAULTLESS},
-        {Task: 3, migrations: 2, **FAULTLESS},
         {Task: 3, replica_changes: 3, migrations: 0, failures: 0, **FAULTLESS},
+        {Task: 3, migrations: 2, **FAULTLESS},
         {Node: 3, Task: 3, replica_changes: 1, failures: 0, **FAULTLESS},
     )
 

@@ -235,7 +235,7 @@ class ViewResize(Machine):
         only_when(self.release.arbitrary)
         with equivalent("else nothing changes"):
             require(self.ends.has(s), "a tablet ends there")
-        require(s != Slot.d, "another begins")
+            require(s != Slot.d, "another begins")
         after = {slot: self.ends.has(slot) & (s != slot) for slot in Slot}
         self._adjust(after, lambda slot, new: self._becomes_in_merge(slot, new, after))
 
@@ -295,7 +295,8 @@ class ViewResize(Machine):
         self.token = token
 
     def _executes(self, kind: Type) -> None:
-        require(self.batch == Batch.executing, "a batch is executed")
+        with equivalent("a tablet may be read again"):
+            require(self.batch == Batch.executing, "a batch is executed")
         require(self.type == kind, "it is of this type")
 
     def _end_batch(self) -> None:
