@@ -16,6 +16,7 @@ from stagewright.spec import (
     ANY,
     Actor,
     Bool,
+    BudgetName,
     Entity,
     Fairness,
     LeadsTo,
@@ -94,7 +95,11 @@ SEED = ViewRelease("seed", aborts_at_the_start=True)
 SCYLLA_2026_2 = ViewRelease("scylla-2026.2", aborts_at_the_start=False)
 
 
-FAULTLESS = {ViewTask.lost_calls: 0, ViewTask.leader_changes: 0, ViewTask.restarts: 0}
+FAULTLESS: dict[BudgetName | type[Entity], int | None] = {
+    ViewTask.lost_calls: 0,
+    ViewTask.leader_changes: 0,
+    ViewTask.restarts: 0,
+}
 
 
 class ViewBuilding(Machine):

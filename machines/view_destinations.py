@@ -119,7 +119,7 @@ class ViewDestinations(Machine):
 
     release = profiles(SEED, SCYLLA_2025_4)
 
-    views: OneVar[Views] = one_of(Views, init=ANY)
+    views: OneVar[Views] = one_of(Views)
     paired: FlagVar = flag(init=ANY)  # the replica is one for good; if not, it is pending
     place = per(Sstable, one_of(Place, init=Place.nowhere))
     view: SetVar[Sstable] = set_of(Sstable)  # sstables whose rows are in the view

@@ -342,14 +342,15 @@ class ViewResize(Machine):
                     for s, t in owners
                 ),
             )
-        tokens = {s: self._last_token(after, s) for s in Slot if s is not Slot.d}
+        inner = (Slot.a, Slot.b, Slot.c)  # the last slot always ends a tablet
+        tokens: dict[Slot, Term[Slot]] = {s: self._last_token(after, s) for s in inner}
         with equivalent("in a split the first tablet keeps its id"):
             for t, (builds, processes) in adjusted.items():
                 self.building[t] = builds
                 self.staging[t] = processes
         self.stale = self.batch != Batch.none
         self._find_anew(tokens)
-        for s in (Slot.a, Slot.b, Slot.c):
+        for s in inner:
             self.ends.put(s, after[s])
 
     def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
