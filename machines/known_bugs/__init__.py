@@ -12,4 +12,11 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (*backfill.BUGS, *tablets.BUGS)
 """What the checker must find."""
 
 NOT_FOUND: tuple[NotFound, ...] = (*backfill.NOT_FOUND, *tablets.NOT_FOUND)
+from stagewright.machines.known_bugs import tablets, views
+from stagewright.spec.known_bugs import KnownBug, NotFound
+
+KNOWN_BUGS: tuple[KnownBug, ...] = (*tablets.BUGS, *views.BUGS)
+"""What the checker must find."""
+
+NOT_FOUND: tuple[NotFound, ...] = (*tablets.NOT_FOUND, *views.NOT_FOUND)
 """What it cannot find, and why."""

@@ -1,0 +1,187 @@
+"""Bugs of ScyllaDB's view building."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stagewright.machines.view_building import Node, Task, ViewBuilding
+from stagewright.machines.view_flush import ViewFlush
+from stagewright.machines.view_range import ViewRange
+from stagewright.machines.view_resize import Ends, Slot, Tablet, ViewResize
+from stagewright.machines.view_staging import Sstable, ViewStaging
+from stagewright.machines.view_task import Life, ViewTask
+from stagewright.machines.view_wakeups import ViewWakeups
+from stagewright.spec import Bool, Term, require, some
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "V01",
+    "scylladb #19149",
+    breaks=ViewStaging.processed_sstables_are_in_the_view,
+    budgets={ViewStaging.moves: 1, ViewStaging.restarts: 0},
+)
+class StagingIsProcessedInTransition(ViewStaging):
+    """A pending replica processes a staging sstable as it comes, before it is paired with a view replica:
+    its view updates are dropped silently, and the sstable leaves the staging directory.
+    """
+
+    def _is_at_rest(self) -> None:
+        """Nobody asks."""
+
+
+@known_bug(
+    "V02",
+    "scylladb #26204",
+    breaks=ViewWakeups.finished_batches_are_reported,
+    budgets={ViewWakeups.sstables: 0, ViewWakeups.changes: 0},
+)
+class ObserverSleepsWithoutLooking(ViewWakeups):
+    """A batch finishes while the observer updates its state, and its broadcast wakes nobody: the observer
+    then goes to sleep, and the batch is never reported.
+    """
+
+    def _observer_may_sleep(self) -> None:
+        """The wait has no predicate."""
+
+
+@known_bug(
+    "V04",
+    "scylladb #26691",
+    breaks=(ViewBuilding.aborted_tasks_are_of_tablets_in_transition, ViewBuilding.views_are_built),
+    budgets={ViewTask.lost_calls: 0, ViewTask.leader_changes: 0, ViewTask.restarts: 0},
+)
+class RollbackOfThePendingReplica(ViewBuilding):
+    """A migration that is undone rolls back the tasks of the pending replica, which has none. Those of the
+    leaving replica stay aborted, and the view is never built.
+    """
+
+    def _is_rolled_back(self, t: Term[Task]) -> Bool:
+        of_pending = some(self._is_pending(n) & (self.replica[t] == n) for n in Node)
+        return (self.tasks[t].life == Life.aborted) & of_pending
+
+
+@known_bug(
+    "V06",
+    "SCYLLADB-2312",
+    breaks=ViewStaging.no_reference_to_removed_sstables,
+    sizes={Sstable: 1},
+    budgets={ViewStaging.restarts: 0},
+)
+class CleanupForgetsOneQueue(ViewStaging):
+    """The cleanup of a tablet purges the staging sstables that have a task, not those that are queued: the
+    registrator creates a task for an sstable which is gone, and that is tried again for ever.
+    """
+
+    def _forget_unregistered(self) -> None:
+        """The queue is left as it is."""
+
+
+@known_bug(
+    "V07",
+    "SCYLLADB-2781",
+    breaks=ViewFlush.built_views_are_complete,
+    budgets={ViewFlush.restarts: 0},
+)
+class ViewsAreReadAfterTheFlush(ViewFlush):
+    """The worker flushes the base table and only then reads which views there are. A row written after the
+    flush and before the newest view is neither in an sstable nor had it an update for that view.
+    """
+
+    def _note_flushed(self) -> None:
+        self.flushed_views = self.flushed_views | self.created
+
+
+@known_bug(
+    "V09",
+    "scylladb #26244",
+    breaks=(ViewResize.staging_sstables_have_a_task, ViewResize.staging_sstables_are_processed),
+    budgets={ViewResize.resizes: 1},
+)
+class StagingStaysUnderTheOldToken(ViewResize):
+    """Two tablets merge, and their tasks become one with a new last token. The worker still holds staging
+    sstables under the old one, where no task looks.
+    """
+
+    def _find_anew(self, tokens: Mapping[Slot, Term[Slot]]) -> None:
+        """The worker's map is left as it is."""
+
+
+@known_bug(
+    "V11",
+    "SCYLLADB-3772",
+    breaks=ViewWakeups.queued_sstables_get_a_task,
+    budgets={ViewWakeups.batches: 0, ViewWakeups.changes: 0},
+)
+class RegistratorSleepsWithoutLooking(ViewWakeups):
+    """An sstable is queued after the registrator has released the mutex and before it waits: the wait has
+    no predicate, and the sstable gets no task.
+    """
+
+    def _registrator_may_sleep(self) -> None:
+        """The wait has no predicate."""
+
+
+@known_bug(
+    "V12",
+    "SCYLLADB-2879",
+    breaks=ViewWakeups.fibers_do_not_wait_for_each_other,
+    budgets={ViewWakeups.batches: 0},
+)
+class RegistratorKeepsTheMutex(ViewWakeups):
+    """The registrator holds the staging mutex while it waits for group0 to apply its command; the observer
+    holds group0's mutex while it waits for the staging mutex.
+    """
+
+    def _release_before_adding(self) -> None:
+        """The mutex is kept."""
+
+
+@known_bug(
+    "V15",
+    "scylladb bc4a4cc075",
+    breaks=(ViewResize.missing_ranges_have_a_task, ViewResize.built_views_are_complete),
+    budgets={ViewResize.staging_sstables: 0},
+)
+class MergedTaskByHalving(ViewResize):
+    """Where only some tablets merge, the new id of a tablet is not half of the old one: the task is created
+    for the wrong tablet.
+    """
+
+    def _becomes_in_merge(self, s: Slot, new: Tablet, _after: Ends) -> Bool:
+        return self._halves(s, new)
+
+
+@known_bug(
+    "V16",
+    "scylladb #27956",
+    breaks=(ViewStaging.staging_sstables_are_known, ViewStaging.staging_sstables_are_processed),
+    sizes={Sstable: 1},
+    budgets={ViewStaging.moves: 1},
+)
+class DiscoveryBeforeLoading(ViewStaging):
+    """After a restart the worker looks for staging sstables before the tables' sstables are loaded: it
+    finds none, and does not look again.
+    """
+
+    def _is_loaded(self) -> None:
+        """Nobody asks."""
+
+
+@known_bug(
+    "V17",
+    "scylladb #26523",
+    breaks=ViewRange.built_views_are_complete,
+    budgets={ViewRange.restarts: 0},
+)
+class EmptyBatchMeansBuilt(ViewRange):
+    """After a reshard the reader returns no partitions up to the end of the ring, which is taken for the
+    end of the scan: the view is marked as built although it has not come round.
+    """
+
+    def _whole_range_is_scanned(self) -> None:
+        require(~some(self._is_ahead(t) for t in self.rows), "no partition is returned")
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,0 +1,369 @@
+"""A view building task: its life in group0, the coordinator's call for it, and the worker's part.
+
+Source: design document 000 (view-building-coordinator, 2025-12), section "Lifetime of a task". This is the
+state diagram of that section, with what the coordinator and the worker know only in memory; both may
+forget. `view_building.py` puts a tablet, its migrations and the view's rows around it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    OneVar,
+    SetVar,
+    States,
+    Term,
+    action,
+    budget,
+    equivalent,
+    equivalent_value,
+    equivalents,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    reachable,
+    require,
+    scopes,
+    set_of,
+    step_property,
+)
+
+
+class Life(States):
+    """What group0 says of a task; the document's NORMAL, ABORTED, and the two ways to be gone."""
+
+    # fmt: off
+    #          stored  executable
+    absent   = False,  False  # not created yet
+    normal   = True,   True
+    aborted  = True,   False  # kept so that an adjusted task, or its duplicate, can be created
+    finished = False,  False  # deleted: the work is done
+    dropped  = False,  False  # deleted: no longer needed, or another task has taken its place
+    # fmt: on
+
+    def __init__(self, stored: bool, executable: bool) -> None:
+        self.stored = stored  # a row of system.view_building_tasks
+        self.executable = executable  # the coordinator may send it to a worker
+
+
+class Call(Enum):
+    """The coordinator's `work_on_view_building_tasks` RPC for a task; volatile."""
+
+    none = auto()
+    sent = auto()
+    attached = auto()  # the worker's handler waits for the result
+    answered = auto()  # the id is in the coordinator's list of finished tasks
+
+
+class Work(Enum):
+    """The task at its worker; volatile."""
+
+    none = auto()
+    executing = auto()  # in the batch that runs
+    done = auto()  # in the worker's completed tasks
+
+
+class Reign(Enum):
+    """Under which raft term a call was sent."""
+
+    current = auto()
+    older = auto()
+
+
+COORDINATOR = Actor("view building coordinator")
+WORKER = Actor("view building worker")
+TOPOLOGY = Actor("topology coordinator")
+NETWORK = Actor("network")
+WEAK = Fairness.WEAK
+
+
+class ViewTask(Machine):
+    """One view building task, from its creation until group0 stores it no longer."""
+
+    aborts = budget(1, doc="tablet operations that begin")
+    deletions = budget(1, doc="tablet operations that end, and drops of the view")
+    lost_calls = budget(1, doc="calls whose request or answer is lost")
+    leader_changes = budget(1, doc="changes of the view building coordinator")
+    restarts = budget(1, doc="restarts of a worker")
+
+    exercised_at = scopes({}, {aborts: 0, deletions: 0})
+
+    life: OneVar[Life] = one_of(Life, init=Life.absent)
+    call: OneVar[Call] = one_of(Call, init=Call.none)
+    late: SetVar[Reign] = set_of(
+        Reign
+    )  # requests whose sender has given them up; they may still arrive
+    work: OneVar[Work] = one_of(Work, init=Work.none)
+    worked: FlagVar = flag()  # history: the worker has executed it to the end
+
+    # -- group0 ----------------------------------------------------------------------------------------
+
+    @life.step(Life.absent, Life.normal, equivalent="a task may as well never be created")
+    def create(self) -> None:
+        """A view is created, a staging sstable registered, or a tablet operation ends: the task is stored."""
+
+    @life.step(
+        Life.normal,
+        Life.aborted,
+        by=TOPOLOGY,
+        spends=aborts,
+        equivalent="a task that is not aborted is processed: what that breaks, the tablet's machine says",
+    )
+    def abort(self) -> None:
+        """A tablet operation sets the aborted flag; the task itself is still needed."""
+
+    @life.step((Life.normal, Life.aborted), Life.dropped, spends=deletions)
+    def drop(self) -> None:
+        """The view is dropped, or the operation ends and an adjusted task or a duplicate takes its place."""
+
+    @life.step(Life.normal, Life.finished, by=COORDINATOR, fair=WEAK)
+    def remove(self) -> None:
+        """Every 200 ms the coordinator removes the tasks that it knows to be finished, and are not aborted."""
+        require(self.call == Call.answered, "the worker has answered that it is finished")
+        self.call = Call.none
+
+    # -- the coordinator's call ------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self) -> None:
+        """The coordinator decides to process the task: it calls the worker."""
+        require(
+            self.life.column(lambda life: life.executable), "the task is alive, and not aborted"
+        )
+        require(self.call == Call.none, "it is neither being worked on nor known to be finished")
+        self.call = Call.sent
+
+    @action(by=WORKER, fair=WEAK)
+    def start(self) -> None:
+        """The call finds the task in group0, and no work on it: a batch with it starts."""
+        require(self.call == Call.sent, "the call arrives")
+        self._start()
+        self.call = Call.attached
+
+    @action(by=WORKER, fair=WEAK)
+    def start_late(self) -> None:
+        """A request that its sender has given up arrives, under the current term: it starts a batch too."""
+        self._has_current_term()
+        with equivalent("a late request may as well be lost, or arrive once more"):
+            self._start()
+            self.late.discard(Reign.current)
+
+    @action(by=WORKER, fair=WEAK)
+    def attach(self) -> None:
+        """The call joins the batch that runs, or finds the task completed."""
+        require(self.call == Call.sent, "the call arrives")
+        require(self.work != Work.none, "it is executed, or completed")
+        self.call = Call.attached
+
+    @action(by=WORKER, fair=WEAK)
+    def refuse(self) -> None:
+        """The call fails: group0 stores no such task any more, or the worker has given it up."""
+        with equivalent("the answer for a task that is gone is of no use either"):
+            require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
+        gone = ~self.life.column(lambda life: life.stored)
+        given_up = (self.call == Call.attached) & (self.work == Work.none)
+        require(gone | given_up, "there is nothing to wait for")
+        self.call = Call.none
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def answer(self) -> None:
+        """The worker answers that the task is finished; the coordinator keeps the id."""
+        require(self.call == Call.attached, "a call waits")
+        require(self.work == Work.done, "the worker has completed it")
+        self.call = Call.answered
+
+    @action(by=NETWORK, spends=lost_calls)
+    def lose_call(self) -> None:
+        """The request or the answer is lost; the coordinator waits a second, and selects anew."""
+        with equivalent("an id that the coordinator loses is asked for again"):
+            require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
+        with equivalent("what is not lost does no harm"):
+            self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
+            self.call = Call.none
+
+    @action(by=NETWORK, fair=WEAK)
+    def drop_late(self, reign: Term[Reign]) -> None:
+        """Such a request is lost too, or refused: its term is over, its task is gone or worked on."""
+        with equivalent("a request that nobody sent cannot be lost"):
+            require(self.late.has(reign), "a request given up is under way")
+        with equivalent("a request may as well be under way for ever"):
+            self.late.discard(reign)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def forget_answer(self) -> None:
+        """A finished task was aborted or deleted in the mean time: its id is of no use."""
+        with equivalent("a call for such a task is of no use either"):
+            require(self.call == Call.answered, "it is known to be finished")
+        require(self.life != Life.normal, "it is aborted or deleted")
+        self.call = Call.none
+
+    @action(by=COORDINATOR, spends=leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: the new coordinator knows neither calls nor finished tasks."""
+        under_way = (self.call == Call.sent) | ~self.late.is_empty()
+        with equivalent("raft gives every leader a new term; what is known or lost does no harm"):
+            self.late.put(Reign.older, under_way)
+            self.late.discard(Reign.current)
+            self.call = Call.none
+
+    # -- the worker ------------------------------------------------------------------------------------
+
+    @action(by=WORKER, fair=WEAK)
+    def finish(self) -> None:
+        """The batch is through: the worker keeps the id among the completed tasks."""
+        require(self.work == Work.executing, "it is executed")
+        self.work = Work.done
+        self.worked = True
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self) -> None:
+        """The worker's observer of group0 sees that the task is aborted or gone: it leaves its batch."""
+        with equivalent("that an aborted task was completed is of no use"):
+            require(self.work == Work.executing, "it is executed")
+        require(~self.life.column(lambda life: life.executable), "it is aborted or gone")
+        with equivalent("the batch also ends by itself, and its result counts for nothing"):
+            self.work = Work.none
+
+    @action(by=WORKER, spends=restarts)
+    def restart(self) -> None:
+        """The worker's node restarts: batches and completed tasks are forgotten; a waiting call fails."""
+        with equivalent("a restart that loses nothing does no harm"):
+            require(self.work != Work.none, "it is executed or completed")
+            self.work = Work.none
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """What the worker's handler does when no batch has the task."""
+        require(self.life.column(lambda life: life.stored), "group0 stores the task")
+        require(self.work == Work.none, "it is neither executed nor completed")
+        self.work = Work.executing
+
+    def _has_current_term(self) -> None:
+        require(self.late.has(Reign.current), "a request of the current term arrives")
+
+    harmless = equivalents(
+        equivalent_value(
+            Life.absent, lambda life: life.stored, because="no call is for a task not yet created"
+        ),
+        equivalent_value(
+            Life.aborted,
+            lambda life: life.stored,
+            because="a worker that refuses aborted tasks does as well",
+        ),
+    )
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def finished_tasks_were_worked_on(self) -> Bool:
+        """000: "Unless the task was aborted, the worker will eventually reply that the task was finished",
+        and only then is it removed, "permanently marking them as finished".
+        """
+        return (self.life == Life.finished).implies(self.worked)
+
+    @invariant
+    def answers_are_true(self) -> Bool:
+        """000: "each view building worker keeps track of finished tasks locally": what it answers was done."""
+        done = (self.work == Work.done) | (self.call == Call.answered)
+        return done.implies(self.worked)
+
+    @invariant
+    def only_tasks_of_group0_are_worked_on(self) -> Bool:
+        """Nothing is called, executed or completed before it is created."""
+        unused = (self.call == Call.none) & (self.work == Work.none)
+        return (self.life == Life.absent).implies(unused)
+
+    @invariant
+    def finished_tasks_are_not_called(self) -> Bool:
+        """000: the tasks are removed, "permanently marking them as finished": no call is for them."""
+        return (self.life == Life.finished).implies(self.call == Call.none)
+
+    @step_property
+    def answers_are_asked_for(self, after: Self) -> Bool:
+        """000: "it is the coordinator who asks the worker what is the result of some tasks"."""
+        answers = (self.call != Call.answered) & (after.call == Call.answered)
+        return answers.implies(self.call == Call.attached)
+
+    @step_property
+    def tasks_begin_alive(self, after: Self) -> Bool:
+        """000, the state diagram: a task is created as NORMAL."""
+        return (self.life == Life.absent).implies(after.life.any_of(Life.absent, Life.normal))
+
+    @step_property
+    def aborts_are_not_revoked(self, after: Self) -> Bool:
+        """000: "Once a task is aborted by setting the flag, this cannot be revoked"."""
+        ends = after.life.any_of(Life.aborted, Life.dropped)
+        return (self.life == Life.aborted).implies(ends)
+
+    @step_property
+    def ids_are_used_once(self, after: Self) -> Bool:
+        """000: what is rolled back gets a new id, so a task that is gone stays gone."""
+        gone = self.life.any_of(Life.finished, Life.dropped)
+        return gone.implies(after.life == self.life)
+
+    @step_property
+    def only_executed_tasks_are_completed(self, after: Self) -> Bool:
+        """000, the state diagram: EXECUTE comes before DONE."""
+        completes = (self.work != Work.done) & (after.work == Work.done)
+        return completes.implies(self.work == Work.executing)
+
+    @step_property
+    def only_stored_tasks_start(self, after: Self) -> Bool:
+        """000: "The worker also observes the group0 state": it starts no task that is not stored there."""
+        starts = (self.work != Work.executing) & (after.work == Work.executing)
+        return starts.implies(self.life.column(lambda life: life.stored))
+
+    @step_property
+    def only_the_current_coordinator_starts_work(self, after: Self) -> Bool:
+        """000: the RPC carries a `raft::term_t term`: work starts for the coordinator of this term alone."""
+        starts = (self.work != Work.executing) & (after.work == Work.executing)
+        return starts.implies((self.call == Call.sent) | self.late.has(Reign.current))
+
+    @step_property
+    def aborted_tasks_are_not_sent(self, after: Self) -> Bool:
+        """The coordinator sends no task that is aborted or gone."""
+        sends = (self.call != Call.sent) & (after.call == Call.sent)
+        return sends.implies(self.life == Life.normal)
+
+    @step_property
+    def work_in_progress_is_not_sent_again(self, after: Self) -> Bool:
+        """One call for a task at a time; a finished task is only removed."""
+        sends = (self.call != Call.sent) & (after.call == Call.sent)
+        return sends.implies(self.call == Call.none)
+
+    @step_property
+    def completed_tasks_are_not_executed_again(self, after: Self) -> Bool:
+        """000: "the worker will immediately response that those tasks were completed"."""
+        return (self.work == Work.done).implies(after.work != Work.executing)
+
+    @final
+    def not_waiting(self) -> Bool:
+        """A task that nobody creates, whose operation goes on, or that is gone, may stay so."""
+        return self.life != Life.normal
+
+    @reachable
+    def can_leave_group0(self) -> Bool:
+        """Whatever happened, a time can come when group0 does not store the task."""
+        return ~self.life.column(lambda life: life.stored)
+
+    @liveness
+    def tasks_are_processed(self) -> LeadsTo:
+        """000: a task "is stored in group0 state … to be processed in the future": it is, or is aborted."""
+        return leads_to(self.life == Life.normal, self.life != Life.normal)
+
+    @liveness
+    def calls_end(self) -> LeadsTo:
+        """000: the handler "returns result when the tasks are finished"; no call waits for nothing."""
+        return leads_to(self.call != Call.none, self.call == Call.none)
