@@ -330,7 +330,7 @@ class Fencing(FencingNodes):
 
     @invariant
     def views_are_at_most_one_stage_behind(self, n: Term[Node]) -> Bool:
-        """ "Skew at most one stage each way" (facts, 1a)."""
+        """Facts, 1a: "skew at most one stage each way"."""
         skipped = (self.stage == Stage.new) & (self.view[n].stage == Stage.old)
         return (~self.excluded.has(n)).implies(~skipped)
 

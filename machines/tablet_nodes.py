@@ -6,7 +6,6 @@ nodes crash. `tablet_cluster.py` adds the topology coordinator's steps and the p
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum, auto
 
 from stagewright.machines.tablet_migration import OPERATOR, TabletMigration
@@ -104,6 +103,8 @@ class TabletNodes(Machine):
     release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
     writes = budget(1, doc="writes that clients send")
     reads = budget(1, doc="reads that clients send")
+    compactions = budget(0, doc="split compactions that replicas start")
+    loads = budget(0, doc="loads of rows from a backup")
     crashes = budget(1, doc="nodes that crash")
 
     # committed to group0
@@ -133,6 +134,7 @@ class TabletNodes(Machine):
     chunk = per(Tablet, record(Chunk))
     cleanup_at = per(Tablet, optional(Node))
     cleaned = per(Tablet, flag())
+    compacting = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that it rewrites
 
     @initially
     def one_replica_everywhere(self, t: Term[Tablet]) -> Bool:
@@ -149,11 +151,7 @@ class TabletNodes(Machine):
         require(some(~self._current(n, t) for t in Tablet), "node is behind")
         for t in Tablet:
             view, stage = self.view[n][t], self.tablets[t].stage
-            stores = self._chosen(
-                stage.column(lambda s: s.storage), self.replicas[t], self.next[t]
-            ).has(n)
-            if not self.release.end_migration:
-                stores = stores | self.storage[t].has(n)
+            stores = self._keeps_storage(n, t)
             view.stage = stage
             view.session = self.tablets[t].session
             view.replicas = self.replicas[t]
@@ -169,7 +167,16 @@ class TabletNodes(Machine):
     def begin_write(self, n: Term[Node], t: Term[Tablet]) -> None:
         """A client writes through node `n`, which sends the write to the replicas that its view names."""
         require(self.written[t] < LAST_VALUE, "a value is left")
-        self._begin(n, t, lambda stage: stage.writes)
+        self._begin(n, t, self._targets_of_write(n, t))
+        self.request[n].write = True
+        self.request[n].value = self.written[t] + 1
+        self.written[t] = self.written[t] + 1
+
+    @action(by=CLIENT, spends=loads)
+    def begin_load(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """Load-and-stream: node `n` sends rows of a backup to the replicas that its view names."""
+        require(self.written[t] < LAST_VALUE, "a value is left")
+        self._begin(n, t, self._targets_of_load(n, t))
         self.request[n].write = True
         self.request[n].value = self.written[t] + 1
         self.written[t] = self.written[t] + 1
@@ -198,7 +205,9 @@ class TabletNodes(Machine):
     @action(by=CLIENT, spends=reads)
     def begin_read(self, n: Term[Node], t: Term[Tablet]) -> None:
         """A client reads through node `n`, which asks the replicas that its view names."""
-        self._begin(n, t, lambda stage: stage.reads)
+        view = self.view[n][t]
+        reads = view.stage.column(lambda stage: stage.reads)
+        self._begin(n, t, self._chosen(reads, view.replicas, view.next))
         self.request[n].value = self.acknowledged[t]
 
     @action(fair=WEAK)
@@ -216,7 +225,7 @@ class TabletNodes(Machine):
         """A replica does not answer in time: the client is told so, but messages may still arrive."""
         request = self.request[n]
         require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
-        request.abandoned = True
+        self._abandon(n)
 
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self, n: Term[Node]) -> None:
@@ -231,17 +240,20 @@ class TabletNodes(Machine):
         """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
         require(~self.down.has(n), "node is up")
         self.down.add(n)
-        self.request[n].abandoned = self.request[n].tablet.is_some()
+        self._abandon(n)
         for t in Tablet:
             stops = self.streaming_at[t] == n
             self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
             self.copied[t] = self.copied[t] & ~stops
+            self.compacting[t][n] = 0
 
     @action(by=OPERATOR, fair=WEAK)
     def restart(self, n: Term[Node]) -> None:
-        """Node `n` comes back, with the view that it had."""
+        """Node `n` comes back, with the view that it had; it allocates storage as the stage says."""
         require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
         self.down.discard(n)
+        for t in Tablet:
+            self.storage[t].put(n, self.storage[t].has(n) | self._restores_storage(n, t))
 
     @action(by=OPERATOR)
     def exclude(self, n: Term[Node]) -> None:
@@ -271,6 +283,23 @@ class TabletNodes(Machine):
             & (view.session == self.tablets[t].session)
         )
 
+    def _keeps_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Storage is allocated where the stage asks for it, and dropped in the stages that end a move."""
+        stage = self.tablets[t].stage
+        asked = self._stores(stage, self.replicas[t], self.next[t]).has(n)
+        if not self.release.end_migration:
+            return asked | self.storage[t].has(n)
+        drops = stage.any_of(Stage.end_migration, Stage.revert_migration)
+        return asked | (self.storage[t].has(n) & ~drops)
+
+    def _restores_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """A node that starts allocates storage for what it knows to be its replicas in that stage."""
+        view = self.view[n][t]
+        return self._stores(view.stage, view.replicas, view.next).has(n)
+
+    def _stores(self, stage: Term[Stage], replicas: SetOf[Node], new: SetOf[Node]) -> SetOf[Node]:
+        return self._chosen(stage.column(lambda s: s.storage), replicas, new)
+
     def _chosen(
         self, which: Term[Replicas], replicas: SetOf[Node], new: SetOf[Node]
     ) -> SetOf[Node]:
@@ -278,15 +307,30 @@ class TabletNodes(Machine):
         both = choose(which == Replicas.both, replicas | new, new)
         return choose(which == Replicas.previous, replicas, both)
 
-    def _begin(self, n: Term[Node], t: Term[Tablet], column: Callable[[Stage], Replicas]) -> None:
+    def _targets_of_write(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        view = self.view[n][t]
+        writes = view.stage.column(lambda stage: stage.writes)
+        return self._chosen(writes, view.replicas, view.next)
+
+    def _targets_of_load(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        return self._targets_of_write(n, t)
+
+    def _begin(self, n: Term[Node], t: Term[Tablet], targets: SetOf[Node]) -> None:
         require(~self.down.has(n), "node is up")
         require(self.request[n].tablet.is_none(), "node is free")
-        view = self.view[n][t]
         self.request[n].tablet = t
-        self.request[n].stage = view.stage
-        targets = self._chosen(view.stage.column(column), view.replicas, view.next)
+        self.request[n].stage = self.view[n][t].stage
         require(~targets.is_empty(), "node has learned of the tablet's replicas")
         self.request[n].targets = targets
+
+    def _abandon(self, n: Term[Node]) -> None:
+        """The messages of a write may still arrive; those of a read have no effect any more."""
+        request = self.request[n]
+        request.tablet = choose(request.write, request.tablet, None)
+        request.stage = choose(request.write, request.stage, Stage.none)
+        request.targets = choose(request.write, request.targets, frozenset())
+        request.value = choose(request.write, request.value, 0)
+        request.abandoned = request.write
 
     def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
         """Node `n` coordinates nothing any more (`where` that holds)."""
