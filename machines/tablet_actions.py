@@ -119,8 +119,8 @@ class TabletActions(TabletNodes):
         require(self.cleanup_at[t] == n, "cleanup was asked of the node")
         self._can_serve(n, t)
         require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
-        require(self.compacting[t][n] == 0, "nothing on the node uses the replica")
-        self.data[t][n] = 0
+        self._waits_for_local_users(t, n)
+        self._remove_rows(t, n)
         self.cleanup_at[t] = None
         self.cleaned[t] = True
 
@@ -176,6 +176,13 @@ class TabletActions(TabletNodes):
         self.compacting[t][n] = 0
 
     # -- what recurs -----------------------------------------------------------------------------------
+
+    def _remove_rows(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica's rows go; its storage stays until the transition's last stage."""
+        self.data[t][n] = 0
+
+    def _waits_for_local_users(self, t: Term[Tablet], n: Term[Node]) -> None:
+        require(self.compacting[t][n] == 0, "nothing on the node uses the replica")
 
     def _is_pending(self, n: Term[Node], t: Term[Tablet]) -> Bool:
         return self.next[t].has(n) & ~self.replicas[t].has(n)
