@@ -1,0 +1,394 @@
+"""Changes of a tablet's replicas under quorum writes and reads: no acknowledged write is lost.
+
+With a replication factor above one a write that a quorum acknowledged need not be on all replicas. Replicas are
+added, removed (an `ALTER KEYSPACE` that changes the factor) and moved; a repair before the streaming
+(`rebuild_v2`) makes sure that what is removed, or not streamed from, is not the last to have a write.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from stagewright.machines.tablet_stages import Replicas, Stage
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Record,
+    SetOf,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    count,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    per,
+    record,
+    require,
+    set_of,
+    some,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+CLIENT = Actor("client")
+NETWORK = Actor("network")
+LAST_VALUE = 2
+
+
+class Node(Entity, scope=3):
+    """A node that may have a replica of the tablet."""
+
+
+class Client(Entity, scope=1):
+    """A node that coordinates requests for the tablet, one at a time."""
+
+
+class Change(Enum):
+    """What a transition does to the replicas, in the kinds of tablet transition."""
+
+    migration = auto()  # one is moved
+    rebuild_v2 = auto()  # one is added or removed
+
+
+class View(Record):
+    """What a coordinator of requests has learned of the tablet."""
+
+    stage = one_of(Stage, init=Stage.none)
+    replicas = set_of(Node, init=ANY)
+    next = set_of(Node, init=ANY)
+
+
+class Write(Record):
+    """A write on its way."""
+
+    value = number(0, LAST_VALUE)  # 0: none
+    stage = one_of(Stage, init=Stage.none)  # that it began under, as its version
+    targets = set_of(Node)
+    stored = set_of(Node)
+    needed = number(0, 4)  # replicas that must store it before it is acknowledged
+
+
+class TabletReplicas(Machine):
+    """One tablet whose replicas change, one at a time, while quorums write and read."""
+
+    writes = budget(1, doc="writes that clients send")
+    removals = budget(2, doc="replicas that are removed")
+    additions = budget(1, doc="replicas that are added")
+    moves = budget(1, doc="replicas that are moved")
+    failures = budget(1, doc="transitions that are undone")
+
+    # committed to group0
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    change: OneVar[Change] = one_of(Change, init=Change.rebuild_v2)
+    replicas: SetVar[Node] = set_of(Node, init=ANY)
+    next: SetVar[Node] = set_of(Node, init=ANY)  # the same at rest
+    operated: FlagVar = flag()  # the stage's action is done
+    # the nodes
+    view = per(Client, record(View))
+    write = per(Client, record(Write))
+    data = per(Node, number(0, LAST_VALUE))  # the newest value that a replica stores
+    written: NumberVar = number(0, LAST_VALUE)
+    acknowledged: NumberVar = number(0, LAST_VALUE)
+
+    @initially
+    def at_rest_and_known(self) -> Bool:
+        """The tablet starts at rest; who coordinates requests knows its replicas."""
+        known = every(
+            (self.view[c].replicas == self.replicas) & (self.view[c].next == self.replicas)
+            for c in Client
+        )
+        return (self.next == self.replicas) & ~self.replicas.is_empty() & known
+
+    # -- changes ---------------------------------------------------------------------------------------
+
+    @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=removals)
+    def remove_replica(self, leaving: Term[Node]) -> None:
+        """The replication factor falls by one."""
+        require(self.replicas.has(leaving), "the node is a replica")
+        require(self.replicas.size() > 1, "it is not the last one")
+        self.change = Change.rebuild_v2
+        self.next.discard(leaving)
+
+    @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=additions)
+    def add_replica(self, pending: Term[Node]) -> None:
+        """The replication factor rises by one."""
+        require(~self.replicas.has(pending), "the node is no replica")
+        self.change = Change.rebuild_v2
+        self.next.add(pending)
+
+    @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=moves)
+    def move_replica(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer moves a replica."""
+        require(self.replicas.has(leaving), "the leaving node is a replica")
+        require(~self.replicas.has(pending), "the pending node is no replica")
+        self.change = Change.migration
+        self.next.discard(leaving)
+        self.next.add(pending)
+
+    @stage.step(
+        Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK
+    )
+    def write_both(self) -> None:
+        """Everybody knows of the transition: write to both sets."""
+        self._barrier()
+
+    @stage.step(Stage.write_both_read_old, Stage.rebuild_repair, by=COORDINATOR, fair=WEAK)
+    def begin_rebuild_repair(self) -> None:
+        """A replica is added or removed: what is there is repaired first."""
+        self._barrier()
+        require(self._repairs_first(), "the change repairs first")
+
+    @stage.step(Stage.write_both_read_old, Stage.streaming, by=COORDINATOR, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """A replica is moved: it is streamed as it is."""
+        self._barrier()
+        require(~self._repairs_first(), "the change does not repair first")
+
+    @stage.step(Stage.rebuild_repair, Stage.streaming, by=COORDINATOR, fair=WEAK)
+    def stream_after_repair(self) -> None:
+        """The replicas agree: stream, if there is a pending one."""
+        self._operation_done()
+
+    @stage.step(Stage.streaming, Stage.write_both_read_new, by=COORDINATOR, fair=WEAK)
+    def read_new(self) -> None:
+        """The pending replica, if any, has what it needs: read from the new set."""
+        require(self.operated | self._pending().is_empty(), "streaming done, or nothing to stream")
+        self.operated = False
+
+    @stage.step(Stage.write_both_read_new, Stage.use_new, by=COORDINATOR, fair=WEAK)
+    def use_new(self) -> None:
+        """No read uses the old set any more: write to the new one alone."""
+        self._barrier()
+
+    @stage.step(Stage.use_new, Stage.cleanup, by=COORDINATOR, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """No write reaches the leaving replica any more: clean it up."""
+        self._barrier()
+
+    @stage.step(Stage.cleanup, Stage.end_migration, by=COORDINATOR, fair=WEAK)
+    def end(self) -> None:
+        """The leaving replica, if any, is clean."""
+        require(self.operated | self._leaving().is_empty(), "cleanup done, or nobody leaves")
+        self.operated = False
+
+    @stage.step(Stage.end_migration, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish(self) -> None:
+        """The new replicas are the replicas."""
+        self._barrier()
+        self.replicas = self.next
+        self.change = Change.rebuild_v2
+
+    @stage.step(
+        (Stage.rebuild_repair, Stage.streaming),
+        Stage.cleanup_target,
+        by=COORDINATOR,
+        spends=failures,
+    )
+    def give_up_streaming(self) -> None:
+        """The action failed for good: undo."""
+        require(~self.operated, "the action is not done")
+
+    @stage.step(Stage.cleanup_target, Stage.revert_migration, by=COORDINATOR, fair=WEAK)
+    def revert(self) -> None:
+        """The pending replica, if any, is clean."""
+        require(self.operated | self._pending().is_empty(), "cleanup done, or nobody is pending")
+        self._barrier()
+        self.operated = False
+
+    @stage.step(Stage.revert_migration, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The old replicas stay the replicas."""
+        self._barrier()
+        self.next = self.replicas
+        self.change = Change.rebuild_v2
+
+    # -- actions of the stages -------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def repair(self) -> None:
+        """Each replica to be read from gets what another one has."""
+        require(self.stage == Stage.rebuild_repair, "stage is rebuild_repair")
+        require(~self.operated, "not done yet")
+        two = some(self.data[r] == 2 for r in self.replicas)
+        one = some(self.data[r] == 1 for r in self.replicas)
+        newest = choose(two, 2, choose(one, 1, 0))
+        for n in Node:
+            self.data[n] = choose(self.replicas.has(n), newest, self.data[n])
+        self.operated = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], pending: Term[Node]) -> None:
+        """The pending replica copies the leaving one, or after a repair any of them."""
+        require(self.stage == Stage.streaming, "stage is streaming")
+        require(~self.operated, "not done yet")
+        require(self._pending().has(pending), "the node is pending")
+        require(self.replicas.has(source), "the source is a replica")
+        from_leaving = self._leaving().is_empty() | self._leaving().has(source)
+        require(from_leaving, "a replica that is moved is its own source")
+        newer = self.data[pending] < self.data[source]
+        self.data[pending] = choose(newer, self.data[source], self.data[pending])
+        self.operated = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clean_up(self, n: Term[Node]) -> None:
+        """The replica that leaves, or that is not to come, removes its rows."""
+        leaves = (self.stage == Stage.cleanup) & self._leaving().has(n)
+        reverts = (self.stage == Stage.cleanup_target) & self._pending().has(n)
+        require(leaves | reverts, "the node's replica is to be cleaned up")
+        self._drained()
+        require(~self.operated, "not done yet")
+        self.data[n] = 0
+        self.operated = True
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, c: Term[Client]) -> None:
+        """A coordinator of requests learns what is committed."""
+        require(~self._is_current(c), "it is behind")
+        self.view[c].stage = self.stage
+        self.view[c].replicas = self.replicas
+        self.view[c].next = self.next
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, c: Term[Client]) -> None:
+        """A client writes: a quorum of the replicas must store it, and each pending replica adds one."""
+        require(self.write[c].value == 0, "the coordinator is free")
+        require(self.written < LAST_VALUE, "a value is left")
+        view, write = self.view[c], self.write[c]
+        targets = self._chosen(view, view.stage.column(lambda stage: stage.writes))
+        write.value = self.written + 1
+        write.stage = view.stage
+        write.targets = targets
+        write.needed = self._needed(view, targets)
+        self.written = self.written + 1
+
+    @action(fair=WEAK)
+    def store(self, c: Term[Client], r: Term[Node]) -> None:
+        """A replica stores the write."""
+        write = self.write[c]
+        require(write.targets.has(r) & ~write.stored.has(r), "the write is on its way to the node")
+        write.stored.add(r)
+        self.data[r] = choose(self.data[r] < write.value, write.value, self.data[r])
+
+    @action(fair=WEAK)
+    def acknowledge(self, c: Term[Client]) -> None:
+        """Enough replicas have stored the write: the client is told; to the others it is on its way still."""
+        write = self.write[c]
+        require(write.value > 0, "a write is on its way")
+        require(write.stored.size() >= write.needed, "enough replicas have stored it")
+        require(self.acknowledged < write.value, "nothing newer is acknowledged")
+        self.acknowledged = write.value
+
+    @action(by=NETWORK, fair=WEAK)
+    def lose_write(self, c: Term[Client]) -> None:
+        """The coordinator waits no longer; if too few replicas have answered, the client is told so."""
+        require(self.write[c].value > 0, "a write is on its way")
+        self._forget(c)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _repairs_first(self) -> Bool:
+        return self.change == Change.rebuild_v2
+
+    def _operation_done(self) -> None:
+        require(self.operated, "action done")
+        self.operated = False
+
+    def _barrier(self) -> None:
+        require(every(self._is_drained(c) for c in Client), "barrier done")
+
+    def _drained(self) -> None:
+        require(every(self._is_drained(c) for c in Client), "barrier done before the cleanup")
+
+    def _is_drained(self, c: Term[Client]) -> Bool:
+        older = (self.write[c].value > 0) & (self.write[c].stage != self.stage)
+        return self._is_current(c) & ~older
+
+    def _is_current(self, c: Term[Client]) -> Bool:
+        view = self.view[c]
+        same = (view.replicas == self.replicas) & (view.next == self.next)
+        return same & (view.stage == self.stage)
+
+    def _leaving(self) -> SetOf[Node]:
+        return self.replicas - self.next
+
+    def _pending(self) -> SetOf[Node]:
+        return self.next - self.replicas
+
+    def _chosen(self, view: View, which: Term[Replicas]) -> SetOf[Node]:
+        """The replica set that a column of the stage's table names."""
+        both = choose(which == Replicas.both, view.replicas | view.next, view.next)
+        return choose(which == Replicas.previous, view.replicas, both)
+
+    def _needed(self, view: View, targets: SetOf[Node]) -> Number:
+        """A quorum of the natural replicas, and one more for a pending one."""
+        writes = view.stage.column(lambda stage: stage.writes)
+        natural = choose(writes == Replicas.next, view.next, view.replicas)
+        return self._quorum(natural) + (targets - natural).size()
+
+    def _quorum(self, replicas: SetOf[Node]) -> Number:
+        size = replicas.size()
+        return choose(size <= 1, 1, choose(size <= 3, 2, 3))
+
+    def _forget(self, c: Term[Client]) -> None:
+        write = self.write[c]
+        write.value = 0
+        write.stage = Stage.none
+        write.targets = frozenset()
+        write.stored = frozenset()
+        write.needed = 0
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def quorum_reads_see_acknowledged_writes(self, c: Term[Client]) -> Bool:
+        """Whatever quorum a coordinator reads from, as its view names the replicas, one of them has every
+        write that was acknowledged (SCYLLADB-1418).
+        """
+        view = self.view[c]
+        read = self._chosen(view, view.stage.column(lambda stage: stage.reads))
+        lacking = count(self.data[r] < self.acknowledged for r in read)
+        return lacking < self._quorum(read)
+
+    @invariant
+    def acknowledged_writes_are_kept(self) -> Bool:
+        """A write that was acknowledged is on a replica (SCYLLADB-1418: it "is never lost")."""
+        kept = some(self.data[r] >= self.acknowledged for r in self.replicas | self.next)
+        return (self.acknowledged > 0).implies(kept)
+
+    @invariant
+    def only_replicas_hold_data(self, n: Term[Node]) -> Bool:
+        """001, when not in transition: storage "contains writes for keys which belong to the tablet only
+        if that shard is one of the current tablet replicas".
+        """
+        holds = self.data[n] > 0
+        return (self.stage == Stage.none).implies(holds.implies(self.replicas.has(n)))
+
+    @final
+    def nothing_is_going_on(self) -> Bool:
+        """A tablet at rest may stay as it is."""
+        return (self.stage == Stage.none) & every(self.write[c].value == 0 for c in Client)
+
+    @liveness
+    def changes_end(self) -> LeadsTo:
+        """Every change of the replicas ends."""
+        return leads_to(self.stage != Stage.none, self.stage == Stage.none)
