@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "tablet-repair": "stagewright.machines.tablet_repair:TabletRepair",
     "tablet-replicas": "stagewright.machines.tablet_replicas:TabletReplicas",
     "fencing": "stagewright.machines.fencing:Fencing",
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",

@@ -5,10 +5,15 @@ The rows follow the list of 77 historical bugs; every row is here, found or with
 
 from __future__ import annotations
 
-from stagewright.machines.known_bugs import fencing, tablet_replicas, tablets
+from stagewright.machines.known_bugs import fencing, tablet_repair, tablet_replicas, tablets
 from stagewright.spec.known_bugs import KnownBug, NotFound
 
-KNOWN_BUGS: tuple[KnownBug, ...] = (*fencing.BUGS, *tablet_replicas.BUGS, *tablets.BUGS)
+KNOWN_BUGS: tuple[KnownBug, ...] = (
+    *fencing.BUGS,
+    *tablet_repair.BUGS,
+    *tablet_replicas.BUGS,
+    *tablets.BUGS,
+)
 """What the checker must find."""
 
 NOT_FOUND: tuple[NotFound, ...] = (

@@ -1,0 +1,294 @@
+"""Repair of a tablet: locks on its replicas, which the session that took them is to release.
+
+The stages `repair` and `end_repair`, and the locks that keep compaction from mixing what is repaired with what is
+not. A replica takes its lock when the repair reaches it. In `end_repair`, after the barrier, the coordinator tells
+every replica to release the lock of that session (`repair_update_compaction_ctrl`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from stagewright.machines.tablet_stages import Stage
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Record,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    per,
+    record,
+    require,
+    set_of,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+OPERATOR = Actor("operator")
+NETWORK = Actor("network")
+LAST_SESSION = 2
+
+
+class Node(Entity, scope=2):
+    """A node with a replica of the tablet."""
+
+
+class Operation(Enum):
+    """What the coordinator knows of the repair that it asked for; volatile."""
+
+    none = auto()
+    running = auto()
+    done = auto()
+    failed = auto()
+
+
+class Replica(Record):
+    """What a node knows of the tablet and does for it, all in its memory; sessions are numbers, 0 is none."""
+
+    session = number(0, LAST_SESSION)  # open, as far as the node has learned
+    lock = number(0, LAST_SESSION)  # the session that holds the lock
+    repairs = number(0, LAST_SESSION)  # the session that it works for
+    repaired = number(0, LAST_SESSION)  # the last session that it has worked for
+
+
+class Unlock(Record):
+    """A request to release the lock, on its way to a node."""
+
+    sent = flag()
+    session = number(0, LAST_SESSION)
+
+
+class TabletRepair(Machine):
+    """One tablet that is repaired, by coordinators that change and requests that are repeated."""
+
+    repairs = budget(2, doc="repairs that are requested")
+    failures = budget(1, doc="answers that are lost")
+    failovers = budget(1, doc="changes of the topology coordinator")
+    restarts = budget(1, doc="nodes that restart")
+
+    # committed to group0
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    session: NumberVar = number(0, LAST_SESSION)  # of this repair, or of the one before
+    open: FlagVar = flag()  # it is open
+    # the topology coordinator
+    operation: OneVar[Operation] = one_of(Operation, init=Operation.none)
+    barrier: FlagVar = flag()  # that of `end_repair` has passed
+    unlocked: SetVar[Node] = set_of(Node)  # they answered that they have released the lock
+    # on the wire
+    asked = per(Node, number(0, LAST_SESSION))  # to repair, in a session
+    told = per(Node, record(Unlock))
+    # the nodes
+    replica = per(Node, record(Replica))
+
+    # -- the coordinator -------------------------------------------------------------------------------
+
+    @stage.step(Stage.none, Stage.repair, by=OPERATOR, spends=repairs)
+    def start_repair(self) -> None:
+        """A repair was requested: a session of its own is opened."""
+        require(self.session < LAST_SESSION, "a session is left")
+        self.session = self.session + 1
+        self.open = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_repair(self) -> None:
+        """The replicas are asked to repair, in the session."""
+        require(self.stage == Stage.repair, "stage is repair")
+        require(self.operation == Operation.none, "not asked yet")
+        self.operation = Operation.running
+        for n in Node:
+            self.asked[n] = self.session
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def hear_of_success(self) -> None:
+        """The replicas answer that they have repaired."""
+        require(self.operation == Operation.running, "the replicas are asked")
+        have = every(self.replica[n].repaired == self.session for n in Node)
+        require(have, "every replica has repaired")
+        self.operation = Operation.done
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def hear_of_failure(self, n: Term[Node]) -> None:
+        """A replica that has restarted since it was asked knows of nothing."""
+        require(self.operation == Operation.running, "the replicas are asked")
+        replica = self.replica[n]
+        works = (self.asked[n] > 0) | (replica.repairs > 0)
+        require(~works & (replica.repaired < self.session), "the replica knows of nothing")
+        self.operation = Operation.failed
+
+    @action(by=NETWORK, spends=failures)
+    def lose_answer(self) -> None:
+        """The answer is lost: the coordinator takes the repair for failed, but it goes on."""
+        require(self.operation == Operation.running, "the replicas are asked")
+        self.operation = Operation.failed
+
+    @stage.step(Stage.repair, Stage.end_repair, by=COORDINATOR, fair=WEAK)
+    def end_repair(self) -> None:
+        """The repair is done, or has failed: the session is closed."""
+        ended = self.operation.any_of(Operation.done, Operation.failed)
+        require(ended, "repair is done, or has failed")
+        self.open = False
+        self._forget()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self) -> None:
+        """Every node has learned that the session is closed, and works in it no more."""
+        require((self.stage == Stage.end_repair) & ~self.barrier, "stage has a barrier to pass")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned that the session is closed")
+        idle = every(self.replica[n].repairs == 0 for n in Node)
+        require(idle, "the closed session is drained")
+        self.barrier = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def tell_to_unlock(self, n: Term[Node]) -> None:
+        """A replica is told to release the lock of the session."""
+        require(self.stage == Stage.end_repair, "stage is end_repair")
+        require(self.barrier, "barrier done before locks are released")
+        require(~self.told[n].sent & ~self.unlocked.has(n), "the replica was not told yet")
+        self.told[n].sent = True
+        self.told[n].session = self._session_to_unlock()
+
+    @stage.step(Stage.end_repair, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish_repair(self) -> None:
+        """Every replica has released its lock: the transition is deleted."""
+        require(every(self.unlocked.has(n) for n in Node), "every replica has answered")
+        self._forget()
+
+    @action(by=COORDINATOR, spends=failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        require(self.stage != Stage.none, "the tablet is in transition")
+        self._forget()
+
+    # -- the replicas ----------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node learns which session is open, if any."""
+        require(~self._is_current(n), "the node is behind")
+        self.replica[n].session = self._open_session()
+
+    @action(fair=WEAK)
+    def begin_to_repair(self, n: Term[Node]) -> None:
+        """A replica takes its lock, if its session does not hold it already, and repairs."""
+        replica, session = self.replica[n], self.asked[n]
+        require(session > 0, "the node is asked to repair")
+        require(replica.session == session, "the session is open, as far as the node has learned")
+        require(replica.repairs == 0, "the node does not repair yet")
+        require((replica.lock == 0) | (replica.lock == session), "no other session holds the lock")
+        replica.lock = session
+        replica.repairs = session
+        self.asked[n] = 0
+
+    @action(fair=WEAK)
+    def have_repaired(self, n: Term[Node]) -> None:
+        """A replica has repaired; it keeps its lock until all have."""
+        replica = self.replica[n]
+        require(replica.repairs > 0, "the node repairs")
+        replica.repaired = replica.repairs
+        replica.repairs = 0
+
+    @action(fair=WEAK)
+    def refuse(self, n: Term[Node]) -> None:
+        """A stale request to repair is refused."""
+        require(self.asked[n] > 0, "the node is asked to repair")
+        stale = self._is_current(n) & (self.replica[n].session != self.asked[n])
+        require(stale, "its session is closed")
+        self.asked[n] = 0
+
+    @action(fair=WEAK)
+    def unlock(self, n: Term[Node]) -> None:
+        """A replica releases the lock of the session that is named, and answers."""
+        replica, told = self.replica[n], self.told[n]
+        require(told.sent, "the node is told to release a lock")
+        waits = (self.stage == Stage.end_repair) & (told.session == self._session_to_unlock())
+        self.unlocked.put(n, self.unlocked.has(n) | waits)
+        replica.lock = choose(self._releases(n), 0, replica.lock)
+        told.sent = False
+        told.session = 0
+
+    @action(spends=restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node restarts: what was in its memory is gone."""
+        replica = self.replica[n]
+        replica.session = 0
+        replica.lock = 0
+        replica.repairs = 0
+        self.asked[n] = 0
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _session_to_unlock(self) -> Number:
+        """The session stays with the tablet in group0 after it is closed."""
+        return self.session
+
+    def _releases(self, n: Term[Node]) -> Bool:
+        return self.replica[n].lock == self.told[n].session
+
+    def _open_session(self) -> Number:
+        return choose(self.open, self.session, 0)
+
+    def _is_current(self, n: Term[Node]) -> Bool:
+        return self.replica[n].session == self._open_session()
+
+    def _forget(self) -> None:
+        self.operation = Operation.none
+        self.barrier = False
+        self.unlocked = frozenset()
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def locks_are_released(self, n: Term[Node]) -> Bool:
+        """Every lock that a repair took is released when it ends (scylladb #26346)."""
+        return (self.stage == Stage.none).implies(self.replica[n].lock == 0)
+
+    @invariant
+    def who_repairs_holds_the_lock(self, n: Term[Node]) -> Bool:
+        """While a replica repairs, its lock is held by that repair."""
+        replica = self.replica[n]
+        return (replica.repairs > 0).implies(replica.lock == replica.repairs)
+
+    @invariant
+    def nothing_of_a_repair_outlives_it(self, n: Term[Node]) -> Bool:
+        """Facts, 1a: a stale request to repair is rejected, joined, or waited for by the next barrier."""
+        return (self.stage == Stage.none).implies(self.replica[n].repairs == 0)
+
+    @invariant
+    def what_is_done_was_done_everywhere(self, n: Term[Node]) -> Bool:
+        """A repair that the coordinator takes for done has run on every replica, in its own session."""
+        return (self.operation == Operation.done).implies(self.replica[n].repaired == self.session)
+
+    @invariant
+    def session_is_open_in_the_stage_that_repairs(self) -> Bool:
+        """The session is open in `repair` and closed when the repair is to end (facts, 1a)."""
+        return self.open == (self.stage == Stage.repair)
+
+    @final
+    def at_rest(self) -> Bool:
+        """A tablet at rest may stay as it is."""
+        return self.stage == Stage.none
+
+    @liveness
+    def repairs_end(self) -> LeadsTo:
+        """Every repair ends: the next one does not hang at a lock (scylladb #26346)."""
+        return leads_to(self.stage != Stage.none, self.stage == Stage.none)
