@@ -8,8 +8,8 @@ every replica to release the lock of that session (`repair_update_compaction_ctr
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
-from stagewright.machines.tablet_stages import Stage
 from stagewright.spec import (
     Actor,
     Bool,
@@ -27,6 +27,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -39,17 +40,26 @@ from stagewright.spec import (
     record,
     require,
     set_of,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
 COORDINATOR = Actor("topology coordinator")
 OPERATOR = Actor("operator")
 NETWORK = Actor("network")
-LAST_SESSION = 2
+LAST_SESSION = 4
 
 
 class Node(Entity, scope=2):
     """A node with a replica of the tablet."""
+
+
+class Stage(Enum):
+    """The stages of a tablet's repair; `none` is a tablet at rest."""
+
+    none = auto()
+    repair = auto()
+    end_repair = auto()
 
 
 class Operation(Enum):
@@ -70,41 +80,41 @@ class Replica(Record):
     repaired = number(0, LAST_SESSION)  # the last session that it has worked for
 
 
-class Unlock(Record):
-    """A request to release the lock, on its way to a node."""
-
-    sent = flag()
-    session = number(0, LAST_SESSION)
-
-
 class TabletRepair(Machine):
-    """One tablet that is repaired, by coordinators that change and requests that are repeated."""
+    """One tablet that is repaired, by coordinators that change and requests that arrive more than once."""
 
-    repairs = budget(2, doc="repairs that are requested")
+    requests = budget(2, doc="repairs that are requested")
     failures = budget(1, doc="answers that are lost")
     failovers = budget(1, doc="changes of the topology coordinator")
     restarts = budget(1, doc="nodes that restart")
 
     # committed to group0
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    requested: FlagVar = flag()  # a repair of the tablet
     session: NumberVar = number(0, LAST_SESSION)  # of this repair, or of the one before
     open: FlagVar = flag()  # it is open
     # the topology coordinator
     operation: OneVar[Operation] = one_of(Operation, init=Operation.none)
     barrier: FlagVar = flag()  # that of `end_repair` has passed
     unlocked: SetVar[Node] = set_of(Node)  # they answered that they have released the lock
-    # on the wire
-    asked = per(Node, number(0, LAST_SESSION))  # to repair, in a session
-    told = per(Node, record(Unlock))
+    # on the wire: what was sent last, which may arrive more than once
+    asked = per(Node, number(0, LAST_SESSION))  # to repair in a session; 0: nothing
+    told = per(Node, number(0, LAST_SESSION))  # to release the lock of a session
     # the nodes
     replica = per(Node, record(Replica))
 
     # -- the coordinator -------------------------------------------------------------------------------
 
-    @stage.step(Stage.none, Stage.repair, by=OPERATOR, spends=repairs)
+    @action(by=OPERATOR, spends=requests)
+    def request_repair(self) -> None:
+        """The operator asks for a repair of the tablet."""
+        with equivalent("a request that is not heard is one that nobody made"):
+            self.requested = True
+
+    @stage.step(Stage.none, Stage.repair, by=COORDINATOR, fair=WEAK)
     def start_repair(self) -> None:
-        """A repair was requested: a session of its own is opened."""
-        require(self.session < LAST_SESSION, "a session is left")
+        """A repair is requested: a session of its own is opened."""
+        require(self.requested, "a repair is requested")
         self.session = self.session + 1
         self.open = True
 
@@ -127,31 +137,37 @@ class TabletRepair(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def hear_of_failure(self, n: Term[Node]) -> None:
-        """A replica that has restarted since it was asked knows of nothing."""
+        """A replica has restarted since it was asked."""
         require(self.operation == Operation.running, "the replicas are asked")
-        replica = self.replica[n]
-        works = (self.asked[n] > 0) | (replica.repairs > 0)
-        require(~works & (replica.repaired < self.session), "the replica knows of nothing")
+        require(self.asked[n] == 0, "the replica knows of nothing")
         self.operation = Operation.failed
 
     @action(by=NETWORK, spends=failures)
     def lose_answer(self) -> None:
         """The answer is lost: the coordinator takes the repair for failed, but it goes on."""
         require(self.operation == Operation.running, "the replicas are asked")
-        self.operation = Operation.failed
+        with equivalent("an answer that is not lost after all"):
+            self.operation = Operation.failed
 
-    @stage.step(Stage.repair, Stage.end_repair, by=COORDINATOR, fair=WEAK)
+    @stage.step(
+        Stage.repair,
+        Stage.end_repair,
+        by=COORDINATOR,
+        fair=WEAK,
+        equivalent="the coordinator has asked for a repair in that stage only",
+    )
     def end_repair(self) -> None:
-        """The repair is done, or has failed: the session is closed."""
-        ended = self.operation.any_of(Operation.done, Operation.failed)
-        require(ended, "repair is done, or has failed")
+        """The repair is done, or is to be started again: in either case the session is closed."""
+        done = self.operation == Operation.done
+        require(done | (self.operation == Operation.failed), "repair is done, or has failed")
         self.open = False
-        self._forget()
+        self.requested = self.requested & ~done
+        self.operation = Operation.none
 
     @action(by=COORDINATOR, fair=WEAK)
     def pass_barrier(self) -> None:
         """Every node has learned that the session is closed, and works in it no more."""
-        require((self.stage == Stage.end_repair) & ~self.barrier, "stage has a barrier to pass")
+        require(self.stage == Stage.end_repair, "stage is end_repair")
         learned = every(self._is_current(n) for n in Node)
         require(learned, "every node has learned that the session is closed")
         idle = every(self.replica[n].repairs == 0 for n in Node)
@@ -161,43 +177,47 @@ class TabletRepair(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def tell_to_unlock(self, n: Term[Node]) -> None:
         """A replica is told to release the lock of the session."""
-        require(self.stage == Stage.end_repair, "stage is end_repair")
         require(self.barrier, "barrier done before locks are released")
-        require(~self.told[n].sent & ~self.unlocked.has(n), "the replica was not told yet")
-        self.told[n].sent = True
-        self.told[n].session = self._session_to_unlock()
+        self.told[n] = self._session_to_unlock()
 
-    @stage.step(Stage.end_repair, Stage.none, by=COORDINATOR, fair=WEAK)
+    @stage.step(
+        Stage.end_repair,
+        Stage.none,
+        by=COORDINATOR,
+        fair=WEAK,
+        equivalent="replicas answer that they released their locks in that stage only",
+    )
     def finish_repair(self) -> None:
         """Every replica has released its lock: the transition is deleted."""
         require(every(self.unlocked.has(n) for n in Node), "every replica has answered")
-        self._forget()
+        self.barrier = False
+        self.unlocked = frozenset()
 
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        require(self.stage != Stage.none, "the tablet is in transition")
-        self._forget()
+        with equivalent("a node that knows what the last one knew goes on as that would have"):
+            self.operation = Operation.none
+            self.barrier = False
+            self.unlocked = frozenset()
 
     # -- the replicas ----------------------------------------------------------------------------------
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """A node learns which session is open, if any."""
-        require(~self._is_current(n), "the node is behind")
         self.replica[n].session = self._open_session()
 
     @action(fair=WEAK)
     def begin_to_repair(self, n: Term[Node]) -> None:
         """A replica takes its lock, if its session does not hold it already, and repairs."""
         replica, session = self.replica[n], self.asked[n]
-        require(session > 0, "the node is asked to repair")
         require(replica.session == session, "the session is open, as far as the node has learned")
-        require(replica.repairs == 0, "the node does not repair yet")
-        require((replica.lock == 0) | (replica.lock == session), "no other session holds the lock")
+        with equivalent("locks of earlier repairs are released; if one were not, this would hang"):
+            free = (replica.lock == 0) | (replica.lock == session)
+            require(free, "no other session holds the lock")
         replica.lock = session
         replica.repairs = session
-        self.asked[n] = 0
 
     @action(fair=WEAK)
     def have_repaired(self, n: Term[Node]) -> None:
@@ -208,32 +228,22 @@ class TabletRepair(Machine):
         replica.repairs = 0
 
     @action(fair=WEAK)
-    def refuse(self, n: Term[Node]) -> None:
-        """A stale request to repair is refused."""
-        require(self.asked[n] > 0, "the node is asked to repair")
-        stale = self._is_current(n) & (self.replica[n].session != self.asked[n])
-        require(stale, "its session is closed")
-        self.asked[n] = 0
-
-    @action(fair=WEAK)
     def unlock(self, n: Term[Node]) -> None:
-        """A replica releases the lock of the session that is named, and answers."""
-        replica, told = self.replica[n], self.told[n]
-        require(told.sent, "the node is told to release a lock")
-        waits = (self.stage == Stage.end_repair) & (told.session == self._session_to_unlock())
-        self.unlocked.put(n, self.unlocked.has(n) | waits)
-        replica.lock = choose(self._releases(n), 0, replica.lock)
-        told.sent = False
-        told.session = 0
+        """A replica releases the lock, if the session that is named holds it, and answers."""
+        held = self.replica[n].lock
+        self.replica[n].lock = choose(held == self.told[n], 0, held)
+        is_asked = self.barrier & (self.told[n] == self._session_to_unlock())
+        self.unlocked.put(n, self.unlocked.has(n) | is_asked)
 
     @action(spends=restarts)
     def restart(self, n: Term[Node]) -> None:
-        """A node restarts: what was in its memory is gone."""
+        """A node restarts: what was in its memory and on its connections is gone."""
         replica = self.replica[n]
-        replica.session = 0
-        replica.lock = 0
+        with equivalent("what is not lost is as it would be without the restart"):
+            replica.session = 0
+            replica.lock = 0
+            self.asked[n] = 0
         replica.repairs = 0
-        self.asked[n] = 0
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -241,19 +251,11 @@ class TabletRepair(Machine):
         """The session stays with the tablet in group0 after it is closed."""
         return self.session
 
-    def _releases(self, n: Term[Node]) -> Bool:
-        return self.replica[n].lock == self.told[n].session
-
     def _open_session(self) -> Number:
         return choose(self.open, self.session, 0)
 
     def _is_current(self, n: Term[Node]) -> Bool:
         return self.replica[n].session == self._open_session()
-
-    def _forget(self) -> None:
-        self.operation = Operation.none
-        self.barrier = False
-        self.unlocked = frozenset()
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -283,12 +285,41 @@ class TabletRepair(Machine):
         """The session is open in `repair` and closed when the repair is to end (facts, 1a)."""
         return self.open == (self.stage == Stage.repair)
 
+    @invariant
+    def what_the_coordinator_knows_belongs_to_the_stage(self) -> Bool:
+        """001: a tablet that is not in transition has no transition info; nor has it that of another
+        stage.
+        """
+        of_repair = self.operation != Operation.none
+        of_end = self.barrier | ~self.unlocked.is_empty()
+        return of_repair.implies(self.stage == Stage.repair) & of_end.implies(
+            self.stage == Stage.end_repair
+        )
+
+    @step_property
+    def a_repair_has_a_session_of_its_own(self, after: Self) -> Bool:
+        """Facts, 1a: the session is set when the repair is scheduled; nothing stale has its name."""
+        starts = (self.stage == Stage.none) & (after.stage == Stage.repair)
+        return starts.implies(after.session > self.session)
+
+    @step_property
+    def a_request_is_done_when_every_replica_has_repaired(self, after: Self) -> Bool:
+        """The request is deleted "on success" (facts, 1a): no replica is left out."""
+        deleted = self.requested & ~after.requested
+        everywhere = every(self.replica[n].repaired == self.session for n in Node)
+        return deleted.implies(everywhere & (self.stage == Stage.repair))
+
     @final
     def at_rest(self) -> Bool:
         """A tablet at rest may stay as it is."""
-        return self.stage == Stage.none
+        return (self.stage == Stage.none) & ~self.requested
+
+    @liveness
+    def requests_are_done(self) -> LeadsTo:
+        """Every repair that was requested is done: none hangs at a lock (scylladb #26346)."""
+        return leads_to(self.requested, ~self.requested)
 
     @liveness
     def repairs_end(self) -> LeadsTo:
-        """Every repair ends: the next one does not hang at a lock (scylladb #26346)."""
+        """Every repair ends, and its transition with it."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)

@@ -19,7 +19,7 @@ WEAK = Fairness.WEAK
 @known_bug(
     "T24",
     "scylladb #26346",
-    breaks=(TabletRepair.locks_are_released, TabletRepair.repairs_end),
+    breaks=(TabletRepair.locks_are_released, TabletRepair.requests_are_done),
     budgets={TabletRepair.restarts: 0},
 )
 class SessionIsRememberedByTheCoordinatorAlone(TabletRepair):
@@ -43,8 +43,9 @@ class SessionIsRememberedByTheCoordinatorAlone(TabletRepair):
     @action(by=COORDINATOR, spends=TabletRepair.failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        require(self.stage != Stage.none, "the tablet is in transition")
-        self._forget()
+        self.operation = Operation.none
+        self.barrier = False
+        self.unlocked = frozenset()
         self.remembered = 0
 
     def _session_to_unlock(self) -> Number:
