@@ -21,6 +21,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     final,
     flag,
     invariant,
