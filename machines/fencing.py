@@ -34,6 +34,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
+    equivalent_value,
+    equivalents,
     every,
     final,
     flag,
@@ -44,7 +47,9 @@ from stagewright.spec import (
     one_of,
     per,
     profiles,
+    reachable,
     require,
+    scopes,
     some,
     step_property,
 )
@@ -102,6 +107,31 @@ class Fencing(FencingNodes):
     exclusions = budget(0, doc="nodes that are declared gone for good")
     failovers = budget(0, doc="changes of the topology coordinator")
 
+    exercised_at = scopes(
+        {FencingNodes.writes: 0, FencingNodes.bumps: 0, cleanups: 0, failures: 2},
+        {FencingNodes.writes: 0, FencingNodes.bumps: 3, cleanups: 0, failures: 0},
+        {FencingNodes.writes: 0, FencingNodes.bumps: 0, FencingNodes.streams: 2, failures: 0},
+        {FencingNodes.writes: 2, FencingNodes.bumps: 0, cleanups: 0, failures: 0},
+        {cleanups: 0, failures: 0},
+        {FencingNodes.bumps: 0, cleanups: 0, failures: 0, decommissions: 1},
+        {FencingNodes.bumps: 0, failures: 0, failovers: 1},
+        {FencingNodes.bumps: 0},
+        {FencingNodes.writes: 0, FencingNodes.bumps: 0, failures: 0, FencingNodes.transactions: 1},
+        {
+            FencingNodes.writes: 0,
+            FencingNodes.bumps: 0,
+            failures: 0,
+            cleanups: 0,
+            FencingNodes.transactions: 2,
+        },
+        {FencingNodes.bumps: 0, failures: 0, exclusions: 1},
+    )
+    harmless = equivalents(
+        equivalent_value(
+            Stage.both, lambda stage: stage.session, False, because="nobody need stream"
+        ),
+    )
+
     phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
     purpose: OneVar[Purpose] = one_of(Purpose, init=Purpose.tablets)
     barrier_version: NumberVar = number(0, LAST_VERSION)  # current when the barrier began
@@ -115,14 +145,17 @@ class Fencing(FencingNodes):
         """The coordinator sends `barrier_and_drain` to every node that is not excluded."""
         require(self.phase == Phase.none, "the coordinator is free")
         self.phase = Phase.draining
-        self.purpose = purpose
         self.barrier_version = self.version
+        with equivalent("the barrier of a stage does more than that of a topology change"):
+            self.purpose = purpose
+        self._send_command()
 
     @action(fair=WEAK)
     def read_what_is_committed(self, n: Term[Node]) -> None:
         """Node `n` receives the command and runs a raft read barrier."""
         require(self.phase.any_of(Phase.draining, Phase.informing), "a command was sent")
-        require(self._is_asked(n), "it was sent to the node")
+        with equivalent("what an excluded node learns harms nobody"):
+            require(self._is_asked(n), "it was sent to the node")
         require(self.answer[n] == Answer.none, "the node has not received it yet")
         self.answer[n] = Answer.applied
         self._apply(n)
@@ -130,7 +163,8 @@ class Fencing(FencingNodes):
     @action(fair=WEAK)
     def acknowledge_drain(self, n: Term[Node]) -> None:
         """Node `n` holds no older version and works in no closed session any more."""
-        require(self.phase == Phase.draining, "phase is draining")
+        with equivalent("who has drained has learned the fence too"):
+            require(self.phase == Phase.draining, "phase is draining")
         require(self.answer[n] == Answer.applied, "node has read what is committed")
         require(~self._holds_older(n), "older versions are released")
         works = self.streaming.has(n) & ~self._session_is_open(n)
@@ -150,25 +184,28 @@ class Fencing(FencingNodes):
         require(self.phase == Phase.draining, "phase is draining")
         self._all_have_acknowledged()
         self.phase = Phase.fencing
-        self._forget_answers()
 
     @action(by=NETWORK, spends=failures)
     def fail_to_drain(self) -> None:
         """A node does not answer: a topology change goes on with the fence, a stage tries again."""
-        require(self.phase == Phase.draining, "phase is draining")
+        with equivalent("a barrier may fail at any time"):
+            require(self.phase == Phase.draining, "phase is draining")
         falls_back = self._may_fall_back()
         self.drain_failed = falls_back
-        self.phase = choose(falls_back, Phase.fencing, Phase.none)
-        self.purpose = choose(falls_back, self.purpose, Purpose.tablets)
-        self.barrier_version = choose(falls_back, self.barrier_version, 0)
-        self._forget_answers()
+        with equivalent("a topology change may try again as well"):
+            self.phase = choose(falls_back, Phase.fencing, Phase.none)
+        with equivalent("nobody looks at a barrier that is over"):
+            self.purpose = choose(falls_back, self.purpose, Purpose.tablets)
+            self.barrier_version = choose(falls_back, self.barrier_version, 0)
 
     @action(by=COORDINATOR, fair=WEAK)
     def move_fence(self) -> None:
         """The fence moves to the version that was current when the barrier began."""
         require(self.phase == Phase.fencing, "phase is fencing")
         self.fence = self._new_fence()
-        self.phase = choose(self.drain_failed, Phase.informing, Phase.done)
+        with equivalent("to inform nodes that have drained takes only longer"):
+            self.phase = choose(self.drain_failed, Phase.informing, Phase.done)
+        self._send_command()
 
     @action(by=COORDINATOR, fair=WEAK)
     def inform(self) -> None:
@@ -176,19 +213,21 @@ class Fencing(FencingNodes):
         require(self.phase == Phase.informing, "phase is informing")
         self._all_have_acknowledged()
         self.phase = Phase.done
-        self._forget_answers()
 
     @action(by=NETWORK, spends=failures)
     def fail_to_inform(self) -> None:
         """A node does not answer the second command either: the barrier has failed."""
-        require(self.phase == Phase.informing, "phase is informing")
-        self._end()
+        with equivalent("a barrier may fail at any time"):
+            require(self.phase == Phase.informing, "phase is informing")
+            self.phase = Phase.none
+        self._forget_barrier()
 
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator, and knows of no barrier."""
-        require(self.phase != Phase.none, "a barrier is going on, or has passed")
-        self._end()
+        with equivalent("a coordinator that knows of the barrier goes on with it"):
+            self.phase = Phase.none
+        self._forget_barrier()
 
     # -- what a barrier is for -------------------------------------------------------------------------
 
@@ -197,38 +236,41 @@ class Fencing(FencingNodes):
         """The barrier of the stage has passed: the next stage is committed, with a version of its own."""
         self._passed(Purpose.tablets)
         require(self.stage != Stage.new, "a stage is left")
-        self._commit_version()
+        self.version = self.version + 1
         self.stage = choose(self.stage == Stage.old, Stage.both, Stage.new)
-        self._end()
+        self.phase = Phase.none
+        self._forget_barrier()
 
     @action(by=COORDINATOR, spends=decommissions)
     def decommission(self, n: Term[Node]) -> None:
         """A node begins to leave: it goes on coordinating requests, and storing those of others."""
-        require(self.phase == Phase.none, "the coordinator is free")
-        require(self.node[n] == NodeState.normal, "the node is normal")
-        self._commit_version()
-        self.node[n] = NodeState.decommissioning
+        self._commit_version_beside_stages()
+        with equivalent("nodes in either state are asked; that they were not, was a bug"):
+            self.node[n] = NodeState.decommissioning
 
     @action(by=COORDINATOR, spends=cleanups)
     def clean_up(self, r: Term[Node]) -> None:
         """After a barrier replica `r` is asked to clean up; it runs a raft read barrier first."""
         require(self.phase == Phase.done, "the barrier has passed")
-        require(~self.excluded.has(r), "the replica is not excluded")
-        require(self.cleaned[r] < self.barrier_version, "the replica is not clean yet")
+        with equivalent("what is left at an excluded node harms nobody"):
+            require(~self.excluded.has(r), "the replica is not excluded")
         self._apply(r)
-        self.cleaned[r] = self.barrier_version
+        with equivalent("what is not cleaned up may be stored to"):
+            self.cleaned[r] = self.barrier_version
 
     @action(by=COORDINATOR)
     def end_barrier(self) -> None:
         """What the barrier was for is done."""
-        require(self.phase == Phase.done, "the barrier has passed")
-        self._end()
+        with equivalent("a barrier may be given up at any time"):
+            require(self.phase == Phase.done, "the barrier has passed")
+        self.phase = Phase.none
+        self._forget_barrier()
 
     @action(by=OPERATOR, spends=exclusions)
     def exclude(self, n: Term[Node]) -> None:
         """The operator declares a node gone for good; it is cut off from group0, and may live on."""
-        require(~self.excluded.has(n), "the node is not excluded")
-        self.excluded.add(n)
+        with equivalent("a node that is not excluded is asked"):
+            self.excluded.add(n)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -253,16 +295,17 @@ class Fencing(FencingNodes):
     def _new_fence(self) -> Number:
         return self.barrier_version
 
-    def _forget_answers(self) -> None:
+    def _send_command(self) -> None:
         for n in Node:
             self.answer[n] = Answer.none
 
-    def _end(self) -> None:
-        self.phase = Phase.none
-        self.purpose = Purpose.tablets
-        self.barrier_version = 0
-        self.drain_failed = False
-        self._forget_answers()
+    def _forget_barrier(self) -> None:
+        with equivalent("nobody looks at a barrier that is over"):
+            self.purpose = Purpose.tablets
+            self.barrier_version = 0
+            self.drain_failed = False
+            for n in Node:
+                self.answer[n] = Answer.none
 
     def _has_drained(self) -> Bool:
         """The barrier has passed, and was one that promises to drain."""
@@ -289,12 +332,32 @@ class Fencing(FencingNodes):
 
     @invariant
     def closed_sessions_are_drained(self, n: Term[Node]) -> Bool:
-        """After the barrier of a stage nobody works in a session that was closed before (facts, 1a: "drain
-        closed sessions").
+        """The session is open in the stage between the others; after the barrier of another one nobody works
+        in it (facts, 1a: "drain closed sessions").
         """
-        closed = ~self.stage.column(lambda stage: stage.session)
         works = self.streaming.has(n) & ~self.excluded.has(n)
-        return (self._has_drained() & closed).implies(~works)
+        return (self._has_drained() & works).implies(self.stage == Stage.both)
+
+    @step_property
+    def stages_leave_nothing_older_behind(self, after: Self, n: Term[Node]) -> Bool:
+        """When the next stage is committed, no coordinator is older than the barrier of the last one: 001,
+        "expected invariants about cluster-wide state relevant to the tablet, associated with the next
+        stage, hold".
+        """
+        moves = (self.stage != after.stage) & ~self.excluded.has(n)
+        older = self._waits(n) & (self.request[n].version < self.barrier_version)
+        return moves.implies(~older)
+
+    @invariant
+    def barriers_have_a_version(self) -> Bool:
+        """A barrier is for a version that was committed when it began."""
+        committed = (self.barrier_version > 0) & (self.barrier_version <= self.version)
+        return (self.phase != Phase.none).implies(committed)
+
+    @invariant
+    def only_what_is_below_the_fence_is_refused(self) -> Bool:
+        """Replicas refuse stale requests, and no others."""
+        return ~self.refused_current
 
     @invariant
     def current_requests_are_not_fenced_out(self, n: Term[Node]) -> Bool:
@@ -318,7 +381,7 @@ class Fencing(FencingNodes):
         """No replica stores, after a cleanup, a write that is older than the barrier before the cleanup:
         "no stale side effects" (scylladb #26375).
         """
-        return ~self.stale_write
+        return ~self.stale_effect
 
     @invariant
     def transactions_exclude_each_other(self, n: Term[Node], m: Term[Node]) -> Bool:
@@ -338,6 +401,11 @@ class Fencing(FencingNodes):
     def fence_never_falls(self, after: Self) -> Bool:
         """The fence moves forward, and never beyond what is committed."""
         return (self.fence <= after.fence) & (after.fence <= after.version)
+
+    @reachable
+    def the_last_stage_can_be_reached(self) -> Bool:
+        """Whatever happened, barriers can pass and the tablet can go on to its last stage."""
+        return self.stage == Stage.new
 
     @final
     def nobody_waits(self) -> Bool:

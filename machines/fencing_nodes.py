@@ -23,6 +23,7 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    equivalent,
     flag,
     number,
     one_of,
@@ -38,7 +39,7 @@ WEAK = Fairness.WEAK
 API = Actor("API")
 CLIENT = Actor("client")
 NETWORK = Actor("network")
-LAST_VERSION = 4
+LAST_VERSION = 5
 
 
 class Node(Entity, scope=2):
@@ -66,13 +67,14 @@ class Stage(States):
     """The stages of an intranode migration, as far as they differ for locks and sessions."""
 
     # fmt: off
-    #     locks               session
-    old  = {LEAVING},          False
-    both = {LEAVING, PENDING}, True
-    new  = {PENDING},          False
+    #     left  locks               session
+    old  = 2,    {LEAVING},          False
+    both = 1,    {LEAVING, PENDING}, True
+    new  = 0,    {PENDING},          False
     # fmt: on
 
-    def __init__(self, locks: set[Shard], session: bool) -> None:
+    def __init__(self, left: int, locks: set[Shard], session: bool) -> None:
+        self.left = left  # how many stages follow
         self.locks = locks  # the shards of a replica on which a transaction locks its row
         self.session = session  # it is open: streaming is accepted
 
@@ -117,22 +119,24 @@ class FencingNodes(Machine):
     request = per(Node, record(Request))
     streaming = set_of(Node)  # they work in the session of stage `both`
     cleaned = per(Node, number(0, LAST_VERSION))  # the version of the barrier before its cleanup
-    stale_write: FlagVar = flag()  # a replica stored what is older than its cleanup
+    stale_effect: FlagVar = flag()  # a replica stored what is older than its cleanup
+    refused_current: FlagVar = flag()  # a request that a client waits for, not below the fence
 
     # -- versions --------------------------------------------------------------------------------------
 
     @action(by=API, spends=bumps)
     def bump(self) -> None:
         """A request of the API, as `move_tablet`, commits a version of its own, also during a barrier."""
-        self._commit_version()
+        self._commit_version_beside_stages()
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed, at its own pace."""
-        require(~self.excluded.has(n), "node is not excluded")
         view = self.view[n]
         current = (view.version == self.version) & (view.fence == self.fence)
-        require(~current, "node is behind")
+        with equivalent("a node may learn at any time, or later from a command"):
+            require(~self.excluded.has(n), "node is not excluded")
+            require(~current, "node is behind")
         self._apply(n)
 
     # -- requests --------------------------------------------------------------------------------------
@@ -146,58 +150,69 @@ class FencingNodes(Machine):
     def begin_transaction(self, n: Term[Node], r: Term[Node]) -> None:
         """A client sends a lightweight transaction through node `n`."""
         self._begin(n, r)
-        self.request[n].lwt = True
+        with equivalent("a plain write may be sent as well"):
+            self.request[n].lwt = True
 
     @action(fair=WEAK)
     def store(self, n: Term[Node], r: Term[Node]) -> None:
         """Replica `r` stores a write that is not below the fence, as far as it has learned."""
         request = self.request[n]
-        require((request.replica == r) & ~request.lwt, "a write is on its way to the replica")
+        with equivalent("another one is stored, or lost, instead"):
+            require((request.replica == r) & ~request.lwt, "a write is on its way to the replica")
         self._passes_the_fence(n, r)
-        self.stale_write = self.stale_write | (request.version < self.cleaned[r])
+        self._store(n, r)
         self._forget(n)
 
     @action(fair=WEAK)
     def take_locks(self, n: Term[Node], r: Term[Node]) -> None:
-        """Replica `r` locks the row for a transaction, on the shards that its own stage names."""
+        """Replica `r` locks the row for a transaction, on the shards that its own stage names, and stores it."""
         request = self.request[n]
-        arrives = (request.replica == r) & request.lwt & (request.executed == 0)
-        require(arrives, "a transaction is on its way to the replica")
+        with equivalent("a plain write that took locks would only wait longer"):
+            require((request.replica == r) & request.lwt, "a transaction is on its way")
         self._passes_the_fence(n, r)
+        self._store(n, r)
         taken = some(
             self._executes(r, m) & self._locks_the_same(self.view[r].stage, self.request[m].stage)
             for m in Node
         )
         require(~taken, "nobody has locked the row on one of them")
-        request.executed = self.view[r].version
+        with equivalent("who does not execute excludes nobody"):
+            request.executed = self.view[r].version
         request.stage = self.view[r].stage
 
     @action(fair=WEAK)
     def release_locks(self, n: Term[Node]) -> None:
         """The transaction ends on the replica."""
-        require(self.request[n].executed > 0, "the transaction holds locks")
+        with equivalent("it is lost instead"):
+            require(self.request[n].executed > 0, "the transaction holds locks")
         self._forget(n)
 
     @action(fair=WEAK)
     def refuse(self, n: Term[Node], r: Term[Node]) -> None:
         """Replica `r` refuses a request that is below the fence: a stale topology exception."""
         request = self.request[n]
-        require((request.replica == r) & (request.executed == 0), "a request is on its way")
+        with equivalent("another one is refused, or lost, instead"):
+            require((request.replica == r) & (request.executed == 0), "a request is on its way")
         require(request.version < self.view[r].fence, "its version is below the replica's fence")
+        current = self._waits(n) & (request.version >= self.fence)
+        with equivalent("it notes what must not happen"):
+            self.refused_current = self.refused_current | current
         self._forget(n)
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self, n: Term[Node]) -> None:
         """The coordinator gives up and releases its version; what it sent may still arrive."""
         request = self.request[n]
-        require(request.replica.is_some() & ~request.abandoned, "a request is on its way")
-        request.abandoned = True
+        with equivalent("a request may end in any other way"):
+            require(request.replica.is_some() & ~request.abandoned, "a request is on its way")
+            request.abandoned = True
 
     @action(by=NETWORK, fair=WEAK)
     def lose(self, n: Term[Node]) -> None:
         """What is left of an abandoned request is lost on the way."""
-        require(self.request[n].abandoned, "request is abandoned")
-        require(self.request[n].executed == 0, "no replica works on it")
+        with equivalent("a request may end at any time"):
+            require(self.request[n].abandoned, "request is abandoned")
+            require(self.request[n].executed == 0, "no replica works on it")
         self._forget(n)
 
     # -- sessions --------------------------------------------------------------------------------------
@@ -205,32 +220,44 @@ class FencingNodes(Machine):
     @action(spends=streams)
     def begin_streaming(self, n: Term[Node]) -> None:
         """Node `n` streams in a session that is open as far as it has learned."""
-        require(~self.streaming.has(n), "it does not stream yet")
         require(self._session_is_open(n), "the session is open, as far as it has learned")
-        self.streaming.add(n)
+        with equivalent("nobody need stream"):
+            self.streaming.add(n)
 
     @action(fair=WEAK)
     def end_streaming(self, n: Term[Node]) -> None:
         """Node `n` is done with what it streamed."""
-        require(self.streaming.has(n), "it streams")
+        with equivalent("nothing ends"):
+            require(self.streaming.has(n), "it streams")
         self.streaming.discard(n)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
-    def _commit_version(self) -> None:
-        require(self.version < LAST_VERSION, "a version is left")
-        self.version = self.version + 1
+    def _commit_version_beside_stages(self) -> None:
+        left = self.stage.number_column(lambda stage: stage.left)
+        require(
+            self.version + left < LAST_VERSION, "there is a version for each stage that is left"
+        )
+        with equivalent("nothing is committed"):
+            self.version = self.version + 1
+
+    def _store(self, n: Term[Node], r: Term[Node]) -> None:
+        stale = self.request[n].version < self.cleaned[r]
+        with equivalent("it notes what must not happen"):
+            self.stale_effect = self.stale_effect | stale
 
     def _apply(self, n: Term[Node]) -> None:
         view = self.view[n]
-        view.version = self.version
-        view.stage = self.stage
-        view.fence = self.fence
+        with equivalent("a node may learn at any time, or later from a command"):
+            view.version = self.version
+            view.stage = self.stage
+            view.fence = self.fence
 
     def _begin(self, n: Term[Node], r: Term[Node]) -> None:
         request = self.request[n]
         require(request.replica.is_none(), "node is free")
-        request.replica = r
+        with equivalent("a request that nobody sends"):
+            request.replica = r
         request.version = self.view[n].version
 
     def _passes_the_fence(self, n: Term[Node], r: Term[Node]) -> None:
@@ -263,8 +290,9 @@ class FencingNodes(Machine):
     def _forget(self, n: Term[Node]) -> None:
         request = self.request[n]
         request.replica = None
-        request.version = 0
-        request.lwt = False
-        request.executed = 0
-        request.stage = Stage.old
-        request.abandoned = False
+        with equivalent("nobody looks at the rest of a request that is over"):
+            request.version = 0
+            request.lwt = False
+            request.executed = 0
+            request.stage = Stage.old
+            request.abandoned = False
