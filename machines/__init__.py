@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "tablet-guard": "stagewright.machines.tablet_guard:TabletGuard",
     "stream-session": "stagewright.machines.tablet_stream_session:StreamSession",
     "tablet-repair": "stagewright.machines.tablet_repair:TabletRepair",
     "tablet-replicas": "stagewright.machines.tablet_replicas:TabletReplicas",
