@@ -255,7 +255,8 @@ class FencingNodes(Machine):
 
     def _begin(self, n: Term[Node], r: Term[Node]) -> None:
         request = self.request[n]
-        require(request.replica.is_none(), "node is free")
+        with equivalent("what the node coordinated before is lost instead"):
+            require(request.replica.is_none(), "node is free")
         with equivalent("a request that nobody sends"):
             request.replica = r
         request.version = self.view[n].version
