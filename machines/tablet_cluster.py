@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from stagewright.machines.tablet_actions import TabletActions
 from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
-from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, Track
+from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
 from stagewright.machines.tablet_stages import (
     Kind,
     Stage,
@@ -27,6 +27,7 @@ from stagewright.spec import (
     liveness,
     only_when,
     require,
+    scopes,
     some,
 )
 
@@ -54,6 +55,35 @@ class TabletCluster(TabletActions):
     coordinator_changes = budget(0, doc="changes of the topology coordinator")
     repairs = budget(0, doc="tablet repairs that are requested")
     topology_changes = budget(0, doc="topology changes that are requested")
+
+    exercised_at = scopes(
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, repairs: 1},
+        {
+            TabletNodes.writes: 0,
+            TabletNodes.reads: 0,
+            TabletNodes.crashes: 0,
+            coordinator_changes: 1,
+            topology_changes: 1,
+        },
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0},
+        {
+            TabletNodes.reads: 0,
+            TabletNodes.crashes: 0,
+            TabletMigration.failures: 0,
+            migrations: 2,
+        },
+        {
+            TabletNodes.reads: 0,
+            TabletNodes.crashes: 0,
+            TabletMigration.failures: 0,
+            migrations: 0,
+            rebuilds: 1,
+        },
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.loads: 1},
+        {TabletNodes.crashes: 0, TabletMigration.failures: 0},
+        {TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.compactions: 1},
+        {TabletNodes.reads: 0, TabletMigration.failures: 0},
+    )
 
     # -- the load balancer and the topology state machine ------------------------------------------------
 

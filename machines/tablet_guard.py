@@ -196,6 +196,14 @@ class TabletGuard(Machine):
         leaves = self._is_moving(t) & (after.stage[t] != self.stage[t]) & ~after.dropped.has(t)
         return leaves.implies(self.ready.has(t))
 
+    @invariant
+    def plans_are_of_what_is_committed(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Lemma: under a guard that is not out of date, what is planned is the next stage of what is so."""
+        following = self.stage[t].column(lambda stage: NEXT[stage])
+        planned = self.guard.has(n) & self.plan[n][t].is_some()
+        known = self.done[n][t] != Stage.none  # there is nothing to be done at rest
+        return known & planned.implies(self._is_moving(t) & (self.plan[n][t] == following))
+
     @final
     def at_rest(self) -> Bool:
         """Tablets at rest may stay so."""

@@ -309,6 +309,31 @@ class TabletRepair(Machine):
         everywhere = every(self.replica[n].repaired == self.session for n in Node)
         return deleted.implies(everywhere & (self.stage == Stage.repair))
 
+    @invariant
+    def all_is_of_the_last_session(self, n: Term[Node]) -> Bool:
+        """Lemma: nothing at a replica is of another session than the last, and nothing is of a later one."""
+        replica = self.replica[n]
+        session, lock = replica.session, replica.lock
+        of_last = ((session == 0) | (session == self.session)) & (
+            (lock == 0) | (lock == self.session)
+        )
+        works = (replica.repairs == 0) | (replica.repairs == self.session)
+        known = (self.asked[n] <= self.session) & (self.told[n] <= self.session)
+        return of_last & works & known & (replica.repaired <= self.session)
+
+    @invariant
+    def nobody_works_when_locks_are_released(self, n: Term[Node]) -> Bool:
+        """Lemma: once the barrier has passed, its session is over at every replica, and stays so."""
+        told = (self.told[n] == self.session) & (self.session > 0)
+        over = (self.replica[n].session == 0) & (self.replica[n].repairs == 0)
+        passed = told | self.barrier | (self.stage == Stage.none)
+        return passed.implies(over) & told.implies(self.stage != Stage.repair)
+
+    @invariant
+    def who_has_answered_holds_no_lock(self, n: Term[Node]) -> Bool:
+        """Lemma: a replica answers when its lock is released, and that is after the barrier."""
+        return self.unlocked.has(n).implies(self.barrier & (self.replica[n].lock == 0))
+
     @final
     def at_rest(self) -> Bool:
         """A tablet at rest may stay as it is."""

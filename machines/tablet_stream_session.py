@@ -258,9 +258,31 @@ class StreamSession(Machine):
         return self.waiting.implies(self.wanted)
 
     @invariant
-    def ends_are_reported_once(self) -> Bool:
-        """What the master says of a session is for a coordinator that waits."""
-        return self.master.any_of(Session.complete, Session.failed).implies(self.waiting)
+    def sessions_are_waited_for(self) -> Bool:
+        """The master has a session only for a coordinator that waits for it."""
+        return (self.master != Session.none).implies(self.waiting)
+
+    @invariant
+    def plans_are_in_order(self) -> Bool:
+        """Lemma: no message is of a plan that its sender does not have yet."""
+        order = (self.message_plan <= self.follower_plan) & (self.follower_plan <= self.plan)
+        new = (self.prepare > 0).implies(self.follower_plan < self.prepare)
+        return order & new & (self.prepare <= self.plan)
+
+    @invariant
+    def rows_arrive_in_order(self) -> Bool:
+        """Lemma: what the master has received, and what is on the wire, was sent in this session."""
+        has = (self.follower_plan == self.plan) & (self.master == Session.streaming)
+        of_plan = self.message_plan == self.plan
+        arrives = choose((self.message == Message.rows) & of_plan, self.received + 1, self.received)
+        going_on = has & (self.follower == Session.streaming)
+        all_sent = (self.message == Message.complete) & of_plan & has
+        return (
+            (has.implies(arrives <= self.sent))
+            & going_on.implies(arrives == self.sent)
+            & all_sent.implies(self.received == ROWS)
+            & (self.follower_plan < self.plan).implies(self.received == 0)
+        )
 
     @final
     def streamed(self) -> Bool:

@@ -1,0 +1,128 @@
+"""The global barrier and its fence keep their promises, or are known to break just the documented ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stagewright.checker.check import check
+from stagewright.checker.prove import prove
+from stagewright.machines.fencing import Fencing, Phase
+from stagewright.spec.define import define
+from stagewright.spec.machine import Machine
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Outcome, Report
+
+CALM = {"bumps": 0, "failures": 0, "cleanups": 0}
+
+
+def checked(
+    budgets: dict[str, int],
+    *,
+    profile: str = "scylla-2026.2",
+    sizes: dict[str, int] | None = None,
+    machine: type[Machine] = Fencing,
+) -> Report:
+    definition = define(machine, profile)
+    report = check(definition, scope_of(definition, sizes, budgets))
+    assert report.exhausted
+    return report
+
+
+def broken(report: Report) -> set[str]:
+    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
+
+
+def test_the_newest_release_keeps_every_promise() -> None:
+    report = checked({})
+    assert broken(report) == set()
+    assert (report.states, report.transitions) == (453_436, 2_203_930)
+    assert report.coverage is not None
+    others = {"take_locks", "release_locks", "end_streaming"}
+    assert set(report.coverage.never_fired) == others  # what this scope has no budget for
+
+
+@pytest.mark.parametrize(
+    "budgets",
+    [
+        {**CALM, "writes": 0, "transactions": 2},
+        {**CALM, "exclusions": 1, "cleanups": 1},
+        {**CALM, "decommissions": 1},
+        {**CALM, "failovers": 1, "writes": 0, "streams": 2},
+    ],
+    ids=str,
+)
+def test_it_keeps_them_at_other_scopes_too(budgets: dict[str, int]) -> None:
+    assert broken(checked(budgets)) == set()
+
+
+def test_the_release_before_goes_on_with_stages_that_were_not_drained() -> None:
+    report = checked(
+        {**CALM, "writes": 0, "transactions": 2, "streams": 1, "failures": 1},
+        profile="scylla-2025.4",
+    )
+    assert broken(report) == {
+        "no_coordinator_is_older_than_the_barrier",
+        "nothing_older_runs_after_the_barrier",
+        "closed_sessions_are_drained",
+        "stages_leave_nothing_older_behind",
+        "transactions_exclude_each_other",
+    }
+    for name in broken(report):
+        assert name in (Fencing.__doc__ or "")
+
+
+def test_a_replica_need_not_know_the_fence_when_all_have_drained() -> None:
+    """What is left on the wire may be stored until the replica's next read barrier: that is no mistake."""
+    report = checked({**CALM, "cleanups": 1})
+    assert broken(report) == set()
+
+
+class FenceFirst(Fencing):
+    """The fence moves before anybody has drained: what coordinators wait for is refused."""
+
+    def _all_have_acknowledged(self) -> None:
+        pass
+
+
+class NobodyDrainsReplicas(Fencing):
+    """A node drains what it coordinates, but not what it executes for others."""
+
+    def _holds_older(self, n: Any) -> Any:
+        return self._waits(n) & (self.request[n].version < self.view[n].version)
+
+
+class NobodyReads(Fencing):
+    """Nodes acknowledge without a read barrier."""
+
+    def _apply(self, n: Any) -> None:
+        view = self.view[n]
+        view.version = self.version
+        view.stage = self.stage
+
+
+@pytest.mark.parametrize(
+    ("mutant", "budgets"),
+    [
+        (FenceFirst, CALM),
+        (NobodyDrainsReplicas, {**CALM, "writes": 0, "transactions": 2}),
+        (NobodyReads, {**CALM, "cleanups": 1}),
+    ],
+)
+def test_weakening_the_barrier_breaks_a_promise(
+    mutant: type[Machine], budgets: dict[str, int]
+) -> None:
+    assert broken(checked(budgets, machine=mutant)) != set()
+
+
+@pytest.mark.parametrize("profile", ["scylla-2025.4", "scylla-2026.2"])
+def test_the_fence_is_proved_to_move_forward_only(profile: str) -> None:
+    definition = define(Fencing, profile)
+    names = ["fence_never_falls", "barriers_have_a_version"]
+    report = prove(definition, scope_of(definition), properties=names, depth=2)
+    assert [v.outcome for v in report.verdicts] == [Outcome.HOLDS] * 2
+
+
+def test_a_barrier_has_the_phases_that_its_text_names() -> None:
+    assert [phase.name for phase in Phase] == ["none", "draining", "fencing", "informing", "done"]
