@@ -8,7 +8,8 @@ import pytest
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
-from stagewright.machines.fencing import Fencing, Phase
+from stagewright.machines.fencing import Fencing
+from stagewright.machines.fencing_barrier import Phase
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
