@@ -15,6 +15,7 @@ from stagewright.spec import (
     Term,
     action,
     choose,
+    equivalent,
     require,
     some,
 )
@@ -30,6 +31,8 @@ class TabletActions(TabletNodes):
         """The coordinator starts the stage's action although a node that it needs is down."""
         require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
         self.tablets[t].start_operation()
+        self.copied[t] = False
+        self.cleaned[t] = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def fail_unanswered(self, t: Term[Tablet]) -> None:
@@ -49,7 +52,8 @@ class TabletActions(TabletNodes):
         self.tablets[t].start_operation()
         require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
         require(self._is_pending(pending, t), "the node is the pending replica")
-        self._can_serve(pending, t)
+        with equivalent("what it streams before it knows the session is refused"):
+            self._can_serve(pending, t)
         self.copied[t] = self.copied[t] & (self.streaming_at[t] == pending)
         self.streaming_at[t] = pending
 
@@ -62,26 +66,26 @@ class TabletActions(TabletNodes):
         )
         stays = self.next[t].has(source)
         has_leaving = self.tablets[t].kind == Kind.migration
-        require(~(stays & has_leaving), "a migration streams from the leaving replica")
-        require(self.chunk[t].target.is_none() & ~self.copied[t], "nothing is on the wire")
+        with equivalent("where a tablet has one replica, that is the one that leaves"):
+            require(~(stays & has_leaving), "a migration streams from the leaving replica")
+        with equivalent("to send again loses what was sent before"):
+            require(self.chunk[t].target.is_none() & ~self.copied[t], "nothing is on the wire")
         self.chunk[t].target = target
         self.chunk[t].value = self.data[t][source]
-        self.chunk[t].closed = ~self.tablets[t].session & self.release.sessions
 
     @action(fair=WEAK)
     def receive_chunk(self, t: Term[Tablet], target: Term[Node]) -> None:
         """The target stores a chunk of a session that is open as far as it has learned."""
         chunk = self.chunk[t]
         require(chunk.target == target, "a chunk is on its way to the node")
-        require(
-            ~self.down.has(target) & self.storage[t].has(target), "the node is up and has storage"
-        )
+        with equivalent(
+            "who knows an open session has storage; who is down may crash later instead"
+        ):
+            ready = ~self.down.has(target) & self.storage[t].has(target)
+            require(ready, "the node is up and has storage")
         if self.release.sessions:
-            known = ~chunk.closed | ~self._current(target, t)
-            require(
-                self.view[target][t].session & known,
-                "its session is open, as far as the node knows",
-            )
+            is_open = self.view[target][t].session & ~chunk.closed
+            require(is_open, "its session is open, as far as the node has learned")
         self.data[t][target] = choose(
             self.data[t][target] < chunk.value, chunk.value, self.data[t][target]
         )
@@ -91,7 +95,8 @@ class TabletActions(TabletNodes):
     @action(by=NETWORK, fair=WEAK)
     def drop_chunk(self, t: Term[Tablet]) -> None:
         """A chunk whose stream is over is refused or lost in the end."""
-        require(self.chunk[t].target.is_some(), "a chunk is on the wire")
+        with equivalent("nothing is lost"):
+            require(self.chunk[t].target.is_some(), "a chunk is on the wire")
         require(self.chunk[t].closed | self.streaming_at[t].is_none(), "its stream is over")
         self._take_off_the_wire(t)
 
@@ -100,15 +105,17 @@ class TabletActions(TabletNodes):
         """The pending replica answers that everything was copied."""
         require(self.copied[t], "all was copied")
         require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
-        self.tablets[t].finish_operation()
-        self.streaming_at[t] = None
-        self.copied[t] = False
+        with equivalent("an answer that comes late is true still"):
+            self.tablets[t].finish_operation()
+        with equivalent("what is streamed after the session is refused"):
+            self.streaming_at[t] = None
 
     @action(by=COORDINATOR, fair=WEAK)
     def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The replica that is not to stay is asked to remove its rows."""
         require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
-        require(~self.excluded.has(n), "the node is not excluded")
+        with equivalent("an excluded node does not answer"):
+            require(~self.excluded.has(n), "the node is not excluded")
         self.tablets[t].start_operation()
         self.cleanup_at[t] = n
         self.cleaned[t] = False
@@ -116,12 +123,15 @@ class TabletActions(TabletNodes):
     @action(fair=WEAK)
     def clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The replica, having learned the stage, checks that it is meant and removes its rows."""
-        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
-        self._can_serve(n, t)
+        with equivalent("a replica that is to be cleaned up may be so unasked"):
+            require(self.cleanup_at[t] == n, "cleanup was asked of the node")
+        with equivalent("a node is one stage behind at most, as it has passed the last barrier"):
+            self._can_serve(n, t)
         require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
         self._waits_for_local_users(t, n)
         self._remove_rows(t, n)
-        self.cleanup_at[t] = None
+        with equivalent("to clean up what is clean changes nothing"):
+            self.cleanup_at[t] = None
         self.cleaned[t] = True
 
     @action(fair=WEAK)
@@ -129,17 +139,19 @@ class TabletActions(TabletNodes):
         """A stale request to clean up is refused: the stage has moved on."""
         require(self.cleanup_at[t] == n, "cleanup was asked of the node")
         require(~self._to_be_cleaned(n, t) | self.excluded.has(n), "it is stale")
-        self.cleanup_at[t] = None
+        with equivalent("it will be refused again"):
+            self.cleanup_at[t] = None
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_cleanup(self, t: Term[Tablet]) -> None:
         """The replica answers that its rows are gone."""
         require(self.cleaned[t], "rows are gone")
-        require(
-            self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target), "stage is a cleanup"
-        )
-        self.tablets[t].finish_operation()
-        self.cleaned[t] = False
+        with equivalent("an answer is forgotten when the next stage's action is asked for"):
+            cleans = self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target)
+            require(cleans, "stage is a cleanup")
+            self.cleaned[t] = False
+        with equivalent("an answer that comes late is true still"):
+            self.tablets[t].finish_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
     def run_repair(self, t: Term[Tablet]) -> None:
@@ -155,24 +167,28 @@ class TabletActions(TabletNodes):
         require(
             self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
         )
-        self.tablets[t].finish_operation()
+        with equivalent("an answer that comes late is true still"):
+            self.tablets[t].finish_operation()
 
     # -- maintenance -----------------------------------------------------------------------------------
 
     @action(spends=TabletNodes.compactions)
     def begin_compaction(self, t: Term[Tablet], n: Term[Node]) -> None:
         """A node starts to rewrite what its replica stores, as to split the tablet."""
-        require(~self.down.has(n), "node is up")
-        require(self.storage[t].has(n) & (self.data[t][n] > 0), "its replica stores something")
-        require(self.compacting[t][n] == 0, "it does not compact yet")
-        self.compacting[t][n] = self.data[t][n]
+        with equivalent("compactions are of what is there, and change nothing of it"):
+            require(~self.down.has(n), "node is up")
+            stores = self.storage[t].has(n) & (self.data[t][n] > 0)
+            require(stores, "its replica stores something")
+            require(self.compacting[t][n] == 0, "it does not compact yet")
+            self.compacting[t][n] = self.data[t][n]
 
     @action(fair=WEAK)
     def end_compaction(self, t: Term[Tablet], n: Term[Node]) -> None:
         """What was rewritten takes its place."""
-        require(self.compacting[t][n] > 0, "the node compacts")
         newer = self.data[t][n] < self.compacting[t][n]
-        self.data[t][n] = choose(newer, self.compacting[t][n], self.data[t][n])
+        with equivalent("compactions are of what is there, and change nothing of it"):
+            require(self.compacting[t][n] > 0, "the node compacts")
+            self.data[t][n] = choose(newer, self.compacting[t][n], self.data[t][n])
         self.compacting[t][n] = 0
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -217,8 +233,6 @@ class TabletActions(TabletNodes):
 
     def _take_off_the_wire(self, t: Term[Tablet]) -> None:
         self.chunk[t].target = None
-        self.chunk[t].value = 0
-        self.chunk[t].closed = False
-
-    def _close_session(self, t: Term[Tablet]) -> None:
-        self.chunk[t].closed = self.chunk[t].target.is_some()
+        with equivalent("nobody looks at what is off the wire"):
+            self.chunk[t].value = 0
+            self.chunk[t].closed = False

@@ -6,6 +6,8 @@ The control machine of `tablet_migration.py`, one for every tablet, inside of wh
 
 from __future__ import annotations
 
+from typing import Self
+
 from stagewright.machines.tablet_actions import TabletActions
 from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
 from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
@@ -20,6 +22,7 @@ from stagewright.spec import (
     Term,
     action,
     budget,
+    equivalent,
     every,
     final,
     invariant,
@@ -29,6 +32,7 @@ from stagewright.spec import (
     require,
     scopes,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -70,17 +74,15 @@ class TabletCluster(TabletActions):
             TabletNodes.reads: 0,
             TabletNodes.crashes: 0,
             TabletMigration.failures: 0,
-            migrations: 2,
-        },
-        {
-            TabletNodes.reads: 0,
-            TabletNodes.crashes: 0,
-            TabletMigration.failures: 0,
-            migrations: 0,
             rebuilds: 1,
+            repairs: 1,
+            topology_changes: 1,
+            migrations: 0,
         },
         {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.loads: 1},
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, rebuilds: 1},
         {TabletNodes.crashes: 0, TabletMigration.failures: 0},
+        {TabletNodes.reads: 0, TabletNodes.crashes: 0, migrations: 2},
         {TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.compactions: 1},
         {TabletNodes.reads: 0, TabletMigration.failures: 0},
     )
@@ -93,8 +95,8 @@ class TabletCluster(TabletActions):
         require(self.replicas[t].has(leaving), "the leaving node is a replica")
         self._plan(t, pending)
         self.tablets[t].start(Term.of(Kind.migration))
-        self.next[t].discard(leaving)
-        self.next[t].add(pending)
+        for n in Node:
+            self.next[t].put(n, (self.next[t].has(n) & (n != leaving)) | (n == pending))
 
     @action(by=COORDINATOR, spends=rebuilds)
     def start_rebuild(self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]) -> None:
@@ -123,8 +125,8 @@ class TabletCluster(TabletActions):
     @action(by=OPERATOR, spends=topology_changes)
     def request_topology_change(self) -> None:
         """A node asks to join or leave; migrations drain first."""
-        require(~self.request_pending, "no request is pending")
-        self.request_pending = True
+        with equivalent("a request that is not heard is one that nobody made"):
+            self.request_pending = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def change_topology(self) -> None:
@@ -165,18 +167,6 @@ class TabletCluster(TabletActions):
         self.tablets[t].fail_barrier()
 
     @action(by=COORDINATOR, fair=WEAK)
-    def read_new(self, t: Term[Tablet]) -> None:
-        """Everything is streamed: read from the new replicas; the session closes."""
-        self.tablets[t].read_new()
-        self._close_session(t)
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def give_up_streaming(self, t: Term[Tablet]) -> None:
-        """Streaming failed for good: the session closes, and the migration is undone."""
-        self.tablets[t].give_up_streaming()
-        self._close_session(t)
-
-    @action(by=COORDINATOR, fair=WEAK)
     def finish(self, t: Term[Tablet]) -> None:
         """The migration is done: the new replicas are the replicas."""
         self.tablets[t].finish()
@@ -193,7 +183,6 @@ class TabletCluster(TabletActions):
         """The migration is undone: the old replicas stay."""
         self.tablets[t].finish_revert()
         self.next[t] = self.replicas[t]
-        self._close_session(t)
 
     @action(by=COORDINATOR, spends=coordinator_changes)
     def fail_over(self) -> None:
@@ -241,6 +230,29 @@ class TabletCluster(TabletActions):
         that there are no tablet transitions in the system."
         """
         return (self.track != Track.tablet_migration).implies(self.tablets[t].stage == Stage.none)
+
+    @invariant
+    def nothing_is_pending_at_rest(self, t: Term[Tablet]) -> Bool:
+        """001: a tablet that is not in transition has no new replicas."""
+        at_rest = self.tablets[t].stage == Stage.none
+        return at_rest.implies(self.next[t] == self.replicas[t])
+
+    @step_property
+    def topology_changes_are_not_interrupted(self, after: Self) -> Bool:
+        """001: "The tablet migration track excludes with other topology changes"."""
+        going_on = self.track == Track.topology_change
+        begins = (after.track == Track.topology_change) & ~going_on
+        return going_on.implies(after.track != Track.tablet_migration) & begins.implies(
+            (self.track == Track.idle) & self.request_pending & ~after.request_pending
+        )
+
+    @step_property
+    def migrations_drain_before_a_topology_change(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001: "If there is a pending topology change request, the load balancer will not be invoked to allow
+        for current migrations to drain".
+        """
+        starts = (self.tablets[t].stage == Stage.none) & (after.tablets[t].stage != Stage.none)
+        return self.request_pending.implies(~starts)
 
     @invariant
     def replicas_are_ready_for_writes(self, t: Term[Tablet]) -> Bool:
@@ -343,6 +355,19 @@ class TabletCluster(TabletActions):
     def all_at_rest(self) -> Bool:
         """A cluster whose tablets are at rest may stay as it is."""
         return every(self.tablets[t].stage == Stage.none for t in Tablet)
+
+    @liveness
+    def topology_changes_happen(self) -> LeadsTo:
+        """001: the state machine "will exit the tablet migration track and allow pending topology operation
+        to start".
+        """
+        return leads_to(self.request_pending, self.track == Track.topology_change)
+
+    @liveness
+    def topology_changes_end(self) -> LeadsTo:
+        """A topology change gives the state machine back."""
+        changing = self.track == Track.topology_change
+        return leads_to(changing, ~changing)
 
     @liveness
     def migrations_end(self, t: Term[Tablet]) -> LeadsTo:

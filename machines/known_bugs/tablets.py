@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stagewright.machines.tablet_cluster import TabletCluster
-from stagewright.machines.tablet_migration import COORDINATOR, TabletMigration
+from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_nodes import Node, Tablet
-from stagewright.spec import Bool, Fairness, SetOf, Term, action, many, require
+from stagewright.spec import Bool, Fairness, SetOf, Term, many, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 WEAK = Fairness.WEAK
@@ -47,11 +47,6 @@ class ChunkArrivesAfterCleanupOfTheTarget(TabletCluster):
         over=Tablet,
         without=(TabletMigration.exclude, TabletMigration.fail_over),
     )
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def give_up_streaming(self, t: Term[Tablet]) -> None:
-        """Streaming failed for good: the migration is undone, with its session open."""
-        self.tablets[t].give_up_streaming()
 
 
 @known_bug(
