@@ -31,10 +31,10 @@ from stagewright.spec import (
 class Fencing(FencingBarrier):
     """A barrier drains requests of older versions, and a fence refuses the rest.
 
-    Under `scylla-2026.2` every promise holds. Under `scylla-2025.4` a node that does not drain lets the
-    barrier of a tablet's stage fall back on the fence: `no_coordinator_is_older_than_the_barrier`,
-    `nothing_older_runs_after_the_barrier`, `closed_sessions_are_drained` and
-    `transactions_exclude_each_other` fail (scylladb #26864, #26375).
+    Under `scylla-2026.2` every promise holds. Under `scylla-2025.4` the barrier of a tablet's stage falls back
+    on the fence where a node does not drain: `no_coordinator_is_older_than_the_barrier`,
+    `nothing_older_runs_after_the_barrier`, `closed_sessions_are_drained`,
+    `stages_leave_nothing_older_behind` and `transactions_exclude_each_other` fail (scylladb #26864, #26375).
     """
 
     exercised_at = scopes(

@@ -43,7 +43,7 @@ def test_every_promise_is_kept_and_every_action_happens() -> None:
     ("sizes", "budgets"),
     [
         ({"node": 3}, {"requests": 1, "restarts": 0}),
-        ({"node": 1}, {"restarts": 2}),
+        ({"node": 1}, {"failures": 0, "restarts": 2}),
         ({}, {"failures": 0, "failovers": 2}),
     ],
     ids=str,
@@ -64,13 +64,8 @@ def test_a_lock_is_not_released_below_a_repair_that_goes_on() -> None:
     assert "nothing_of_a_repair_outlives_it" in broken(checked(machine=UnlocksAtOnce))
 
 
-def test_what_can_be_proved_is_proved() -> None:
+def test_every_promise_about_states_and_steps_is_proved() -> None:
     definition = define(TabletRepair)
-    names = [
-        "who_repairs_holds_the_lock",
-        "session_is_open_in_the_stage_that_repairs",
-        "a_repair_has_a_session_of_its_own",
-        "what_the_coordinator_knows_belongs_to_the_stage",
-    ]
-    report = prove(definition, scope_of(definition), properties=names, depth=2)
-    assert [v.outcome for v in report.verdicts] == [Outcome.HOLDS] * len(names)
+    report = prove(definition, scope_of(definition), max_k=1, depth=1)
+    left = {v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS}
+    assert left == {"assigned values stay in bounds"}  # sessions are as many as the model has

@@ -48,8 +48,8 @@ def test_without_faults_the_first_session_succeeds() -> None:
     assert unused <= set(report.coverage.never_fired)
 
 
-def test_what_can_be_proved_is_proved() -> None:
+def test_every_promise_about_states_is_proved() -> None:
     definition = define(StreamSession)
-    names = ["rows_are_wanted_by_who_waits", "ends_are_reported_once"]
-    report = prove(definition, scope_of(definition), properties=names, depth=2)
-    assert [v.outcome for v in report.verdicts] == [Outcome.HOLDS] * len(names)
+    report = prove(definition, scope_of(definition), max_k=1, depth=1)
+    left = {v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS}
+    assert left == {"assigned values stay in bounds"}  # plans are as many as the model has
