@@ -1,11 +1,14 @@
 """Tablet migration in a cluster: the topology coordinator's steps, joined with nodes, requests and data.
 
 The control machine of `tablet_migration.py`, one for every tablet, inside of what can go wrong around it
-(`tablet_nodes.py`), and the promises of the design document.
+(`tablet_nodes.py`, `tablet_actions.py`), and the promises of the design document.
 """
 
 from __future__ import annotations
 
+from typing import Self
+
+from stagewright.machines.tablet_actions import TabletActions
 from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
 from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
 from stagewright.machines.tablet_stages import (
@@ -19,7 +22,7 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    choose,
+    equivalent,
     every,
     final,
     invariant,
@@ -27,13 +30,15 @@ from stagewright.spec import (
     liveness,
     only_when,
     require,
+    scopes,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
 
 
-class TabletCluster(TabletNodes):
+class TabletCluster(TabletActions):
     """Tablets that migrate between nodes while clients write and read.
 
     Under `scylla-2026.2` every promise holds.
@@ -55,6 +60,33 @@ class TabletCluster(TabletNodes):
     repairs = budget(0, doc="tablet repairs that are requested")
     topology_changes = budget(0, doc="topology changes that are requested")
 
+    exercised_at = scopes(
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, repairs: 1},
+        {
+            TabletNodes.writes: 0,
+            TabletNodes.reads: 0,
+            TabletNodes.crashes: 0,
+            coordinator_changes: 1,
+            topology_changes: 1,
+        },
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0},
+        {
+            TabletNodes.reads: 0,
+            TabletNodes.crashes: 0,
+            TabletMigration.failures: 0,
+            rebuilds: 1,
+            repairs: 1,
+            topology_changes: 1,
+            migrations: 0,
+        },
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.loads: 1},
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, rebuilds: 1},
+        {TabletNodes.crashes: 0, TabletMigration.failures: 0},
+        {TabletNodes.reads: 0, TabletNodes.crashes: 0, migrations: 2},
+        {TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.compactions: 1},
+        {TabletNodes.reads: 0, TabletMigration.failures: 0},
+    )
+
     # -- the load balancer and the topology state machine ------------------------------------------------
 
     @action(by=COORDINATOR, spends=migrations)
@@ -63,8 +95,8 @@ class TabletCluster(TabletNodes):
         require(self.replicas[t].has(leaving), "the leaving node is a replica")
         self._plan(t, pending)
         self.tablets[t].start(Term.of(Kind.migration))
-        self.next[t].discard(leaving)
-        self.next[t].add(pending)
+        for n in Node:
+            self.next[t].put(n, (self.next[t].has(n) & (n != leaving)) | (n == pending))
 
     @action(by=COORDINATOR, spends=rebuilds)
     def start_rebuild(self, t: Term[Tablet], pending: Term[Node], kind: Term[Kind]) -> None:
@@ -93,8 +125,8 @@ class TabletCluster(TabletNodes):
     @action(by=OPERATOR, spends=topology_changes)
     def request_topology_change(self) -> None:
         """A node asks to join or leave; migrations drain first."""
-        require(~self.request_pending, "no request is pending")
-        self.request_pending = True
+        with equivalent("a request that is not heard is one that nobody made"):
+            self.request_pending = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def change_topology(self) -> None:
@@ -135,149 +167,6 @@ class TabletCluster(TabletNodes):
         self.tablets[t].fail_barrier()
 
     @action(by=COORDINATOR, fair=WEAK)
-    def ask_dead_node(self, t: Term[Tablet], n: Term[Node]) -> None:
-        """The coordinator starts the stage's action although a node that it needs is down."""
-        require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
-        self.tablets[t].start_operation()
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def fail_unanswered(self, t: Term[Tablet]) -> None:
-        """The action fails because a node that it needs is down, or has been and knows nothing of it."""
-        dead = some(self._needs(n, t) & self.down.has(n) for n in Node)
-        require(dead | ~self._will_be_answered(t), "nobody can answer")
-        self.tablets[t].fail_operation()
-
-    @action(by=NETWORK, spends=TabletMigration.failures)
-    def lose_answer(self, t: Term[Tablet]) -> None:
-        """The answer of a running action is lost: the coordinator takes it for failed, but it goes on."""
-        self.tablets[t].fail_operation()
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def ask_to_stream(self, t: Term[Tablet], pending: Term[Node]) -> None:
-        """The pending replica, having learned the stage, starts to stream, or joins what it started."""
-        self.tablets[t].start_operation()
-        require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
-        require(self._is_pending(pending, t), "the node is the pending replica")
-        self._can_serve(pending, t)
-        self.copied[t] = self.copied[t] & (self.streaming_at[t] == pending)
-        self.streaming_at[t] = pending
-
-    @action(fair=WEAK)
-    def send_chunk(self, t: Term[Tablet], source: Term[Node], target: Term[Node]) -> None:
-        """A replica reads its rows and sends them to the one that streams."""
-        require(self.streaming_at[t] == target, "the target streams")
-        require(
-            self.replicas[t].has(source) & ~self.down.has(source), "the source is a live replica"
-        )
-        stays = self.next[t].has(source)
-        has_leaving = self.tablets[t].kind == Kind.migration
-        require(~(stays & has_leaving), "a migration streams from the leaving replica")
-        require(self.chunk[t].target.is_none() & ~self.copied[t], "nothing is on the wire")
-        self.chunk[t].target = target
-        self.chunk[t].value = self.data[t][source]
-        self.chunk[t].closed = ~self.tablets[t].session & self.release.sessions
-
-    @action(fair=WEAK)
-    def receive_chunk(self, t: Term[Tablet], target: Term[Node]) -> None:
-        """The target stores a chunk of a session that is open as far as it has learned."""
-        chunk = self.chunk[t]
-        require(chunk.target == target, "a chunk is on its way to the node")
-        require(
-            ~self.down.has(target) & self.storage[t].has(target), "the node is up and has storage"
-        )
-        if self.release.sessions:
-            known = ~chunk.closed | ~self._current(target, t)
-            require(
-                self.view[target][t].session & known,
-                "its session is open, as far as the node knows",
-            )
-        self.data[t][target] = choose(
-            self.data[t][target] < chunk.value, chunk.value, self.data[t][target]
-        )
-        self.copied[t] = self.streaming_at[t] == target
-        self._take_off_the_wire(t)
-
-    @action(by=NETWORK, fair=WEAK)
-    def drop_chunk(self, t: Term[Tablet]) -> None:
-        """A chunk whose stream is over is refused or lost in the end."""
-        require(self.chunk[t].target.is_some(), "a chunk is on the wire")
-        require(self.chunk[t].closed | self.streaming_at[t].is_none(), "its stream is over")
-        self._take_off_the_wire(t)
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def finish_streaming(self, t: Term[Tablet]) -> None:
-        """The pending replica answers that everything was copied."""
-        require(self.copied[t], "all was copied")
-        require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
-        self.tablets[t].finish_operation()
-        self.streaming_at[t] = None
-        self.copied[t] = False
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
-        """The replica that is not to stay is asked to remove its rows."""
-        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
-        require(~self.excluded.has(n), "the node is not excluded")
-        self.tablets[t].start_operation()
-        self.cleanup_at[t] = n
-        self.cleaned[t] = False
-
-    @action(fair=WEAK)
-    def clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
-        """The replica, having learned the stage, checks that it is meant and removes its rows."""
-        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
-        self._can_serve(n, t)
-        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
-        self.data[t][n] = 0
-        self.cleanup_at[t] = None
-        self.cleaned[t] = True
-
-    @action(fair=WEAK)
-    def refuse_cleanup(self, t: Term[Tablet], n: Term[Node]) -> None:
-        """A stale request to clean up is refused: the stage has moved on."""
-        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
-        require(~self._to_be_cleaned(n, t) | self.excluded.has(n), "it is stale")
-        self.cleanup_at[t] = None
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def finish_cleanup(self, t: Term[Tablet]) -> None:
-        """The replica answers that its rows are gone."""
-        require(self.cleaned[t], "rows are gone")
-        require(
-            self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target), "stage is a cleanup"
-        )
-        self.tablets[t].finish_operation()
-        self.cleaned[t] = False
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def run_repair(self, t: Term[Tablet]) -> None:
-        """The replicas to read from are asked to repair; all are in step, as writes go to all of them."""
-        require(
-            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
-        )
-        self.tablets[t].start_operation()
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def finish_repair_run(self, t: Term[Tablet]) -> None:
-        """The replicas answer that they are repaired."""
-        require(
-            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
-        )
-        self.tablets[t].finish_operation()
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def read_new(self, t: Term[Tablet]) -> None:
-        """Everything is streamed: read from the new replicas; the session closes."""
-        self.tablets[t].read_new()
-        self._close_session(t)
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def give_up_streaming(self, t: Term[Tablet]) -> None:
-        """Streaming failed for good: the session closes, and the migration is undone."""
-        self.tablets[t].give_up_streaming()
-        self._close_session(t)
-
-    @action(by=COORDINATOR, fair=WEAK)
     def finish(self, t: Term[Tablet]) -> None:
         """The migration is done: the new replicas are the replicas."""
         self.tablets[t].finish()
@@ -294,7 +183,6 @@ class TabletCluster(TabletNodes):
         """The migration is undone: the old replicas stay."""
         self.tablets[t].finish_revert()
         self.next[t] = self.replicas[t]
-        self._close_session(t)
 
     @action(by=COORDINATOR, spends=coordinator_changes)
     def fail_over(self) -> None:
@@ -325,45 +213,6 @@ class TabletCluster(TabletNodes):
         drained = ~self._is_older(n, t) | self.request[n].abandoned
         return self.excluded.has(n) | (~self.down.has(n) & self._current(n, t) & drained)
 
-    def _is_pending(self, n: Term[Node], t: Term[Tablet]) -> Bool:
-        return self.next[t].has(n) & ~self.replicas[t].has(n)
-
-    def _is_leaving(self, n: Term[Node], t: Term[Tablet]) -> Bool:
-        return self.replicas[t].has(n) & ~self.next[t].has(n)
-
-    def _to_be_cleaned(self, n: Term[Node], t: Term[Tablet]) -> Bool:
-        stage = self.tablets[t].stage
-        leaves = (stage == Stage.cleanup) & self._is_leaving(n, t)
-        return leaves | ((stage == Stage.cleanup_target) & self._is_pending(n, t))
-
-    def _needs(self, n: Term[Node], t: Term[Tablet]) -> Bool:
-        """The action of the tablet's stage cannot be done without node `n`."""
-        tablet = self.tablets[t]
-        streams = tablet.stage.any_of(Stage.streaming, Stage.rebuild_repair)
-        source = choose(
-            tablet.kind == Kind.migration, self._is_leaving(n, t), self.replicas[t].has(n)
-        )
-        return (streams & (source | self._is_pending(n, t))) | self._to_be_cleaned(n, t)
-
-    def _will_be_answered(self, t: Term[Tablet]) -> Bool:
-        stage = self.tablets[t].stage
-        streams = (stage == Stage.streaming) & self.streaming_at[t].is_some()
-        cleans = stage.any_of(Stage.cleanup, Stage.cleanup_target)
-        cleans = cleans & (self.cleanup_at[t].is_some() | self.cleaned[t])
-        return streams | cleans | stage.any_of(Stage.repair, Stage.rebuild_repair)
-
-    def _can_serve(self, n: Term[Node], t: Term[Tablet]) -> None:
-        require(~self.down.has(n), "node is up")
-        require(self._current(n, t), "node has read what is committed")
-
-    def _take_off_the_wire(self, t: Term[Tablet]) -> None:
-        self.chunk[t].target = None
-        self.chunk[t].value = 0
-        self.chunk[t].closed = False
-
-    def _close_session(self, t: Term[Tablet]) -> None:
-        self.chunk[t].closed = self.chunk[t].target.is_some()
-
     def _adopt(self, t: Term[Tablet]) -> None:
         self.replicas[t] = self.next[t]
 
@@ -381,6 +230,29 @@ class TabletCluster(TabletNodes):
         that there are no tablet transitions in the system."
         """
         return (self.track != Track.tablet_migration).implies(self.tablets[t].stage == Stage.none)
+
+    @invariant
+    def nothing_is_pending_at_rest(self, t: Term[Tablet]) -> Bool:
+        """001: a tablet that is not in transition has no new replicas."""
+        at_rest = self.tablets[t].stage == Stage.none
+        return at_rest.implies(self.next[t] == self.replicas[t])
+
+    @step_property
+    def topology_changes_are_not_interrupted(self, after: Self) -> Bool:
+        """001: "The tablet migration track excludes with other topology changes"."""
+        going_on = self.track == Track.topology_change
+        begins = (after.track == Track.topology_change) & ~going_on
+        return going_on.implies(after.track != Track.tablet_migration) & begins.implies(
+            (self.track == Track.idle) & self.request_pending & ~after.request_pending
+        )
+
+    @step_property
+    def migrations_drain_before_a_topology_change(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001: "If there is a pending topology change request, the load balancer will not be invoked to allow
+        for current migrations to drain".
+        """
+        starts = (self.tablets[t].stage == Stage.none) & (after.tablets[t].stage != Stage.none)
+        return self.request_pending.implies(~starts)
 
     @invariant
     def replicas_are_ready_for_writes(self, t: Term[Tablet]) -> Bool:
@@ -444,6 +316,19 @@ class TabletCluster(TabletNodes):
         return (self.tablets[t].stage == Stage.none).implies(holds.implies(self.replicas[t].has(n)))
 
     @invariant
+    def only_replicas_have_storage(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """The storage of a replica that left is gone when the transition ends (scylladb #23481)."""
+        stores = self.storage[t].has(n) & ~self.excluded.has(n)
+        return (self.tablets[t].stage == Stage.none).implies(
+            stores.implies(self.replicas[t].has(n))
+        )
+
+    @invariant
+    def compactions_have_storage(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """Storage is not dropped while something on the node uses it."""
+        return (self.compacting[t][n] > 0).implies(self.storage[t].has(n))
+
+    @invariant
     def reads_see_acknowledged_writes(self) -> Bool:
         """Read after write: a read returns what was acknowledged before it began, or something newer."""
         return ~self.stale_read
@@ -470,6 +355,19 @@ class TabletCluster(TabletNodes):
     def all_at_rest(self) -> Bool:
         """A cluster whose tablets are at rest may stay as it is."""
         return every(self.tablets[t].stage == Stage.none for t in Tablet)
+
+    @liveness
+    def topology_changes_happen(self) -> LeadsTo:
+        """001: the state machine "will exit the tablet migration track and allow pending topology operation
+        to start".
+        """
+        return leads_to(self.request_pending, self.track == Track.topology_change)
+
+    @liveness
+    def topology_changes_end(self) -> LeadsTo:
+        """A topology change gives the state machine back."""
+        changing = self.track == Track.topology_change
+        return leads_to(changing, ~changing)
 
     @liveness
     def migrations_end(self, t: Term[Tablet]) -> LeadsTo:

@@ -209,7 +209,7 @@ class TabletMigration(MigrationPromises):
         only_when(self.release.rollback)
         require(self.operation == Progress.failed, "action failed")
         require(self._streaming_is_pointless(), "a replica is excluded or the migration unwanted")
-        self.session = False
+        self._close_session()
         self._enter()
 
     @stage.step(
@@ -418,6 +418,9 @@ class TabletMigration(MigrationPromises):
     def _is(self, role: Term[Role]) -> Bool:
         leaving = (role == Role.leaving) & self._has(Role.leaving)
         return leaving | ((role == Role.pending) & self._has(Role.pending))
+
+    def _close_session(self) -> None:
+        self.session = False
 
     def _enter(self) -> None:
         with equivalent("a stage has a barrier or an action: of the other one nothing is known"):

@@ -6,7 +6,6 @@ nodes crash. `tablet_cluster.py` adds the topology coordinator's steps and the p
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum, auto
 
 from stagewright.machines.tablet_migration import OPERATOR, TabletMigration
@@ -33,6 +32,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     flag,
     initially,
     many,
@@ -95,7 +95,7 @@ class Chunk(Record):
 
     target = optional(Node)
     value = number(0, LAST_VALUE)
-    closed = flag()  # its session has been deleted from group0 since it was sent
+    closed = flag()  # the target has learned since that its session is closed
 
 
 class TabletNodes(Machine):
@@ -104,6 +104,8 @@ class TabletNodes(Machine):
     release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
     writes = budget(1, doc="writes that clients send")
     reads = budget(1, doc="reads that clients send")
+    compactions = budget(0, doc="split compactions that replicas start")
+    loads = budget(0, doc="loads of rows from a backup")
     crashes = budget(1, doc="nodes that crash")
 
     # committed to group0
@@ -133,6 +135,7 @@ class TabletNodes(Machine):
     chunk = per(Tablet, record(Chunk))
     cleanup_at = per(Tablet, optional(Node))
     cleaned = per(Tablet, flag())
+    compacting = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that it rewrites
 
     @initially
     def one_replica_everywhere(self, t: Term[Tablet]) -> Bool:
@@ -145,34 +148,39 @@ class TabletNodes(Machine):
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed; it allocates and drops storage as the stage says."""
-        require(~self.down.has(n), "node is up")
-        require(some(~self._current(n, t) for t in Tablet), "node is behind")
+        with equivalent("a node that learns again, or as it starts, learns the same"):
+            require(~self.down.has(n), "node is up")
+            require(some(~self._current(n, t) for t in Tablet), "node is behind")
         for t in Tablet:
             view, stage = self.view[n][t], self.tablets[t].stage
-            stores = self._chosen(
-                stage.column(lambda s: s.storage), self.replicas[t], self.next[t]
-            ).has(n)
-            if not self.release.end_migration:
-                stores = stores | self.storage[t].has(n)
+            stores = self._keeps_storage(n, t)
             view.stage = stage
             view.session = self.tablets[t].session
             view.replicas = self.replicas[t]
             view.next = self.next[t]
             self.storage[t].put(n, stores)
-            self.data[t][n] = choose(stores, self.data[t][n], 0)
+            if self.release.sessions:
+                self.chunk[t].closed = self.chunk[t].closed | self._learns_of_closing(n, t)
             aborted = (self.streaming_at[t] == n) & (stage != Stage.streaming)
-            self.streaming_at[t] = choose(aborted, None, self.streaming_at[t])
+            with equivalent(
+                "storage that is dropped is clean; a stream without session is refused"
+            ):
+                self.data[t][n] = choose(stores, self.data[t][n], 0)
+                self.streaming_at[t] = choose(aborted, None, self.streaming_at[t])
 
     # -- clients ---------------------------------------------------------------------------------------
 
     @action(by=CLIENT, spends=writes)
     def begin_write(self, n: Term[Node], t: Term[Tablet]) -> None:
         """A client writes through node `n`, which sends the write to the replicas that its view names."""
-        require(self.written[t] < LAST_VALUE, "a value is left")
-        self._begin(n, t, lambda stage: stage.writes)
-        self.request[n].write = True
-        self.request[n].value = self.written[t] + 1
-        self.written[t] = self.written[t] + 1
+        self._begin(n, t, self._targets_of_write(n, t))
+        self._write_next_value(n, t)
+
+    @action(by=CLIENT, spends=loads)
+    def begin_load(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """Load-and-stream: node `n` sends rows of a backup to the replicas that its view names."""
+        self._begin(n, t, self._targets_of_load(n, t))
+        self._write_next_value(n, t)
 
     @action(fair=WEAK)
     def store_write(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
@@ -180,26 +188,36 @@ class TabletNodes(Machine):
         request = self.request[n]
         require((request.tablet == t) & request.write, "a write is on its way")
         require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
-        require(~self.down.has(r), "replica is up")
-        require(self.storage[t].has(r), "replica has storage")
-        self.data[t][r] = choose(self.data[t][r] < request.value, request.value, self.data[t][r])
-        request.reached.add(r)
+        with equivalent("writes find storage; a replica that is down may crash later instead"):
+            require(~self.down.has(r), "replica is up")
+            require(self.storage[t].has(r), "replica has storage")
+        newer = self.data[t][r] < request.value
+        with equivalent("with one write there is none that is newer"):
+            self.data[t][r] = choose(newer, request.value, self.data[t][r])
+        with equivalent("an answer that is lost"):
+            request.reached.add(r)
 
     @action(fair=WEAK)
     def acknowledge_write(self, n: Term[Node], t: Term[Tablet]) -> None:
         """All replicas have answered: the client is told that its write succeeded."""
         request = self.request[n]
-        require((request.tablet == t) & request.write & ~request.abandoned, "a write is on its way")
+        waits = (request.tablet == t) & request.write & ~request.abandoned
+        with equivalent("to acknowledge late what all replicas have stored"):
+            require(waits, "a write is on its way")
         require(request.targets <= request.reached, "every replica has stored it")
         newer = self.acknowledged[t] < request.value
-        self.acknowledged[t] = choose(newer, request.value, self.acknowledged[t])
+        with equivalent("nothing is promised of what was not acknowledged"):
+            self.acknowledged[t] = choose(newer, request.value, self.acknowledged[t])
         self._forget(n)
 
     @action(by=CLIENT, spends=reads)
     def begin_read(self, n: Term[Node], t: Term[Tablet]) -> None:
         """A client reads through node `n`, which asks the replicas that its view names."""
-        self._begin(n, t, lambda stage: stage.reads)
-        self.request[n].value = self.acknowledged[t]
+        view = self.view[n][t]
+        reads = view.stage.column(lambda stage: stage.reads)
+        self._begin(n, t, self._chosen(reads, view.replicas, view.next))
+        with equivalent("a read that may miss everything promises nothing"):
+            self.request[n].value = self.acknowledged[t]
 
     @action(fair=WEAK)
     def answer_read(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
@@ -207,21 +225,25 @@ class TabletNodes(Machine):
         request = self.request[n]
         require((request.tablet == t) & ~request.write & ~request.abandoned, "a read is on its way")
         require(request.targets.has(r), "it is sent to the replica")
-        require(~self.down.has(r), "replica is up")
-        self.stale_read = self.stale_read | (self.data[t][r] < request.value)
+        with equivalent("a replica that is down may crash later instead"):
+            require(~self.down.has(r), "replica is up")
+        with equivalent("it notes what must not happen"):
+            self.stale_read = self.stale_read | (self.data[t][r] < request.value)
         self._forget(n)
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self, n: Term[Node]) -> None:
         """A replica does not answer in time: the client is told so, but messages may still arrive."""
         request = self.request[n]
-        require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
-        request.abandoned = True
+        with equivalent("nothing is abandoned"):
+            require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
+        self._abandon(n)
 
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self, n: Term[Node]) -> None:
         """What is left of an abandoned request is lost."""
-        require(self.request[n].abandoned, "request is abandoned")
+        with equivalent("a request may be abandoned before"):
+            require(self.request[n].abandoned, "request is abandoned")
         self._forget(n)
 
     # -- faults ------------------------------------------------------------------------------------------
@@ -229,19 +251,24 @@ class TabletNodes(Machine):
     @action(spends=crashes)
     def crash(self, n: Term[Node]) -> None:
         """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
-        require(~self.down.has(n), "node is up")
-        self.down.add(n)
-        self.request[n].abandoned = self.request[n].tablet.is_some()
-        for t in Tablet:
-            stops = self.streaming_at[t] == n
-            self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
-            self.copied[t] = self.copied[t] & ~stops
+        with equivalent("what a crash does not stop is as it would be without the crash"):
+            require(~self.down.has(n), "node is up")
+            self.down.add(n)
+            self._abandon(n)
+            for t in Tablet:
+                stops = self.streaming_at[t] == n
+                self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
+                self.copied[t] = self.copied[t] & ~stops
+                self.compacting[t][n] = 0
 
     @action(by=OPERATOR, fair=WEAK)
     def restart(self, n: Term[Node]) -> None:
-        """Node `n` comes back, with the view that it had."""
+        """Node `n` comes back, with the view that it had; it allocates storage as the stage says."""
         require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
         self.down.discard(n)
+        for t in Tablet:
+            with equivalent("storage that the stage asks for is there already"):
+                self.storage[t].put(n, self.storage[t].has(n) | self._restores_storage(n, t))
 
     @action(by=OPERATOR)
     def exclude(self, n: Term[Node]) -> None:
@@ -271,6 +298,27 @@ class TabletNodes(Machine):
             & (view.session == self.tablets[t].session)
         )
 
+    def _learns_of_closing(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """The session of a chunk that is on its way to node `n` is closed, as the node learns now."""
+        return (self.chunk[t].target == n) & ~self.tablets[t].session
+
+    def _keeps_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Storage is allocated where the stage asks for it, and dropped in the stages that end a move."""
+        stage = self.tablets[t].stage
+        asked = self._stores(stage, self.replicas[t], self.next[t]).has(n)
+        if not self.release.end_migration:
+            return asked | self.storage[t].has(n)
+        drops = stage.any_of(Stage.end_migration, Stage.revert_migration)
+        return asked | (self.storage[t].has(n) & ~drops)
+
+    def _restores_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """A node that starts allocates storage for what it knows to be its replicas in that stage."""
+        view = self.view[n][t]
+        return self._stores(view.stage, view.replicas, view.next).has(n)
+
+    def _stores(self, stage: Term[Stage], replicas: SetOf[Node], new: SetOf[Node]) -> SetOf[Node]:
+        return self._chosen(stage.column(lambda s: s.storage), replicas, new)
+
     def _chosen(
         self, which: Term[Replicas], replicas: SetOf[Node], new: SetOf[Node]
     ) -> SetOf[Node]:
@@ -278,32 +326,60 @@ class TabletNodes(Machine):
         both = choose(which == Replicas.both, replicas | new, new)
         return choose(which == Replicas.previous, replicas, both)
 
-    def _begin(self, n: Term[Node], t: Term[Tablet], column: Callable[[Stage], Replicas]) -> None:
-        require(~self.down.has(n), "node is up")
-        require(self.request[n].tablet.is_none(), "node is free")
+    def _targets_of_write(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
         view = self.view[n][t]
-        self.request[n].tablet = t
-        self.request[n].stage = view.stage
-        targets = self._chosen(view.stage.column(column), view.replicas, view.next)
-        require(~targets.is_empty(), "node has learned of the tablet's replicas")
-        self.request[n].targets = targets
+        writes = view.stage.column(lambda stage: stage.writes)
+        return self._chosen(writes, view.replicas, view.next)
+
+    def _targets_of_load(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        return self._targets_of_write(n, t)
+
+    def _begin(self, n: Term[Node], t: Term[Tablet], targets: SetOf[Node]) -> None:
+        request = self.request[n]
+        with equivalent("a request that nobody sends, or that another one takes the place of"):
+            require(~self.down.has(n), "node is up")
+            require(request.tablet.is_none(), "node is free")
+            require(~targets.is_empty(), "node has learned of the tablet's replicas")
+            request.tablet = t
+            request.targets = targets
+        with equivalent("a request that is taken for older than it is, is drained as well"):
+            request.stage = self.view[n][t].stage
+
+    def _write_next_value(self, n: Term[Node], t: Term[Tablet]) -> None:
+        self.request[n].write = True
+        with equivalent("a write of nothing is none"):
+            require(self.written[t] < LAST_VALUE, "a value is left")
+            self.request[n].value = self.written[t] + 1
+            self.written[t] = self.written[t] + 1
+
+    def _abandon(self, n: Term[Node]) -> None:
+        """The messages of a write may still arrive; those of a read have no effect any more."""
+        request = self.request[n]
+        with equivalent("messages of a request that is abandoned may be lost at once"):
+            request.tablet = choose(request.write, request.tablet, None)
+            request.stage = choose(request.write, request.stage, Stage.none)
+            request.targets = choose(request.write, request.targets, frozenset())
+            request.value = choose(request.write, request.value, 0)
+            request.abandoned = request.write
 
     def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
         """Node `n` coordinates nothing any more (`where` that holds)."""
         request = self.request[n]
         if where is None:
-            request.tablet = None
-            request.write = False
-            request.stage = Stage.none
-            request.targets = frozenset()
-            request.reached = frozenset()
-            request.value = 0
-            request.abandoned = False
+            with equivalent("nobody looks at the rest of a request that is over"):
+                request.tablet = None
+                request.write = False
+                request.stage = Stage.none
+                request.targets = frozenset()
+                request.reached = frozenset()
+                request.value = 0
+                request.abandoned = False
             return
-        request.tablet = choose(where, None, request.tablet)
-        request.write = request.write & ~where
-        request.stage = choose(where, Stage.none, request.stage)
-        request.targets = choose(where, frozenset(), request.targets)
-        request.reached = choose(where, frozenset(), request.reached)
-        request.value = choose(where, 0, request.value)
-        request.abandoned = request.abandoned & ~where
+        with equivalent("nobody looks at the rest of a request that is over"):
+            request.tablet = choose(where, None, request.tablet)
+            request.write = request.write & ~where
+            request.stage = choose(where, Stage.none, request.stage)
+            request.targets = choose(where, frozenset(), request.targets)
+            request.reached = choose(where, frozenset(), request.reached)
+            request.value = choose(where, 0, request.value)
+            request.abandoned = request.abandoned & ~where

@@ -19,4 +19,29 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (*tablets.BUGS, *views.BUGS)
 """What the checker must find."""
 
 NOT_FOUND: tuple[NotFound, ...] = (*tablets.NOT_FOUND, *views.NOT_FOUND)
+from stagewright.machines.known_bugs import (
+    fencing,
+    tablet_repair,
+    tablet_replicas,
+    tablet_stream_session,
+    tablets,
+)
+from stagewright.spec.known_bugs import KnownBug, NotFound
+
+KNOWN_BUGS: tuple[KnownBug, ...] = (
+    *fencing.BUGS,
+    *tablet_repair.BUGS,
+    *tablet_replicas.BUGS,
+    *tablet_stream_session.BUGS,
+    *tablets.BUGS,
+)
+"""What the checker must find."""
+
+NOT_FOUND: tuple[NotFound, ...] = (
+    *fencing.NOT_FOUND,
+    *tablet_repair.NOT_FOUND,
+    *tablet_replicas.NOT_FOUND,
+    *tablet_stream_session.NOT_FOUND,
+    *tablets.NOT_FOUND,
+)
 """What it cannot find, and why."""

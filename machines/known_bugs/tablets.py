@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from stagewright.machines.tablet_cluster import TabletCluster
-from stagewright.spec.known_bugs import NotFound, known_bugs_in, released_bug
+from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.tablet_nodes import Node, Tablet
+from stagewright.spec import Bool, Fairness, SetOf, Term, many, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
+
+WEAK = Fairness.WEAK
+ONE_WRITE = {TabletCluster.writes: 1, TabletCluster.reads: 0}
 
 LATE_WRITE_AFTER_CLEANUP_OF_THE_TARGET = released_bug(
     "T01",
@@ -14,7 +20,102 @@ LATE_WRITE_AFTER_CLEANUP_OF_THE_TARGET = released_bug(
     profile="scylla-2025.4",
     breaks=(TabletCluster.writes_find_storage, TabletCluster.cleaned_up_replicas_stay_empty),
     mended_in="scylla-2026.2",
+    budgets={**ONE_WRITE, TabletCluster.crashes: 0},
 )
+
+
+class SessionLeftOpen(TabletMigration):
+    """A transition whose session outlives its streaming when that is given up."""
+
+    def _close_session(self) -> None:
+        """Nothing: the transition's end will delete it."""
+
+
+@known_bug(
+    "T05",
+    "scylladb #17682",
+    breaks=TabletCluster.cleaned_up_replicas_stay_empty,
+    budgets={**ONE_WRITE, TabletCluster.crashes: 0},
+)
+class ChunkArrivesAfterCleanupOfTheTarget(TabletCluster):
+    """Streaming fails and leaves a chunk on the wire. The pending replica is cleaned up, but the session is
+    still open: the chunk arrives, is accepted, and the data is back.
+    """
+
+    tablets = many(
+        SessionLeftOpen,
+        over=Tablet,
+        without=(TabletMigration.exclude, TabletMigration.fail_over),
+    )
+
+
+@known_bug(
+    "T12",
+    "scylladb #17892",
+    breaks=(TabletCluster.writes_find_storage, TabletCluster.cleaned_up_replicas_stay_empty),
+    budgets={
+        TabletCluster.loads: 1,
+        TabletCluster.writes: 0,
+        TabletCluster.reads: 0,
+        TabletCluster.crashes: 0,
+    },
+)
+class LoadIgnoresTheWriteSelector(TabletCluster):
+    """Load-and-stream sent rows to the pending replica from the moment that there was one, whatever the
+    stage said of writes; what it wrote there was left behind when the migration was undone.
+    """
+
+    def _targets_of_load(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        view = self.view[n][t]
+        return view.replicas | view.next
+
+
+@known_bug(
+    "T13",
+    "scylladb #23481",
+    breaks=TabletCluster.only_replicas_have_storage,
+    budgets={TabletCluster.writes: 0, TabletCluster.reads: 0},
+)
+class RestartAllocatesStorageOfTheLeavingReplica(TabletCluster):
+    """The leaving replica restarts when it has been cleaned up already, and allocates storage because it
+    still is a replica, whatever the stage; nothing drops that storage any more.
+    """
+
+    def _restores_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        return self.view[n][t].replicas.has(n)
+
+
+@known_bug(
+    "T14",
+    "scylladb #19752",
+    breaks=TabletCluster.migrations_end,
+    budgets={TabletCluster.writes: 0, TabletCluster.reads: 0, TabletCluster.crashes: 0},
+)
+class CleanupCannotBeRepeated(TabletCluster):
+    """The cleanup succeeds, but its answer is lost or the coordinator restarts. The cleanup that is asked for
+    again finds no storage, which the first one deallocated, and fails for ever.
+    """
+
+    def _remove_rows(self, t: Term[Tablet], n: Term[Node]) -> None:
+        super()._remove_rows(t, n)
+        require(self.storage[t].has(n), "storage was found")
+        self.storage[t].discard(n)
+
+
+@known_bug(
+    "T26",
+    "scylladb, split compaction and tablet migration",
+    breaks=(TabletCluster.cleaned_up_replicas_stay_empty, TabletCluster.compactions_have_storage),
+    budgets={**ONE_WRITE, TabletCluster.crashes: 0, TabletCluster.compactions: 1},
+)
+class CleanupDoesNotWaitForCompaction(TabletCluster):
+    """A split compaction runs on a replica while that is cleaned up; what it wrote takes its place after the
+    cleanup, or the storage is gone below it.
+    """
+
+    def _waits_for_local_users(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """Nothing waits."""
+
 
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -122,8 +122,8 @@ class NobodyNeedsToLearn(TabletCluster):
 class SessionsStayOpen(TabletCluster):
     """A chunk of a closed session is taken for one of an open one."""
 
-    def _close_session(self, t: Any) -> None:
-        self.chunk[t].closed = False
+    def _learns_of_closing(self, n: Any, t: Any) -> Any:
+        return self.chunk[t].closed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,73 @@
+"""Bugs of ScyllaDB's global barrier, and of the fence that it moves."""
+
+from __future__ import annotations
+
+from stagewright.machines.fencing import Fencing
+from stagewright.machines.fencing_barrier import Phase
+from stagewright.machines.fencing_nodes import Node, NodeState
+from stagewright.spec import Bool, Number, Term
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
+
+QUIET = {Fencing.bumps: 0, Fencing.cleanups: 0}
+
+BARRIER_OF_A_STAGE_PASSES_UNDRAINED = released_bug(
+    "T04",
+    "scylladb #26864, #26375",
+    "A node fails to drain, and the barrier of a tablet's stage falls back on the fence: what the node runs "
+    "under the old version goes on beside the next stages, with locks on shards that these do not lock.",
+    machine=Fencing,
+    profile="scylla-2025.4",
+    breaks=(Fencing.transactions_exclude_each_other, Fencing.nothing_older_runs_after_the_barrier),
+    mended_in="scylla-2026.2",
+    budgets={**QUIET, Fencing.writes: 0, Fencing.transactions: 2},
+)
+
+
+@known_bug(
+    "T07",
+    "scylladb #18699",
+    breaks=Fencing.current_requests_are_not_fenced_out,
+    budgets={Fencing.cleanups: 0, Fencing.failures: 0},
+)
+class FenceMovesToTheLatestVersion(Fencing):
+    """`move_tablet` commits a version while a barrier runs; the fence moves to that version, and not to the
+    one that was current when the barrier began. Requests of the latter, which nobody drained, are refused.
+    """
+
+    def _new_fence(self) -> Number:
+        return self.version
+
+
+@known_bug(
+    "T09",
+    "scylladb #15804",
+    breaks=Fencing.no_coordinator_is_older_than_the_barrier,
+    budgets={**QUIET, Fencing.failures: 0, Fencing.decommissions: 1},
+)
+class DecommissioningNodesAreNotAsked(Fencing):
+    """Barriers go to normal nodes alone; one that is decommissioning goes on coordinating requests under
+    its old version.
+    """
+
+    def _is_asked(self, n: Term[Node]) -> Bool:
+        return super()._is_asked(n) & (self.node[n] == NodeState.normal)
+
+
+@known_bug(
+    "T10",
+    "scylladb #17108",
+    breaks=Fencing.fence_holds_on_every_replica,
+    budgets={**QUIET, Fencing.decommissions: 1},
+)
+class FallbackLeavesOutDecommissioningNodes(Fencing):
+    """Draining fails, and the second command, which is to make all replicas learn the fence, does not go to
+    the node that is decommissioning: it stores a stale write.
+    """
+
+    def _is_asked(self, n: Term[Node]) -> Bool:
+        drains = self.phase == Phase.draining
+        return super()._is_asked(n) & (drains | (self.node[n] == NodeState.normal))
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,0 +1,56 @@
+"""Bugs of tablet repair."""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_repair import (
+    COORDINATOR,
+    LAST_SESSION,
+    Node,
+    Operation,
+    Stage,
+    TabletRepair,
+)
+from stagewright.spec import Fairness, Number, NumberVar, action, number, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+WEAK = Fairness.WEAK
+
+
+@known_bug(
+    "T24",
+    "scylladb #26346",
+    breaks=(TabletRepair.locks_are_released, TabletRepair.requests_are_done),
+    budgets={TabletRepair.restarts: 0},
+)
+class SessionIsRememberedByTheCoordinatorAlone(TabletRepair):
+    """The session that the locks belong to is only in the coordinator's memory once it is closed. Another node
+    takes over between `repair` and `end_repair`, tells the replicas to release the locks of no session, and
+    the next repair hangs.
+    """
+
+    remembered: NumberVar = number(0, LAST_SESSION)  # by the topology coordinator; volatile
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_repair(self) -> None:
+        """The replicas are asked to repair; the coordinator notes the session."""
+        require(self.stage == Stage.repair, "stage is repair")
+        require(self.operation == Operation.none, "not asked yet")
+        self.operation = Operation.running
+        self.remembered = self.session
+        for n in Node:
+            self.asked[n] = self.session
+
+    @action(by=COORDINATOR, spends=TabletRepair.failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        self.operation = Operation.none
+        self.barrier = False
+        self.unlocked = frozenset()
+        self.remembered = 0
+
+    def _session_to_unlock(self) -> Number:
+        return self.remembered
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
