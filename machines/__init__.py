@@ -1,6 +1,9 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "cdc-generations": "stagewright.machines.cdc_generations:CdcGenerations",
+    "cdc-mapping": "stagewright.machines.cdc_mapping:CdcMapping",
+    "cdc-publication": "stagewright.machines.cdc_publication:CdcPublication",
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
 }

@@ -1,0 +1,410 @@
+"""CDC generations in a cluster: introduced, learned, used by writes, published and cleared.
+
+Source: design document 003 (cdc); `commit_cdc_generation` of design document 001 and ScyllaDB's publisher for
+the releases. The nodes and their window of timestamps are in `cdc_nodes.py`; the states of the topology state
+machine in `cdc_publication.py`, and how tokens map to streams in `cdc_mapping.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from stagewright.machines.cdc_nodes import (
+    DELAY,
+    END,
+    LAST_COMMIT,
+    LAST_TIMESTAMP,
+    LEEWAY,
+    RING_DELAY,
+    SCYLLA_2026_2,
+    SEED,
+    SEED_CODE,
+    CdcNodes,
+    Fate,
+    Generation,
+    Known,
+    Node,
+    Window,
+)
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    LeadsTo,
+    Number,
+    OptionalVar,
+    SetVar,
+    Term,
+    action,
+    between,
+    budget,
+    choose,
+    every,
+    final,
+    invariant,
+    leads_to,
+    liveness,
+    only_when,
+    optional,
+    profiles,
+    require,
+    set_of,
+    some,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+COORDINATOR = Actor("topology coordinator")
+NETWORK = Actor("network")
+TIME = Actor("time")
+
+
+class CdcGenerations(CdcNodes):
+    """Nodes join, each with a new CDC generation, while clients write to tables with a CDC log.
+
+    The documents' two assumptions are the machine's: clocks differ by at most SKEW, and a node that is not
+    cut off learns of a generation before a tick has passed.
+
+    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, three do
+    not, and the text says so of two. `base_and_log_writes_are_colocated` fails: nodes learn of the joining
+    node's tokens with the generation, "but the old generation will still be operating for a minute or two.
+    Thus colocation will be lost for a while". `log_writes_use_the_generation_that_operates` fails: "if
+    gossip doesn't reach the node in time, some writes might be sent to the wrong (old) generation".
+    `decisions_of_paxos_are_applied` fails: a timestamp that was fixed before the switch, and is used
+    after it, is refused for ever.
+    """
+
+    release = profiles(SEED, SEED_CODE, SCYLLA_2026_2)
+    joins = budget(1, doc="nodes that join, each with a new generation")
+    writes = budget(1, doc="writes that are followed")
+    partitions = budget(1, doc="nodes that are cut off")
+    restarts = budget(1, doc="nodes that start again, or are new")
+
+    stored: SetVar[Generation] = set_of(Generation, init={Generation.first})  # their data is there
+    committed: SetVar[Generation] = set_of(Generation, init={Generation.first})
+    unpublished: SetVar[Generation] = set_of(Generation)
+    described: SetVar[Generation] = set_of(Generation, init={Generation.first})  # to CDC clients
+    on_its_way: OptionalVar[Generation] = optional(
+        Generation
+    )  # its data is written, no timestamp yet
+    has_data: SetVar[Node] = set_of(Node)  # have stored what is on its way
+    unreachable: SetVar[Node] = set_of(Node)
+
+    # -- time and the network ------------------------------------------------------------------------------
+
+    @action(by=TIME)
+    def tick(self) -> None:
+        """Time passes; by then whoever is reached has learned, and what Paxos decided is tried again."""
+        require(self.now < END, "there is time left")
+        learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
+        require(learned, "every node that can be reached has learned of each generation")
+        waits = (self.write.fate == Fate.decided) & self.write.waited
+        possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
+        require(~(waits & possible), "what Paxos decided is applied within a tick, if it can be")
+        self.now = self.now + 1
+        self.write.waited = self.write.fate == Fate.decided
+
+    @action(by=NETWORK, spends=partitions)
+    def cut_off(self, n: Term[Node]) -> None:
+        """A node is cut off; not while a generation is on its way, as the documents assume."""
+        require(~self.unreachable.has(n), "it is reached")
+        require(
+            self.on_its_way.is_none() & ~self._is_behind(n), "no generation is on its way to it"
+        )
+        self.unreachable.add(n)
+
+    @action(by=NETWORK, fair=WEAK)
+    def heal(self, n: Term[Node]) -> None:
+        """The node is reached again."""
+        require(self.unreachable.has(n), "it is cut off")
+        self.unreachable.discard(n)
+
+    # -- a generation is introduced ------------------------------------------------------------------------
+
+    @action(spends=joins)
+    def gossip_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A joining node stores a generation and gossips its timestamp, some time ahead, with its tokens.
+
+        Its own clock is that of node `n`.
+        """
+        only_when(not self.release.group0)
+        self._is_next(g)
+        self.stored.add(g)
+        self._introduce(n, g)
+
+    @action(by=COORDINATOR, spends=joins)
+    def write_data(self, g: Term[Generation]) -> None:
+        """The topology coordinator writes the data of a generation for a joining node to group0."""
+        only_when(self.release.group0)
+        self._is_next(g)
+        require(self.on_its_way.is_none(), "no other generation is on its way")
+        self.stored.add(g)
+        self.on_its_way = g
+
+    @action(fair=WEAK)
+    def store_data(self, n: Term[Node]) -> None:
+        """A node stores the data of the generation that is on its way."""
+        only_when(self.release.group0)
+        require(self.on_its_way.is_some() & ~self.has_data.has(n), "data is on its way to it")
+        require(~self.unreachable.has(n), "it is reached")
+        self.has_data.add(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """After a barrier the coordinator gives the generation a timestamp, by the clock of its node `n`."""
+        only_when(self.release.group0)
+        require(self.on_its_way == g, "its data is written")
+        require(every(self.has_data.has(m) for m in Node), "every node has stored its data")
+        self._introduce(n, g)
+        self.committed.add(g)
+        self.unpublished.add(g)
+        self.on_its_way = None
+        for m in Node:
+            self.has_data.discard(m)
+
+    # -- nodes ---------------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node learns of generations, with the tokens for which they were made."""
+        require(~self.unreachable.has(n), "it is reached")
+        require(self._is_behind(n), "there is something to learn")
+        new = {g: self._loads(n, g) & ~self.knows(n, g) for g in Generation}
+        known = {g: choose(new[g], self._as_loaded(g), self.known[n][g]) for g in Generation}
+        for g in list(Generation):
+            self.known[n][g] = known[g]
+
+    @action(fair=WEAK)
+    def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node reads the data of a generation of which it had the timestamp only."""
+        only_when(not self.release.group0)
+        require(self.known[n][g] == Known.prepared, "it knows the timestamp only")
+        require(self.stored.has(g) & ~self.unreachable.has(n), "the data can be read")
+        self.known[n][g] = Known.usable
+
+    @action
+    def forget(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node frees the memory of a generation that it needs no more."""
+        require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
+        self.known[n][g] = Known.unknown
+
+    @action(spends=restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node starts, maybe as a new one, and loads the generations that it may need."""
+        require(~self.unreachable.has(n), "it is reached")
+        loaded = {
+            g: choose(self._loads(n, g), self._as_loaded(g), Known.unknown) for g in Generation
+        }
+        for g in list(Generation):
+            self.known[n][g] = loaded[g]
+
+    # -- writes --------------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def write_row(
+        self,
+        n: Term[Node],
+        g: Term[Generation],
+        timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
+    ) -> None:
+        """A client writes, with a timestamp of its own choice, through node `n`."""
+        require(self.write.fate == Fate.none, "no write is followed yet")
+        self._write(n, g, timestamp)
+
+    @action(by=CLIENT, spends=writes)
+    def decide_by_paxos(self, n: Term[Node]) -> None:
+        """Paxos decides a conditional write: its timestamp, the coordinator's time, is fixed for ever."""
+        require(self.write.fate == Fate.none, "no write is followed yet")
+        self.write.fate = Fate.decided
+        self.write.timestamp = self.clock(n)
+
+    @action(fair=WEAK)
+    def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node applies what Paxos decided: a base write and a log write."""
+        require(self.write.fate == Fate.decided, "a decision is to be applied")
+        self._write(n, g, self.write.timestamp)
+        self.write.waited = False
+
+    # -- publication and the end of a generation -----------------------------------------------------------
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Nodes race to insert a generation into the table for CDC clients; twice does no harm."""
+        only_when(not self.release.group0)
+        require(self.known[n][g] == Known.usable, "it knows the generation")
+        require(~self.described.has(g), "not there yet")
+        self.described.add(g)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def publish(self, g: Term[Generation]) -> None:
+        """The publisher describes the oldest generation that is not published yet."""
+        only_when(self.release.group0)
+        require(self.unpublished.has(g) & self.stored.has(g), "it is not published yet")
+        older = some(self.unpublished.has(h) & self.follows(g, h) for h in list(Generation))
+        require(~older, "it is the oldest")
+        self.unpublished.discard(g)
+        self.described.add(g)
+
+    @action(by=COORDINATOR)
+    def clear(self, n: Term[Node], kept: Term[Generation]) -> None:
+        """The publisher, by the clock of its node, removes the generations before the newest unneeded one."""
+        only_when(self.release.group0)
+        require(
+            self.committed.has(kept) & self._may_be_the_oldest(n, kept), "its forerunners can go"
+        )
+        older = {g: self.committed.has(g) & self.follows(kept, g) for g in Generation}
+        require(some(older[g] for g in list(Generation)), "it has forerunners")
+        stays = {g: self.stored.has(g) & ~older[g] for g in Generation}
+        for g in list(Generation):
+            self.stored.put(g, stays[g])
+            self.committed.put(g, stays[g] & (self.on_its_way != g))
+
+    # -- what recurs -----------------------------------------------------------------------------------------
+
+    def _is_next(self, g: Term[Generation]) -> None:
+        place = g.number_column(lambda generation: generation.number)
+        require(place == self.introduced.size(), "it is the next one")
+
+    def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
+        start = self.clock(n) + DELAY
+        last = every(
+            self.introduced.has(h).implies(self.start[h] < start) for h in list(Generation)
+        )
+        require(last, "it starts after the others")
+        require(self.now <= LAST_COMMIT, "time is left for it to operate")
+        self.start[g] = start
+        self.introduced.add(g)
+
+    def _loads(self, n: Term[Node], g: Generation) -> Bool:
+        """A node that looks at what was introduced takes the generation: it may be needed."""
+        there = self.committed.has(g) if self.release.group0 else self.introduced.has(g)
+        return there & ~self.is_over(g, self._no_writes_since(n))
+
+    def _as_loaded(self, g: Generation) -> Term[Known]:
+        """From group0 a node has the data together with the timestamp; after gossip it must be read."""
+        if self.release.group0:
+            return choose(self.stored.has(g), Known.usable, Known.prepared)
+        return Term.of(Known.prepared)
+
+    def _is_behind(self, n: Term[Node]) -> Bool:
+        return some(self._loads(n, g) & ~self.knows(n, g) for g in list(Generation))
+
+    def _write(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> None:
+        """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
+        require(self.accepts(n, timestamp), "the node accepts the timestamp")
+        require(self.uses(n, g, timestamp), "it has the generation that operates then")
+        self.write.fate = Fate.accepted
+        self.write.timestamp = timestamp
+        self.write.generation = g
+        self.write.ring = self._ring(n)
+
+    def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
+        found = some(self.uses(n, g, timestamp) for g in list(Generation))
+        return self.accepts(n, timestamp) & found
+
+    def _ring(self, n: Term[Node]) -> Term[Generation]:
+        """The last join that the node has learned of, together with the generation made for it."""
+        third = choose(self.knows(n, Generation.third), Generation.third, Generation.first)
+        return choose(
+            self.knows(n, Generation.second) & ~self.knows(n, Generation.third),
+            Generation.second,
+            third,
+        )
+
+    def _promises_colocation(self, ring: Generation) -> Bool:
+        if not self.release.group0:
+            return self.write.fate == Fate.accepted
+        return (self.write.fate == Fate.accepted) & (self.start[ring] <= self.write.timestamp)
+
+    def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
+        """No node accepts writes to earlier generations any more, and they are published."""
+        old = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
+        waiting = some(self.unpublished.has(h) & self.follows(kept, h) for h in list(Generation))
+        return old & ~waiting
+
+    # -- promises --------------------------------------------------------------------------------------------
+
+    @invariant
+    def generations_start_in_the_order_of_their_introduction(self) -> Bool:
+        """003: a generation operates from its timestamp until "the following generation's timestamp"."""
+        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
+        return every(self.introduced.has(h).implies(self.follows(h, g)) for g, h in pairs)
+
+    @invariant
+    def log_writes_use_the_generation_that_operates(self) -> Bool:
+        """003: "The stream ID is taken from the generation operating at this timestamp", which is the same
+        for the whole cluster.
+        """
+        accepted = self.write.fate == Fate.accepted
+        return every(
+            (accepted & (self.write.generation == g)).implies(
+                (self.start[g] <= self.write.timestamp) & ~self.is_over(g, self.write.timestamp)
+            )
+            for g in list(Generation)
+        )
+
+    @invariant
+    def base_and_log_writes_are_colocated(self) -> Bool:
+        """003: "Due to the need of maintaining colocation we don't allow the client to send writes with
+        arbitrary timestamps".
+
+        The newer document takes that back for writes with a timestamp before the generation of the join.
+        """
+        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
+        return every(
+            (self._promises_colocation(h) & (self.write.ring == h)).implies(
+                self.write.generation != g
+            )
+            for g, h in pairs
+        )
+
+    @invariant
+    def accepted_timestamps_find_a_stream(
+        self, n: Term[Node], timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
+    ) -> Bool:
+        """A node has what it needs for the writes that it lets through, but for what it could not read yet
+        (scylladb #17184).
+        """
+        prepared = some(self.known[n][g] == Known.prepared for g in list(Generation))
+        found = some(self.uses(n, g, timestamp) for g in list(Generation))
+        return self.accepts(n, timestamp).implies(found | prepared)
+
+    @invariant
+    def writes_without_a_timestamp_are_accepted(self, n: Term[Node]) -> Bool:
+        """003: of writes only those are refused that are in the past or too far in the future."""
+        return self.accepts(n, self.clock(n))
+
+    @invariant
+    def data_is_kept_while_it_may_be_needed(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """Any node may still accept a write to the generation, or have to load it (scylladb PR #17374)."""
+        oldest = self.clock(n)
+        if self.release.window is Window.with_previous:
+            oldest = self.clock(n) - (LEEWAY - 1)
+        needed = self.introduced.has(g) & ~self.is_over(g, oldest)
+        return needed.implies(self.stored.has(g))
+
+    @invariant
+    def clients_can_read_what_is_cleared(self, g: Term[Generation]) -> Bool:
+        """A generation is described to CDC clients before its data goes."""
+        return (self.introduced.has(g) & ~self.stored.has(g)).implies(self.described.has(g))
+
+    @liveness
+    def generations_are_described(self, g: Term[Generation]) -> LeadsTo:
+        """003, "Streams description table": clients learn "about available sets of streams"."""
+        return leads_to(self.introduced.has(g), self.described.has(g))
+
+    @liveness
+    def decisions_of_paxos_are_applied(self) -> LeadsTo:
+        """A conditional write that Paxos committed is applied in the end (scylladb PR #17134)."""
+        return leads_to(self.write.fate == Fate.decided, self.write.fate == Fate.accepted)
+
+    @liveness
+    def prepared_generations_become_usable(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """003: "The node will keep trying to read the generation's data in background until it succeeds"."""
+        prepared = self.known[n][g] == Known.prepared
+        return leads_to(prepared, self.known[n][g] != Known.prepared)
+
+    @final
+    def time_is_up(self) -> Bool:
+        """The run is as long as it was to be."""
+        return self.now == END
