@@ -48,6 +48,7 @@ from stagewright.spec import (
     optional,
     profiles,
     require,
+    scopes,
     set_of,
     some,
 )
@@ -79,6 +80,13 @@ class CdcGenerations(CdcNodes):
     writes = budget(1, doc="writes that are followed")
     partitions = budget(1, doc="nodes that are cut off")
     restarts = budget(1, doc="nodes that start again, or are new")
+
+    exercised_at = scopes(
+        {Node: 1, restarts: 1, partitions: 0},
+        {writes: 0, partitions: 0},
+        {partitions: 1, restarts: 0},
+        {Node: 1, joins: 2, restarts: 0, partitions: 0},
+    )
 
     stored: SetVar[Generation] = set_of(Generation, init={Generation.first})  # their data is there
     committed: SetVar[Generation] = set_of(Generation, init={Generation.first})

@@ -6,6 +6,7 @@ tokens is tried; `cdc_streams.py` is the mapping of the real size.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.cdc_streams import Sharding
@@ -19,7 +20,6 @@ from stagewright.spec import (
     Maybe,
     OptionalVar,
     SetVar,
-    States,
     Term,
     action,
     budget,
@@ -45,34 +45,29 @@ class Node(Entity, scope=2):
     """A node that owns tokens."""
 
 
-class Shard(States):
+class Shard(Enum):
     """A shard of a node; some nodes have the first one only."""
 
-    first = 0
-    second = 1
-
-    def __init__(self, number: int) -> None:
-        self.number = number
+    first = auto()
+    second = auto()
 
 
-class Token(States):
-    """The tokens of the ring, in order; each stands for the first of an eighth of the real ones."""
+class Token(Enum):
+    """The tokens of the ring, in order; each stands for the first of a quarter of the real ones."""
 
-    t0 = 0
-    t1 = 1
-    t2 = 2
-    t3 = 3
-    t4 = 4
-    t5 = 5
-    t6 = 6
-    t7 = 7
+    t0 = auto()
+    t1 = auto()
+    t2 = auto()
+    t3 = auto()
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    @property
+    def place(self) -> int:
+        """How many tokens there are before it."""
+        return list(Token).index(self)
 
     def shard(self, shard_count: int) -> Shard:
         """The shard of this token at a node with so many shards, as the real function computes it."""
-        real = (self.place << 61) - 2**63
+        real = (self.place << 62) - 2**63
         return list(Shard)[Sharding(shard_count, IGNORED_BITS).shard_of(real)]
 
     def around(self) -> list[Token]:
@@ -92,7 +87,7 @@ Ends = dict[Token, Bool]
 class CdcMapping(Machine):
     """Nodes join a token ring, each after a CDC generation for the ring that there will be."""
 
-    joins = budget(3, doc="tokens with which nodes join the ring")
+    joins = budget(4, doc="tokens with which nodes join the ring")
 
     two_shards = constant(per(Node, flag(init=ANY)))  # the node has two shards, not one
     ring = per(Token, optional(Node))  # the node that owns the vnode which ends there
@@ -191,6 +186,21 @@ class CdcMapping(Machine):
         """
         is_end = self.ring[t].is_some() | (self.joining == t)
         return is_end.implies(self.range_ends.has(t))
+
+    @invariant
+    def ranges_have_a_stream_for_each_shard(self) -> Bool:
+        """003: "Suppose that the number of shards of A is _entries[i].streams.size()"."""
+        second = Shard.second
+        return every(
+            (self.streams[end][Shard.first].is_some() == self.range_ends.has(end))
+            & (self.streams[end][second].is_some() == self._was_made_for_two_shards(end))
+            for end in list(Token)
+        )
+
+    @invariant
+    def a_join_is_of_a_node_with_a_token(self) -> Bool:
+        """003: "The joining node ... chooses tokens which will split" the vnodes."""
+        return self.joining.is_none() == self.joining_node.is_none()
 
     @invariant
     def base_and_log_rows_are_in_one_vnode(self) -> Bool:

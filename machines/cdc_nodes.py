@@ -19,7 +19,6 @@ from stagewright.spec import (
     Profile,
     Record,
     SetVar,
-    States,
     Term,
     choose,
     constant,
@@ -70,15 +69,17 @@ class Node(Entity, scope=2):
     """A node that coordinates writes."""
 
 
-class Generation(States):
+class Generation(Enum):
     """CDC generations, in the order of their introduction; each is made for one more join."""
 
-    first = 0
-    second = 1
-    third = 2
+    first = auto()
+    second = auto()
+    third = auto()
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    @property
+    def number(self) -> int:
+        """How many there are before it."""
+        return list(Generation).index(self)
 
 
 AnyGeneration = Generation | Term[Generation]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.cdc_nodes import Generation
 from stagewright.spec import (
@@ -27,6 +28,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
+    equivalent_step,
+    equivalents,
     every,
     final,
     flag,
@@ -41,6 +45,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -104,6 +109,15 @@ class CdcPublication(Machine):
     # what the publisher knows
     publishing: OptionalVar[Generation] = optional(Generation)  # described, still in the queue
 
+    harmless = equivalents(
+        equivalent_step(
+            transition,
+            Transition.publish_cdc_generation,
+            tuple(t for t in Transition if t is not Transition.publish_cdc_generation),
+            because="no release has that state any more",
+        ),
+    )
+
     @initially
     def one_generation(self) -> Bool:
         """Topology is in group0 from the start, or gossiped and about to be upgraded."""
@@ -123,7 +137,8 @@ class CdcPublication(Machine):
         require(self.in_group0, "topology is in group0")
         require(is_next, "it is the next generation")
         self.new_generation = g
-        self.joins = join
+        with equivalent("what is asked for is free: a join that is not noted is a request"):
+            self.joins = join
 
     @transition.step(COMMIT, PUBLISH, by=COORDINATOR, fair=WEAK)
     def commit_before_publishing(self, g: Term[Generation]) -> None:
@@ -140,14 +155,16 @@ class CdcPublication(Machine):
         self._queue(g)
         self.tokens.add(g)
 
-    @transition.step(COMMIT, NONE, by=COORDINATOR, fair=WEAK)
+    @transition.step(
+        COMMIT, NONE, by=COORDINATOR, fair=WEAK, equivalent="a request has no other state"
+    )
     def commit_for_request(self, g: Term[Generation]) -> None:
         """The generation that a user asked for gets its timestamp and is queued."""
         only_when(self.release.publisher)
         require(~self.joins, "no node joins")
         self._commit(g)
         self._queue(g)
-        self._end()
+        self.new_generation = None
 
     @transition.step(PUBLISH, WRITE_BOTH, by=COORDINATOR, fair=WEAK)
     def publish_for_join(self, g: Term[Generation]) -> None:
@@ -163,7 +180,7 @@ class CdcPublication(Machine):
         only_when(not self.release.publisher)
         require(~self.joins, "no node joins")
         self._describe(g)
-        self._end()
+        self.new_generation = None
 
     @transition.step(WRITE_BOTH, NONE, by=COORDINATOR, fair=WEAK)
     def finish_join(self) -> None:
@@ -172,7 +189,13 @@ class CdcPublication(Machine):
 
     # -- the way back ---------------------------------------------------------------------------------------
 
-    @transition.step(COMMIT, ROLLED_BACK, by=COORDINATOR, spends=failures)
+    @transition.step(
+        COMMIT,
+        ROLLED_BACK,
+        by=COORDINATOR,
+        spends=failures,
+        equivalent="a barrier that failed may as well be tried again",
+    )
     def fail_barrier(self) -> None:
         """A node does not answer the barrier: the generation is not committed, and the join is undone."""
         only_when(self.release.rollback)
@@ -197,10 +220,10 @@ class CdcPublication(Machine):
     def describe(self, g: Term[Generation]) -> None:
         """The publisher writes the oldest generation of the queue to the tables; again after a failover."""
         only_when(self.release.publisher)
-        require(self.publishing.is_none(), "it has not written one yet")
         require(self.unpublished.has(g), "it is in the queue")
         require(~some(self._is_queued_before(g, h) for h in list(Generation)), "it is the oldest")
-        require(self.writable, "the tables can be written")
+        with equivalent("tables that cannot be written are not: what is described is seen"):
+            require(self.writable, "the tables can be written")
         self.described.add(g)
         self.publishing = g
 
@@ -217,18 +240,20 @@ class CdcPublication(Machine):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        self.publishing = None
+        with equivalent("a coordinator that knows all that its predecessor knew does no harm"):
+            self.publishing = None
 
     @action(spends=failures)
     def lose_tables(self) -> None:
         """Too many replicas of the tables for CDC clients go down for good."""
-        require(self.writable, "the tables can be written")
-        self.writable = False
+        with equivalent("tables that are not lost do no harm"):
+            self.writable = False
 
     @action(by=OPERATOR, fair=WEAK)
     def replace_replica(self) -> None:
         """The operator has a dead node replaced, which is a topology change of its own."""
-        require(~self.writable, "a replica is lost")
+        with equivalent("without it there is nothing to replace"):
+            require(~self.writable, "a replica is lost")
         require(self.transition == NONE, "no other topology change is going on")
         self.writable = True
 
@@ -286,7 +311,7 @@ class CdcPublication(Machine):
         none = every(
             (self.new_generation == g).implies(~self.tokens.has(g)) for g in list(Generation)
         )
-        return (self.transition == ROLLED_BACK).implies(none)
+        return (self.transition == ROLLED_BACK).implies(self.joins & none)
 
     @invariant
     def a_request_leaves_the_ring_alone(self, g: Term[Generation]) -> Bool:
@@ -299,7 +324,39 @@ class CdcPublication(Machine):
     @invariant
     def a_transition_has_a_generation(self) -> Bool:
         """001, commit_cdc_generation: "a new CDC generation data was written to internal tables earlier"."""
-        return (self.transition == NONE) == self.new_generation.is_none()
+        none = (self.transition == NONE) == self.new_generation.is_none()
+        return none & (self.transition == NONE).implies(~self.joins)
+
+    @step_property
+    def a_topology_change_goes_one_way(self, after: Self) -> Bool:
+        """001: "After committing the generation we move to publish_cdc_generation. Once the generation is
+        published, we enter write_both_read_old state"; and what was rolled back does not come back.
+        """
+        way = {
+            PUBLISH: (COMMIT,),
+            WRITE_BOTH: (COMMIT, PUBLISH),
+            ROLLED_BACK: (COMMIT, WRITE_BOTH),
+        }
+        changed = after.transition != self.transition
+        in_order = every(
+            (changed & (after.transition == target)).implies(self.transition.any_of(*sources))
+            for target, sources in way.items()
+        )
+        not_committed = (self.transition == COMMIT) & self.joins & (after.transition == NONE)
+        return in_order & ~not_committed
+
+    @step_property
+    def one_topology_change_at_a_time(self, after: Self) -> Bool:
+        """001: a topology change has to "wait" until the state machine is free: so has that of a dead node."""
+        return (~self.writable & after.writable).implies(self.transition == NONE)
+
+    @step_property
+    def generations_are_queued_when_they_are_committed(
+        self, after: Self, g: Term[Generation]
+    ) -> Bool:
+        """Whoever has published a generation has it published once (the commit command queues it)."""
+        queued = ~self.unpublished.has(g) & after.unpublished.has(g)
+        return queued.implies(~self.committed.has(g) & after.committed.has(g))
 
     @invariant
     def clients_see_committed_generations_only(self, g: Term[Generation]) -> Bool:
@@ -323,6 +380,33 @@ class CdcPublication(Machine):
         else:
             pending = self.unpublished.has(g)
         return self.committed.has(g).implies(self.described.has(g) | pending)
+
+    @invariant
+    def a_new_generation_is_the_next_one(self, g: Term[Generation]) -> Bool:
+        """Lemma: it is committed exactly from the commit on."""
+        is_new = self.new_generation == g
+        place = g.number_column(lambda generation: generation.number)
+        next_one = (self.transition == COMMIT).implies(place == self.committed.size())
+        committed = self.transition.any_of(PUBLISH, WRITE_BOTH).implies(self.committed.has(g))
+        joined = self.tokens.has(g).implies(self.transition == WRITE_BOTH)
+        return is_new.implies(next_one & committed & joined)
+
+    @invariant
+    def generations_are_committed_in_their_order(self) -> Bool:
+        """Lemma: none is skipped, and what is gossiped is the first one."""
+        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
+        in_order = every(self.committed.has(h).implies(self.committed.has(g)) for g, h in pairs)
+        later = [g for g in Generation if g is not Generation.first]
+        only_first = every(~self.tokens.has(g) & ~self.described.has(g) for g in later)
+        gossip = (self.transition == NONE) & self.committed.is_empty() & only_first
+        return in_order & choose(self.in_group0, ~self.committed.is_empty(), gossip)
+
+    @invariant
+    def the_publisher_works_on_its_queue(self, g: Term[Generation]) -> Bool:
+        """Lemma: what it has described is still in the queue, which has committed generations only."""
+        described = self.described.has(g) & self.unpublished.has(g)
+        queued = self.unpublished.has(g).implies(self.committed.has(g))
+        return queued & (self.publishing == g).implies(described)
 
     @liveness
     def generations_are_described(self, g: Term[Generation]) -> LeadsTo:

@@ -68,7 +68,6 @@ class PreviousGenerationsAreRefused(CdcGenerations):
     "C06",
     "scylladb #7961 #7993 #7985",
     breaks=CdcMapping.base_and_log_rows_are_on_one_shard,
-    budgets={CdcMapping.joins: 2},
 )
 class NumberOfStreamsIsLimited(CdcMapping):
     """A generation that would be too large gets fewer streams for a range than its owner has shards."""
