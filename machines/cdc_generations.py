@@ -19,6 +19,7 @@ from stagewright.machines.cdc_nodes import (
     SCYLLA_2026_2,
     SEED,
     SEED_CODE,
+    AnyGeneration,
     CdcNodes,
     Fate,
     Generation,
@@ -39,6 +40,7 @@ from stagewright.spec import (
     between,
     budget,
     choose,
+    equivalent,
     every,
     final,
     invariant,
@@ -84,17 +86,15 @@ class CdcGenerations(CdcNodes):
     exercised_at = scopes(
         {Node: 1, restarts: 1, partitions: 0},
         {writes: 0, partitions: 0},
-        {partitions: 1, restarts: 0},
-        {Node: 1, joins: 2, restarts: 0, partitions: 0},
+        {Node: 1, joins: 2, restarts: 0},
+        {partitions: 0, restarts: 0},
     )
 
     stored: SetVar[Generation] = set_of(Generation, init={Generation.first})  # their data is there
     committed: SetVar[Generation] = set_of(Generation, init={Generation.first})
     unpublished: SetVar[Generation] = set_of(Generation)
     described: SetVar[Generation] = set_of(Generation, init={Generation.first})  # to CDC clients
-    on_its_way: OptionalVar[Generation] = optional(
-        Generation
-    )  # its data is written, no timestamp yet
+    on_its_way: OptionalVar[Generation] = optional(Generation)  # written, without a timestamp yet
     has_data: SetVar[Node] = set_of(Node)  # have stored what is on its way
     unreachable: SetVar[Node] = set_of(Node)
 
@@ -104,27 +104,30 @@ class CdcGenerations(CdcNodes):
     def tick(self) -> None:
         """Time passes; by then whoever is reached has learned, and what Paxos decided is tried again."""
         require(self.now < END, "there is time left")
+        in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
+        require(in_time, "time is left for what is on its way to operate")
         learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
         require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
         possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
         require(~(waits & possible), "what Paxos decided is applied within a tick, if it can be")
-        self.now = self.now + 1
+        with equivalent("what holds while time stands still is less"):
+            self.now = self.now + 1
         self.write.waited = self.write.fate == Fate.decided
 
     @action(by=NETWORK, spends=partitions)
     def cut_off(self, n: Term[Node]) -> None:
         """A node is cut off; not while a generation is on its way, as the documents assume."""
-        require(~self.unreachable.has(n), "it is reached")
-        require(
-            self.on_its_way.is_none() & ~self._is_behind(n), "no generation is on its way to it"
-        )
-        self.unreachable.add(n)
+        quiet = self.on_its_way.is_none() & ~self._is_behind(n)
+        require(quiet, "no generation is on its way to it")
+        with equivalent("a network that works does no harm"):
+            self.unreachable.add(n)
 
     @action(by=NETWORK, fair=WEAK)
     def heal(self, n: Term[Node]) -> None:
         """The node is reached again."""
-        require(self.unreachable.has(n), "it is cut off")
+        with equivalent("otherwise nothing happens"):
+            require(self.unreachable.has(n), "it is cut off")
         self.unreachable.discard(n)
 
     # -- a generation is introduced ------------------------------------------------------------------------
@@ -145,7 +148,6 @@ class CdcGenerations(CdcNodes):
         """The topology coordinator writes the data of a generation for a joining node to group0."""
         only_when(self.release.group0)
         self._is_next(g)
-        require(self.on_its_way.is_none(), "no other generation is on its way")
         self.stored.add(g)
         self.on_its_way = g
 
@@ -173,14 +175,12 @@ class CdcGenerations(CdcNodes):
     # -- nodes ---------------------------------------------------------------------------------------------
 
     @action(fair=WEAK)
-    def learn(self, n: Term[Node]) -> None:
-        """A node learns of generations, with the tokens for which they were made."""
-        require(~self.unreachable.has(n), "it is reached")
-        require(self._is_behind(n), "there is something to learn")
-        new = {g: self._loads(n, g) & ~self.knows(n, g) for g in Generation}
-        known = {g: choose(new[g], self._as_loaded(g), self.known[n][g]) for g in Generation}
-        for g in list(Generation):
-            self.known[n][g] = known[g]
+    def learn(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node learns of a generation, with the tokens for which it was made."""
+        with equivalent("a node that is cut off has stored no data, so nothing is committed"):
+            require(~self.unreachable.has(n), "it is reached")
+        require(self._is_missing(n, g), "it is new to it, and may be needed")
+        self.known[n][g] = self._as_loaded(g)
 
     @action(fair=WEAK)
     def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
@@ -190,7 +190,7 @@ class CdcGenerations(CdcNodes):
         require(self.stored.has(g) & ~self.unreachable.has(n), "the data can be read")
         self.known[n][g] = Known.usable
 
-    @action
+    @action(fair=WEAK)
     def forget(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node frees the memory of a generation that it needs no more."""
         require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
@@ -199,12 +199,14 @@ class CdcGenerations(CdcNodes):
     @action(spends=restarts)
     def restart(self, n: Term[Node]) -> None:
         """A node starts, maybe as a new one, and loads the generations that it may need."""
-        require(~self.unreachable.has(n), "it is reached")
+        with equivalent("what a node can load when it is cut off is what it had"):
+            require(~self.unreachable.has(n), "it is reached")
         loaded = {
             g: choose(self._loads(n, g), self._as_loaded(g), Known.unknown) for g in Generation
         }
-        for g in list(Generation):
-            self.known[n][g] = loaded[g]
+        with equivalent("a node that remembers more than it needs does no harm"):
+            for g in list(Generation):
+                self.known[n][g] = loaded[g]
 
     # -- writes --------------------------------------------------------------------------------------------
 
@@ -216,22 +218,26 @@ class CdcGenerations(CdcNodes):
         timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
     ) -> None:
         """A client writes, with a timestamp of its own choice, through node `n`."""
-        require(self.write.fate == Fate.none, "no write is followed yet")
+        require(self.accepts(n, timestamp), "the node accepts the timestamp")
         self._write(n, g, timestamp)
+        with equivalent("only promises look at it"):
+            self.write.timestamp = timestamp
 
     @action(by=CLIENT, spends=writes)
     def decide_by_paxos(self, n: Term[Node]) -> None:
         """Paxos decides a conditional write: its timestamp, the coordinator's time, is fixed for ever."""
-        require(self.write.fate == Fate.none, "no write is followed yet")
-        self.write.fate = Fate.decided
+        with equivalent("a client that writes nothing does no harm"):
+            self.write.fate = Fate.decided
         self.write.timestamp = self.clock(n)
 
     @action(fair=WEAK)
     def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node applies what Paxos decided: a base write and a log write."""
-        require(self.write.fate == Fate.decided, "a decision is to be applied")
+        with equivalent("without a decision this is a client's write"):
+            require(self.write.fate == Fate.decided, "a decision is to be applied")
+        with equivalent("what Paxos has just decided is recent"):
+            require(self.accepts(n, self.write.timestamp), "the node accepts the timestamp")
         self._write(n, g, self.write.timestamp)
-        self.write.waited = False
 
     # -- publication and the end of a generation -----------------------------------------------------------
 
@@ -247,31 +253,28 @@ class CdcGenerations(CdcNodes):
     def publish(self, g: Term[Generation]) -> None:
         """The publisher describes the oldest generation that is not published yet."""
         only_when(self.release.group0)
-        require(self.unpublished.has(g) & self.stored.has(g), "it is not published yet")
+        require(self.unpublished.has(g), "it is not published yet")
         older = some(self.unpublished.has(h) & self.follows(g, h) for h in list(Generation))
         require(~older, "it is the oldest")
         self.unpublished.discard(g)
         self.described.add(g)
 
     @action(by=COORDINATOR)
-    def clear(self, n: Term[Node], kept: Term[Generation]) -> None:
-        """The publisher, by the clock of its node, removes the generations before the newest unneeded one."""
+    def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """The publisher, by the clock of its node, removes a generation that none needs any more."""
         only_when(self.release.group0)
-        require(
-            self.committed.has(kept) & self._may_be_the_oldest(n, kept), "its forerunners can go"
-        )
-        older = {g: self.committed.has(g) & self.follows(kept, g) for g in Generation}
-        require(some(older[g] for g in list(Generation)), "it has forerunners")
-        stays = {g: self.stored.has(g) & ~older[g] for g in Generation}
-        for g in list(Generation):
-            self.stored.put(g, stays[g])
-            self.committed.put(g, stays[g] & (self.on_its_way != g))
+        require(self.committed.has(g), "it is in group0")
+        require(self.committed.has(kept) & self.follows(kept, g), "there is one after it")
+        require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
+        self.committed.discard(g)
+        self.stored.discard(g)
 
     # -- what recurs -----------------------------------------------------------------------------------------
 
     def _is_next(self, g: Term[Generation]) -> None:
         place = g.number_column(lambda generation: generation.number)
         require(place == self.introduced.size(), "it is the next one")
+        require(self.now <= LAST_COMMIT, "time is left for it to operate")
 
     def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
         start = self.clock(n) + DELAY
@@ -279,32 +282,33 @@ class CdcGenerations(CdcNodes):
             self.introduced.has(h).implies(self.start[h] < start) for h in list(Generation)
         )
         require(last, "it starts after the others")
-        require(self.now <= LAST_COMMIT, "time is left for it to operate")
         self.start[g] = start
         self.introduced.add(g)
 
-    def _loads(self, n: Term[Node], g: Generation) -> Bool:
+    def _loads(self, n: Term[Node], g: AnyGeneration) -> Bool:
         """A node that looks at what was introduced takes the generation: it may be needed."""
         there = self.committed.has(g) if self.release.group0 else self.introduced.has(g)
         return there & ~self.is_over(g, self._no_writes_since(n))
 
-    def _as_loaded(self, g: Generation) -> Term[Known]:
+    def _as_loaded(self, g: AnyGeneration) -> Term[Known]:
         """From group0 a node has the data together with the timestamp; after gossip it must be read."""
         if self.release.group0:
             return choose(self.stored.has(g), Known.usable, Known.prepared)
         return Term.of(Known.prepared)
 
+    def _is_missing(self, n: Term[Node], g: AnyGeneration) -> Bool:
+        return self._loads(n, g) & ~self.knows(n, g)
+
     def _is_behind(self, n: Term[Node]) -> Bool:
-        return some(self._loads(n, g) & ~self.knows(n, g) for g in list(Generation))
+        return some(self._is_missing(n, g) for g in list(Generation))
 
     def _write(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> None:
         """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
-        require(self.accepts(n, timestamp), "the node accepts the timestamp")
         require(self.uses(n, g, timestamp), "it has the generation that operates then")
-        self.write.fate = Fate.accepted
-        self.write.timestamp = timestamp
-        self.write.generation = g
-        self.write.ring = self._ring(n)
+        with equivalent("only promises look at it"):
+            self.write.fate = Fate.accepted
+            self.write.generation = g
+            self.write.ring = self._ring(n)
 
     def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
         found = some(self.uses(n, g, timestamp) for g in list(Generation))
@@ -395,6 +399,40 @@ class CdcGenerations(CdcNodes):
     def clients_can_read_what_is_cleared(self, g: Term[Generation]) -> Bool:
         """A generation is described to CDC clients before its data goes."""
         return (self.introduced.has(g) & ~self.stored.has(g)).implies(self.described.has(g))
+
+    @invariant
+    def clients_see_introduced_generations_only(self, g: Term[Generation]) -> Bool:
+        """003: nodes describe a generation "when nodes learn about a CDC generation"."""
+        return self.described.has(g).implies(self.introduced.has(g))
+
+    @invariant
+    def generations_are_described_in_their_order(self) -> Bool:
+        """A client that has seen a generation misses none before it (scylladb PR #15281)."""
+        only_when(self.release.group0)
+        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
+        return every(self.described.has(h).implies(self.described.has(g)) for g, h in pairs)
+
+    @invariant
+    def generations_and_their_data_go_together(self, g: Term[Generation]) -> Bool:
+        """What is cleared is gone from both tables, and what is committed can be loaded."""
+        only_when(self.release.group0)
+        return self.stored.has(g) == (self.committed.has(g) | (self.on_its_way == g))
+
+    @liveness
+    def generations_are_introduced(self, g: Term[Generation]) -> LeadsTo:
+        """001: "we need to commit the generation - create a timestamp for it and tell every node"."""
+        return leads_to(self.stored.has(g), self.introduced.has(g))
+
+    @liveness
+    def nodes_learn_of_generations(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """001, the same: every node starts "using it for CDC log table writes"."""
+        return leads_to(self._is_missing(n, g), ~self._is_missing(n, g))
+
+    @liveness
+    def obsolete_generations_are_forgotten(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """Old writes are refused "to reduce the number of generations that must be stored in memory"."""
+        obsolete = self.knows(n, g) & self.is_obsolete(n, g)
+        return leads_to(obsolete, ~self.knows(n, g))
 
     @liveness
     def generations_are_described(self, g: Term[Generation]) -> LeadsTo:

@@ -118,7 +118,7 @@ class CdcNodes(Machine):
 
     now: NumberVar = number(0, END)
     fast = constant(per(Node, flag(init=ANY)))  # its clock is ahead of the others
-    start = per(Generation, number(0, LAST_COMMIT + SKEW + DELAY))  # their timestamps
+    start = per(Generation, number(0, LAST_COMMIT + 1 + SKEW + DELAY))  # their timestamps
     introduced: SetVar[Generation] = set_of(Generation, init={Generation.first})
     known = per(Node, per(Generation, one_of(Known)))
     write = record(Write)

@@ -1,0 +1,463 @@
+"""Tablet resize: a table's tablet is split in two, or its two tablets are merged, while data moves.
+
+Sources: ScyllaDB's resize decisions, split compaction and `tablet_resize_finalization` of its topology
+coordinator (2024 to 2026); design document 001 for the tracks of the topology state machine. The guards
+with which requests hold a tablet across a resize are in `tablet_guards.py`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Annotated, Self
+
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Record,
+    SetVar,
+    Term,
+    action,
+    between,
+    budget,
+    choose,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    optional,
+    per,
+    record,
+    require,
+    set_of,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+BALANCER = Actor("load balancer")
+DECISIONS = 3
+LAST_TIME = 1
+
+
+class Node(Entity, scope=2):
+    """A node that holds replicas."""
+
+
+class Half(Enum):
+    """The halves of the token ring: the ranges of the two tablets, or of the two parts of the one."""
+
+    left = auto()
+    right = auto()
+
+
+class Layout(Enum):
+    """The tablets of the table."""
+
+    one_tablet = auto()
+    two_tablets = auto()
+
+
+class Resize(Enum):
+    """A resize decision (`resize_type` of the tablet map)."""
+
+    none = auto()
+    split = auto()
+    merge = auto()
+
+
+class Track(Enum):
+    """What the topology state machine is doing."""
+
+    idle = auto()
+    tablet_migration = auto()
+    tablet_resize_finalization = auto()
+
+
+MIGRATION, FINALIZATION = Track.tablet_migration, Track.tablet_resize_finalization
+
+
+class View(Record):
+    """What a node has learned, maybe behind group0."""
+
+    layout = one_of(Layout)
+    decision = one_of(Resize, init=Resize.none)
+    sequence = number(0, DECISIONS)
+    track = one_of(Track, init=Track.idle)
+
+
+class TabletResize(Machine):
+    """One table: decisions to split or merge, their preparation at the replicas, and their finalization."""
+
+    decisions = budget(2, doc="resize decisions")
+    migrations = budget(1, doc="migrations that balance load")
+    failovers = budget(0, doc="changes of the topology coordinator")
+    restarts = budget(0, doc="nodes that start again")
+
+    # committed to group0
+    layout: OneVar[Layout] = one_of(Layout)
+    decision: OneVar[Resize] = one_of(Resize, init=Resize.none)
+    sequence: NumberVar = number(0, DECISIONS)  # `resize_seq_number` of the last decision
+    track: OneVar[Track] = one_of(Track, init=Track.idle)
+    replicas = per(Half, set_of(Node, init=ANY))
+    leaving = per(Half, optional(Node))
+    pending = per(Half, optional(Node))
+    streams_layout: OneVar[Layout] = one_of(
+        Layout
+    )  # of the CDC streams of the table, if it has a log
+    streams_since: NumberVar = number(0, LAST_TIME + DECISIONS)
+    # what the topology coordinator knows
+    reported = per(Node, number(0, DECISIONS))  # the last split for which a node was ready
+    drained: FlagVar = flag()  # the barrier of the finalization has passed
+    # nodes
+    view = per(Node, record(View))
+    rows = per(Half, set_of(Node, init=ANY))  # who stores rows of the half
+    unsplit: SetVar[Node] = set_of(Node)  # have an sstable with rows of both halves
+    splitting: SetVar[Node] = set_of(Node)  # run a split compaction
+    ready = per(Node, number(0, DECISIONS))  # `split_ready_seq_number`
+    writer = per(Node, optional(Layout))  # of a repair or a stream: the tablets that it began with
+
+    @initially
+    def at_rest_with_all_rows_in_place(self, n: Term[Node]) -> Bool:
+        """The table has one tablet or two, each with its replicas; the nodes know."""
+        left, right = self.replicas[Half.left], self.replicas[Half.right]
+        stored = every(self.rows[h] == self.replicas[h] for h in list(Half))
+        known = (self.view[n].layout == self.layout) & (self.streams_layout == self.layout)
+        one = (self.layout == Layout.one_tablet).implies(left == right)
+        return stored & known & one & ~left.is_empty() & (left.size() == right.size())
+
+    # -- decisions ---------------------------------------------------------------------------------------------
+
+    @decision.step(Resize.none, Resize.split, by=BALANCER, spends=decisions)
+    def decide_split(self) -> None:
+        """The table's tablets have become too large on average."""
+        require(self.layout == Layout.one_tablet, "the table has one tablet")
+        require(self.sequence < DECISIONS, "a number is left")
+        self.sequence = self.sequence + 1
+
+    @decision.step(Resize.none, Resize.merge, by=BALANCER, spends=decisions)
+    def decide_merge(self) -> None:
+        """The table's tablets have become too small on average."""
+        require(self.layout == Layout.two_tablets, "the table has two tablets")
+        require(self.sequence < DECISIONS, "a number is left")
+        self.sequence = self.sequence + 1
+
+    @decision.step((Resize.split, Resize.merge), Resize.none, by=BALANCER)
+    def revoke(self) -> None:
+        """The average size has changed again: the decision is no longer needed."""
+
+    # -- a split is prepared by the replicas ---------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node applies what is committed; storage of a tablet that was split must be split already."""
+        require(~self._is_current(n), "node is behind")
+        self.view[n].layout = self.layout
+        self.view[n].decision = self.decision
+        self.view[n].sequence = self.sequence
+        self.view[n].track = self.track
+
+    @action
+    def flush(self, n: Term[Node]) -> None:
+        """A replica writes an sstable: for each half one, where it is to be split."""
+        require(self._stores(n), "the node has rows")
+        require(self.view[n].layout == Layout.one_tablet, "it knows of one tablet")
+        require(~self._splits(n) & ~self.unsplit.has(n), "it does not split what it writes")
+        self.unsplit.add(n)
+
+    @action(fair=WEAK)
+    def start_splitting(self, n: Term[Node]) -> None:
+        """A replica that has learned of the split starts to split its sstables."""
+        require(self._splits(n), "it has learned of the split")
+        require(self.unsplit.has(n) & ~self.splitting.has(n), "it has something to split")
+        self.splitting.add(n)
+
+    @action(fair=WEAK)
+    def finish_splitting(self, n: Term[Node]) -> None:
+        """The sstables are split: new ones, each with rows of one half, replace them."""
+        require(self.splitting.has(n), "it splits")
+        self.splitting.discard(n)
+        self.unsplit.discard(n)
+        for half in list(Half):
+            self.rows[half].add(n)
+
+    @action(fair=WEAK)
+    def get_ready(self, n: Term[Node]) -> None:
+        """All sstables of the node are split: it is ready for this split."""
+        require(self._splits(n), "it has learned of the split")
+        require(~self.unsplit.has(n), "nothing is left to split")
+        require(self.ready[n] != self.view[n].sequence, "it was not ready yet")
+        self.ready[n] = self.view[n].sequence
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def collect_stats(self, n: Term[Node]) -> None:
+        """The coordinator asks a node for which split it is ready."""
+        require(self.reported[n] != self.ready[n], "there is news")
+        self.reported[n] = self.ready[n]
+
+    # -- writers that take long: repair, streaming, load-and-stream -------------------------------------------------
+
+    @action
+    def start_writer(self, n: Term[Node]) -> None:
+        """A repair begins to write an sstable; not while the table's tablets are about to change."""
+        require(self._stores(n) & self.writer[n].is_none(), "the node has rows, and no writer")
+        require(self.view[n].track != FINALIZATION, "no resize is being finalized")
+        self.writer[n] = self.view[n].layout
+
+    @action(fair=WEAK)
+    def finish_writer(self, n: Term[Node]) -> None:
+        """The sstable is added; before that it is split if the node is to split what it has."""
+        require(self.writer[n].is_some(), "a writer runs")
+        whole = (self.writer[n] == Layout.one_tablet) & ~self._splits_new_sstables(n)
+        self.unsplit.put(n, self.unsplit.has(n) | (whole & self._stores(n)))
+        self.writer[n] = None
+
+    # -- migrations ------------------------------------------------------------------------------------------------
+
+    @action(by=BALANCER, spends=migrations)
+    def migrate(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        """A tablet is moved to balance load."""
+        self._start_migration(h, leaving, pending)
+
+    @action(by=BALANCER, fair=WEAK)
+    def colocate(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """To be merged, tablets must have the same replicas: one of the second moves to one of the first."""
+        require(self.decision == Resize.merge, "the tablets are to be merged")
+        left, right = self.replicas[Half.left], self.replicas[Half.right]
+        require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
+        require(right.has(leaving), "the second tablet has it")
+        self._start_migration(Term.of(Half.right), leaving, pending)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        """The rows have been streamed to the pending replica, and removed from the leaving one."""
+        require(self.leaving[h] == leaving, "the node leaves the tablet")
+        require(self.pending[h] == pending, "the other node joins it")
+        require(~self.splitting.has(leaving), "no split compaction works on what is removed")
+        require(self.writer[leaving].is_none(), "no writer works on what is removed")
+        self.leaving[h] = None
+        self.pending[h] = None
+        whole = self.layout == Layout.one_tablet
+        for n in Node:
+            moves = {half: (h == half) | whole for half in Half}
+            stays = {half: ~(moves[half] & (n == leaving)) for half in Half}
+            comes = {half: moves[half] & (n == pending) for half in Half}
+            replicas = {x: (self.replicas[x].has(n) & stays[x]) | comes[x] for x in Half}
+            rows = {x: (self.rows[x].has(n) & stays[x]) | comes[x] for x in Half}
+            for half in list(Half):
+                self.replicas[half].put(n, replicas[half])
+                self.rows[half].put(n, rows[half])
+            received = (n == pending) & whole & ~self._splits(n)
+            self.unsplit.put(n, (self.unsplit.has(n) & (n != leaving)) | received)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """No tablet is in transition: the topology state machine leaves the tablet migration track."""
+        require(self.track == MIGRATION, "in the tablet migration track")
+        require(~self._migrates(), "no tablet is in transition")
+        self.track = Track.idle
+
+    # -- finalization ----------------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_finalization(self) -> None:
+        """The decision can be carried out, and no tablet migrates: finalize it."""
+        require(self.track == Track.idle, "topology is idle")
+        require(self._is_split_everywhere() | self._is_colocated(), "it is prepared")
+        self.track = FINALIZATION
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def drain(self) -> None:
+        """Barrier: what began under older token metadata is over on every node."""
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(~self.drained, "not passed yet")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned of the finalization")
+        over = every(self.writer[n].is_none() for n in Node)
+        require(over, "no writer of before is left")
+        self.drained = True
+
+    @layout.step(Layout.one_tablet, Layout.two_tablets, by=COORDINATOR, fair=WEAK)
+    def finalize_split(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
+        """The table gets two tablets, each with the replicas of the one, and streams of its CDC log."""
+        require(self._is_split_everywhere(), "every replica is ready, says the plan made anew")
+        self._finalize(now)
+        self.streams_layout = Layout.two_tablets
+
+    @layout.step(Layout.two_tablets, Layout.one_tablet, by=COORDINATOR, fair=WEAK)
+    def finalize_merge(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
+        """The table gets one tablet with the replicas that the two have."""
+        require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
+        self._finalize(now)
+        self.streams_layout = Layout.one_tablet
+        # The new map is made from the first tablet's replicas.
+        self.replicas[Half.right] = self.replicas[Half.left]
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def give_up_finalization(self) -> None:
+        """The plan, made anew, has nothing to finalize any more."""
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(self.decision == Resize.none, "the decision was revoked")
+        self.track = Track.idle
+        self.drained = False
+
+    # -- faults --------------------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, spends=failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        self.drained = False
+        for n in Node:
+            self.reported[n] = 0
+
+    @action(spends=restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node starts again: what it was doing is gone, its sstables and what it had learned are not."""
+        self.ready[n] = 0
+        self.writer[n] = None
+        self.splitting.discard(n)
+
+    # -- what recurs ---------------------------------------------------------------------------------------------
+
+    def _is_current(self, n: Term[Node]) -> Bool:
+        view = self.view[n]
+        decided = (view.decision == self.decision) & (view.sequence == self.sequence)
+        return decided & (view.layout == self.layout) & (view.track == self.track)
+
+    def _stores(self, n: Term[Node]) -> Bool:
+        return some(self.rows[half].has(n) for half in list(Half))
+
+    def _splits(self, n: Term[Node]) -> Bool:
+        """The node knows that its one tablet is to be split."""
+        view = self.view[n]
+        return (view.layout == Layout.one_tablet) & (view.decision == Resize.split)
+
+    def _splits_new_sstables(self, n: Term[Node]) -> Bool:
+        """A writer splits what it adds to a table that is to be split (scylladb PR #19427)."""
+        return self._splits(n)
+
+    def _migrates(self) -> Bool:
+        return some(self.pending[half].is_some() for half in list(Half))
+
+    def _start_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        require(self.track != FINALIZATION, "no resize is being finalized")
+        one = self.layout == Layout.one_tablet
+        require(~one | (h == Half.left), "the tablet exists")
+        require(
+            self.replicas[h].has(leaving) & ~self.replicas[h].has(pending), "it has such replicas"
+        )
+        require(self.pending[h].is_none(), "the tablet is not in transition")
+        self.leaving[h] = leaving
+        self.pending[h] = pending
+        self.track = MIGRATION
+
+    def _is_split_everywhere(self) -> Bool:
+        """Every replica has reported that it is ready for this split."""
+        ready = every(self.reported[n] == self.sequence for n in self.replicas[Half.left])
+        return (self.decision == Resize.split) & ready
+
+    def _is_colocated(self) -> Bool:
+        """The tablets to be merged have the same replicas."""
+        same = self.replicas[Half.left] == self.replicas[Half.right]
+        return (self.decision == Resize.merge) & same
+
+    def _finalize(self, now: Number) -> None:
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(self.drained, "older token metadata is out of use")
+        self.decision = Resize.none
+        self.track = Track.idle
+        self.drained = False
+        self.streams_since = choose(self.streams_since < now, now, self.streams_since + 1)
+
+    # -- promises ------------------------------------------------------------------------------------------------
+
+    @invariant
+    def split_tablets_have_split_sstables(self, n: Term[Node]) -> Bool:
+        """A split is finalised only if every sstable is split (scylladb #19378, #19416, #19024)."""
+        split = self.view[n].layout == Layout.two_tablets
+        return (split | (self.layout == Layout.two_tablets)).implies(~self.unsplit.has(n))
+
+    @invariant
+    def ready_replicas_have_nothing_to_split(self, n: Term[Node]) -> Bool:
+        """Once a node is ready for a split, all that it stores is split (scylladb PR #26528)."""
+        ready = self._splits(n) & (self.ready[n] == self.view[n].sequence)
+        return ready.implies(~self.unsplit.has(n))
+
+    @invariant
+    def replicas_store_the_rows(self, h: Term[Half], n: Term[Node]) -> Bool:
+        """A replica of a tablet stores the rows of its range, also after it was split or merged."""
+        return self.replicas[h].has(n).implies(self.rows[h].has(n))
+
+    @invariant
+    def only_replicas_store_rows(self, h: Term[Half], n: Term[Node]) -> Bool:
+        """001, when not in transition: "The storage layer (database) on any node contains writes for keys
+        which belong to the tablet only if that shard is one of the current tablet replicas."
+        """
+        return self.rows[h].has(n).implies(self.replicas[h].has(n))
+
+    @invariant
+    def one_tablet_has_one_replica_set(self) -> Bool:
+        """Both halves of the ring are of the one tablet, as long as there is one."""
+        same = self.replicas[Half.left] == self.replicas[Half.right]
+        return (self.layout == Layout.one_tablet).implies(same)
+
+    @invariant
+    def tablets_do_not_migrate_while_a_resize_is_finalized(self) -> Bool:
+        """Finalization is a state of its own, "to ensure it does not overlap with tablet transitions"
+        (scylladb PR #22148), and 001: transitions happen in the tablet_migration track only.
+        """
+        return self._migrates().implies(self.track == MIGRATION)
+
+    @invariant
+    def decisions_fit_the_tablets(self) -> Bool:
+        """One tablet can be split, two can be merged."""
+        split = (self.decision == Resize.split).implies(self.layout == Layout.one_tablet)
+        return split & (self.decision == Resize.merge).implies(self.layout == Layout.two_tablets)
+
+    @invariant
+    def log_and_base_table_have_the_same_tablets(self) -> Bool:
+        """The CDC streams of a table are switched by the command that resizes it."""
+        return self.streams_layout == self.layout
+
+    @step_property
+    def stream_timestamps_grow(self, after: Self) -> Bool:
+        """Each set of CDC streams starts later than the one before, whoever's clock it is."""
+        switched = after.streams_layout != self.streams_layout
+        return switched.implies(after.streams_since > self.streams_since)
+
+    @step_property
+    def decisions_are_numbered(self, after: Self) -> Bool:
+        """Each decision has a sequence number of its own, by which replicas and coordinator mean the same
+        (scylladb PR #16580).
+        """
+        emitted = (self.decision == Resize.none) & (after.decision != Resize.none)
+        return emitted.implies(after.sequence > self.sequence)
+
+    @liveness
+    def decisions_are_carried_out_or_revoked(self) -> LeadsTo:
+        """A split or merge concludes, however much is written in the meantime (scylladb #20054)."""
+        return leads_to(self.decision != Resize.none, self.decision == Resize.none)
+
+    @liveness
+    def migrations_end(self, h: Term[Half]) -> LeadsTo:
+        """Preparing a split does not hold up a migration for ever."""
+        return leads_to(self.pending[h].is_some(), self.pending[h].is_none())
+
+    @final
+    def at_rest(self) -> Bool:
+        """A table may stay as it is."""
+        return (self.decision == Resize.none) & (self.track == Track.idle)
