@@ -190,10 +190,9 @@ class TabletResize(Machine):
     def finish_splitting(self, n: Term[Node]) -> None:
         """The sstables are split: new ones, each with rows of one half, replace them."""
         require(self.splitting.has(n), "it splits")
+        self._add_rows(n, self.splitting.has(n))
         self.splitting.discard(n)
         self.unsplit.discard(n)
-        for half in list(Half):
-            self.rows[half].add(n)
 
     @action(fair=WEAK)
     def get_ready(self, n: Term[Node]) -> None:
@@ -216,6 +215,8 @@ class TabletResize(Machine):
         """A repair begins to write an sstable; not while the table's tablets are about to change."""
         require(self._stores(n) & self.writer[n].is_none(), "the node has rows, and no writer")
         require(self.view[n].track != FINALIZATION, "no resize is being finalized")
+        leaves = some(self.leaving[half] == n for half in list(Half))
+        require(~leaves, "the node does not leave a tablet")
         self.writer[n] = self.view[n].layout
 
     @action(fair=WEAK)
@@ -223,7 +224,8 @@ class TabletResize(Machine):
         """The sstable is added; before that it is split if the node is to split what it has."""
         require(self.writer[n].is_some(), "a writer runs")
         whole = (self.writer[n] == Layout.one_tablet) & ~self._splits_new_sstables(n)
-        self.unsplit.put(n, self.unsplit.has(n) | (whole & self._stores(n)))
+        self.unsplit.put(n, self.unsplit.has(n) | whole)
+        self._add_rows(n, self.writer[n] == Layout.one_tablet)
         self.writer[n] = None
 
     # -- migrations ------------------------------------------------------------------------------------------------
@@ -247,6 +249,7 @@ class TabletResize(Machine):
         """The rows have been streamed to the pending replica, and removed from the leaving one."""
         require(self.leaving[h] == leaving, "the node leaves the tablet")
         require(self.pending[h] == pending, "the other node joins it")
+        require(every(self._is_current(n) for n in Node), "every node has learned of the migration")
         require(~self.splitting.has(leaving), "no split compaction works on what is removed")
         require(self.writer[leaving].is_none(), "no writer works on what is removed")
         self.leaving[h] = None
@@ -340,6 +343,12 @@ class TabletResize(Machine):
 
     def _stores(self, n: Term[Node]) -> Bool:
         return some(self.rows[half].has(n) for half in list(Half))
+
+    def _add_rows(self, n: Term[Node], whole: Bool) -> None:
+        """What a long operation on the node's one tablet has written is added to its rows."""
+        rows = {half: self.rows[half].has(n) | whole for half in Half}
+        for half in list(Half):
+            self.rows[half].put(n, rows[half])
 
     def _splits(self, n: Term[Node]) -> Bool:
         """The node knows that its one tablet is to be split."""

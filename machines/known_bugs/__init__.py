@@ -5,11 +5,11 @@ The rows follow the list of 77 historical bugs; every row is here, found or with
 
 from __future__ import annotations
 
-from stagewright.machines.known_bugs import cdc, tablets
+from stagewright.machines.known_bugs import cdc, resize, tablets
 from stagewright.spec.known_bugs import KnownBug, NotFound
 
-KNOWN_BUGS: tuple[KnownBug, ...] = (*cdc.BUGS, *tablets.BUGS)
+KNOWN_BUGS: tuple[KnownBug, ...] = (*cdc.BUGS, *resize.BUGS, *tablets.BUGS)
 """What the checker must find."""
 
-NOT_FOUND: tuple[NotFound, ...] = (*cdc.NOT_FOUND, *tablets.NOT_FOUND)
+NOT_FOUND: tuple[NotFound, ...] = (*cdc.NOT_FOUND, *resize.NOT_FOUND, *tablets.NOT_FOUND)
 """What it cannot find, and why."""
