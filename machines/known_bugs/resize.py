@@ -30,7 +30,10 @@ class RepairAddsUnsplitSstables(TabletResize):
 @known_bug(
     "T21",
     "scylladb #26437",
-    breaks=TabletGuards.migrations_wait_for_requests_of_their_tablet,
+    breaks=(
+        TabletGuards.migrations_wait_for_requests_of_their_tablet,
+        TabletGuards.the_newest_map_has_the_tablet_of_a_guard,
+    ),
     sizes={Coordinator: 1},
     budgets={TabletGuards.resizes: 1},
 )
