@@ -7,7 +7,7 @@ machine in `cdc_publication.py`, and how tokens map to streams in `cdc_mapping.p
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from stagewright.machines.cdc_nodes import (
     DELAY,
@@ -19,7 +19,6 @@ from stagewright.machines.cdc_nodes import (
     SCYLLA_2026_2,
     SEED,
     SEED_CODE,
-    AnyGeneration,
     CdcNodes,
     Fate,
     Generation,
@@ -28,6 +27,7 @@ from stagewright.machines.cdc_nodes import (
     Window,
 )
 from stagewright.spec import (
+    ANY,
     Actor,
     Bool,
     Fairness,
@@ -43,6 +43,7 @@ from stagewright.spec import (
     equivalent,
     every,
     final,
+    initially,
     invariant,
     leads_to,
     liveness,
@@ -53,6 +54,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -81,22 +83,29 @@ class CdcGenerations(CdcNodes):
     joins = budget(1, doc="nodes that join, each with a new generation")
     writes = budget(1, doc="writes that are followed")
     partitions = budget(1, doc="nodes that are cut off")
-    restarts = budget(1, doc="nodes that start again, or are new")
+    restarts = budget(0, doc="nodes that start again, or are new")
 
     exercised_at = scopes(
-        {Node: 1, restarts: 1, partitions: 0},
-        {writes: 0, partitions: 0},
-        {Node: 1, joins: 2, restarts: 0},
-        {partitions: 0, restarts: 0},
+        {Node: 1, partitions: 0, restarts: 1},
+        {writes: 0, partitions: 0, restarts: 1},
+        {Node: 1},
+        {partitions: 0},
+        {Node: 1, Generation: 3, joins: 2},
     )
 
-    stored: SetVar[Generation] = set_of(Generation, init={Generation.first})  # their data is there
-    committed: SetVar[Generation] = set_of(Generation, init={Generation.first})
+    stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
+    committed: SetVar[Generation] = set_of(Generation, init=ANY)
     unpublished: SetVar[Generation] = set_of(Generation)
-    described: SetVar[Generation] = set_of(Generation, init={Generation.first})  # to CDC clients
+    described: SetVar[Generation] = set_of(Generation, init=ANY)  # to CDC clients
     on_its_way: OptionalVar[Generation] = optional(Generation)  # written, without a timestamp yet
     has_data: SetVar[Node] = set_of(Node)  # have stored what is on its way
     unreachable: SetVar[Node] = set_of(Node)
+
+    @initially
+    def one_generation_is_in_use(self) -> Bool:
+        """The generation that the cluster begins with is stored, and described to clients."""
+        stored = (self.stored == self.introduced) & (self.committed == self.introduced)
+        return stored & (self.described == self.introduced)
 
     # -- time and the network ------------------------------------------------------------------------------
 
@@ -139,7 +148,7 @@ class CdcGenerations(CdcNodes):
         Its own clock is that of node `n`.
         """
         only_when(not self.release.group0)
-        self._is_next(g)
+        self._is_new(g)
         self.stored.add(g)
         self._introduce(n, g)
 
@@ -147,7 +156,8 @@ class CdcGenerations(CdcNodes):
     def write_data(self, g: Term[Generation]) -> None:
         """The topology coordinator writes the data of a generation for a joining node to group0."""
         only_when(self.release.group0)
-        self._is_next(g)
+        self._is_new(g)
+        require(self.on_its_way.is_none(), "no other one is on its way")
         self.stored.add(g)
         self.on_its_way = g
 
@@ -201,12 +211,10 @@ class CdcGenerations(CdcNodes):
         """A node starts, maybe as a new one, and loads the generations that it may need."""
         with equivalent("what a node can load when it is cut off is what it had"):
             require(~self.unreachable.has(n), "it is reached")
-        loaded = {
-            g: choose(self._loads(n, g), self._as_loaded(g), Known.unknown) for g in Generation
-        }
         with equivalent("a node that remembers more than it needs does no harm"):
-            for g in list(Generation):
-                self.known[n][g] = loaded[g]
+            for g in Generation:
+                loaded = choose(self._loads(n, g), self._as_loaded(g), Known.unknown)
+                self.known[n][g] = loaded
 
     # -- writes --------------------------------------------------------------------------------------------
 
@@ -254,7 +262,7 @@ class CdcGenerations(CdcNodes):
         """The publisher describes the oldest generation that is not published yet."""
         only_when(self.release.group0)
         require(self.unpublished.has(g), "it is not published yet")
-        older = some(self.unpublished.has(h) & self.follows(g, h) for h in list(Generation))
+        older = some(self.unpublished.has(h) & self.follows(g, h) for h in Generation)
         require(~older, "it is the oldest")
         self.unpublished.discard(g)
         self.described.add(g)
@@ -271,36 +279,33 @@ class CdcGenerations(CdcNodes):
 
     # -- what recurs -----------------------------------------------------------------------------------------
 
-    def _is_next(self, g: Term[Generation]) -> None:
-        place = g.number_column(lambda generation: generation.number)
-        require(place == self.introduced.size(), "it is the next one")
+    def _is_new(self, g: Term[Generation]) -> None:
+        require(~self.introduced.has(g) & ~self.stored.has(g), "it is a new one")
         require(self.now <= LAST_COMMIT, "time is left for it to operate")
 
     def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
         start = self.clock(n) + DELAY
-        last = every(
-            self.introduced.has(h).implies(self.start[h] < start) for h in list(Generation)
-        )
+        last = every(self.introduced.has(h).implies(self.start[h] < start) for h in Generation)
         require(last, "it starts after the others")
         self.start[g] = start
         self.introduced.add(g)
 
-    def _loads(self, n: Term[Node], g: AnyGeneration) -> Bool:
+    def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """A node that looks at what was introduced takes the generation: it may be needed."""
         there = self.committed.has(g) if self.release.group0 else self.introduced.has(g)
         return there & ~self.is_over(g, self._no_writes_since(n))
 
-    def _as_loaded(self, g: AnyGeneration) -> Term[Known]:
+    def _as_loaded(self, g: Term[Generation]) -> Term[Known]:
         """From group0 a node has the data together with the timestamp; after gossip it must be read."""
         if self.release.group0:
             return choose(self.stored.has(g), Known.usable, Known.prepared)
         return Term.of(Known.prepared)
 
-    def _is_missing(self, n: Term[Node], g: AnyGeneration) -> Bool:
+    def _is_missing(self, n: Term[Node], g: Term[Generation]) -> Bool:
         return self._loads(n, g) & ~self.knows(n, g)
 
     def _is_behind(self, n: Term[Node]) -> Bool:
-        return some(self._is_missing(n, g) for g in list(Generation))
+        return some(self._is_missing(n, g) for g in Generation)
 
     def _write(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> None:
         """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
@@ -308,39 +313,41 @@ class CdcGenerations(CdcNodes):
         with equivalent("only promises look at it"):
             self.write.fate = Fate.accepted
             self.write.generation = g
-            self.write.ring = self._ring(n)
+            self.write.colocated = self._is_colocated(n, g, timestamp)
 
     def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
-        found = some(self.uses(n, g, timestamp) for g in list(Generation))
+        found = some(self.uses(n, g, timestamp) for g in Generation)
         return self.accepts(n, timestamp) & found
 
-    def _ring(self, n: Term[Node]) -> Term[Generation]:
-        """The last join that the node has learned of, together with the generation made for it."""
-        third = choose(self.knows(n, Generation.third), Generation.third, Generation.first)
-        return choose(
-            self.knows(n, Generation.second) & ~self.knows(n, Generation.third),
-            Generation.second,
-            third,
-        )
+    def _is_colocated(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> Bool:
+        """The node knows of no join after the one that the generation was made for.
 
-    def _promises_colocation(self, ring: Generation) -> Bool:
-        if not self.release.group0:
-            return self.write.fate == Fate.accepted
-        return (self.write.fate == Fate.accepted) & (self.start[ring] <= self.write.timestamp)
+        The newer document leaves out joins whose own generation does not operate yet at the timestamp.
+        """
+        missed = some(
+            self.knows(n, h)
+            & self.follows(h, g)
+            & ((self.start[h] <= timestamp) | (not self.release.group0))
+            for h in Generation
+        )
+        return ~missed
 
     def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
         """No node accepts writes to earlier generations any more, and they are published."""
         old = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
-        waiting = some(self.unpublished.has(h) & self.follows(kept, h) for h in list(Generation))
+        waiting = some(self.unpublished.has(h) & self.follows(kept, h) for h in Generation)
         return old & ~waiting
 
     # -- promises --------------------------------------------------------------------------------------------
 
-    @invariant
-    def generations_start_in_the_order_of_their_introduction(self) -> Bool:
+    @step_property
+    def generations_start_in_the_order_of_their_introduction(
+        self, after: Self, g: Term[Generation]
+    ) -> Bool:
         """003: a generation operates from its timestamp until "the following generation's timestamp"."""
-        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
-        return every(self.introduced.has(h).implies(self.follows(h, g)) for g, h in pairs)
+        new = ~self.introduced.has(g) & after.introduced.has(g)
+        last = every(self.start[h] < after.start[g] for h in self.introduced)
+        return new.implies(last)
 
     @invariant
     def log_writes_use_the_generation_that_operates(self) -> Bool:
@@ -352,7 +359,7 @@ class CdcGenerations(CdcNodes):
             (accepted & (self.write.generation == g)).implies(
                 (self.start[g] <= self.write.timestamp) & ~self.is_over(g, self.write.timestamp)
             )
-            for g in list(Generation)
+            for g in Generation
         )
 
     @invariant
@@ -362,13 +369,7 @@ class CdcGenerations(CdcNodes):
 
         The newer document takes that back for writes with a timestamp before the generation of the join.
         """
-        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
-        return every(
-            (self._promises_colocation(h) & (self.write.ring == h)).implies(
-                self.write.generation != g
-            )
-            for g, h in pairs
-        )
+        return self.write.colocated
 
     @invariant
     def accepted_timestamps_find_a_stream(
@@ -377,8 +378,8 @@ class CdcGenerations(CdcNodes):
         """A node has what it needs for the writes that it lets through, but for what it could not read yet
         (scylladb #17184).
         """
-        prepared = some(self.known[n][g] == Known.prepared for g in list(Generation))
-        found = some(self.uses(n, g, timestamp) for g in list(Generation))
+        prepared = some(self.known[n][g] == Known.prepared for g in Generation)
+        found = some(self.uses(n, g, timestamp) for g in Generation)
         return self.accepts(n, timestamp).implies(found | prepared)
 
     @invariant
@@ -409,8 +410,11 @@ class CdcGenerations(CdcNodes):
     def generations_are_described_in_their_order(self) -> Bool:
         """A client that has seen a generation misses none before it (scylladb PR #15281)."""
         only_when(self.release.group0)
-        pairs = [(g, h) for g in Generation for h in Generation if g.number < h.number]
-        return every(self.described.has(h).implies(self.described.has(g)) for g, h in pairs)
+        return every(
+            self.described.has(g) | ~self.follows(h, g)
+            for h in self.described
+            for g in self.introduced
+        )
 
     @invariant
     def generations_and_their_data_go_together(self, g: Term[Generation]) -> Bool:

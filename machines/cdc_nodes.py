@@ -69,20 +69,8 @@ class Node(Entity, scope=2):
     """A node that coordinates writes."""
 
 
-class Generation(Enum):
-    """CDC generations, in the order of their introduction; each is made for one more join."""
-
-    first = auto()
-    second = auto()
-    third = auto()
-
-    @property
-    def number(self) -> int:
-        """How many there are before it."""
-        return list(Generation).index(self)
-
-
-AnyGeneration = Generation | Term[Generation]
+class Generation(Entity, scope=2):
+    """A CDC generation; each but the one that the cluster begins with is made for a join."""
 
 
 class Known(Enum):
@@ -107,7 +95,7 @@ class Write(Record):
     fate = one_of(Fate, init=Fate.none)
     timestamp = number(0, LAST_TIMESTAMP)
     generation = optional(Generation)  # whose stream the log write uses
-    ring = optional(Generation)  # the last join whose tokens the coordinator writes to
+    colocated = flag(init=True)  # its generation is that of the last join, as far as was promised
     waited = flag()  # a tick has passed since Paxos decided it
 
 
@@ -119,7 +107,7 @@ class CdcNodes(Machine):
     now: NumberVar = number(0, END)
     fast = constant(per(Node, flag(init=ANY)))  # its clock is ahead of the others
     start = per(Generation, number(0, LAST_COMMIT + 1 + SKEW + DELAY))  # their timestamps
-    introduced: SetVar[Generation] = set_of(Generation, init={Generation.first})
+    introduced: SetVar[Generation] = set_of(Generation, init=ANY)
     known = per(Node, per(Generation, one_of(Known)))
     write = record(Write)
 
@@ -129,10 +117,11 @@ class CdcNodes(Machine):
         return some(~self.fast[n] for n in Node)
 
     @initially
-    def only_the_first_generation_is_known(self, n: Term[Node], g: Term[Generation]) -> Bool:
-        """Every node has the generation that the cluster began with."""
-        is_first = g == Generation.first
-        return self.known[n][g] == choose(is_first, Known.usable, Known.unknown)
+    def one_generation_is_known(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """Every node has the generation that the cluster begins with."""
+        one = self.introduced.size() == 1
+        known = choose(self.introduced.has(g), Known.usable, Known.unknown)
+        return one & (self.known[n][g] == known)
 
     def clock(self, n: Term[Node]) -> Number:
         """The local time of a node, which the document calls C."""
@@ -140,33 +129,32 @@ class CdcNodes(Machine):
 
     # -- generations --------------------------------------------------------------------------------------
 
-    def follows(self, later: Generation, g: AnyGeneration) -> Bool:
+    def follows(self, later: Term[Generation], g: Term[Generation]) -> Bool:
         """A generation starts to operate after another one."""
         return self.start[g] < self.start[later]
 
-    def is_over(self, g: AnyGeneration, at: Number) -> Bool:
+    def is_over(self, g: Term[Generation], at: Number) -> Bool:
         """Another generation has been introduced that operates at a time instead of this one."""
         return some(
-            self.introduced.has(h) & self.follows(h, g) & (self.start[h] <= at)
-            for h in list(Generation)
+            self.introduced.has(h) & self.follows(h, g) & (self.start[h] <= at) for h in Generation
         )
 
-    def knows(self, n: Term[Node], g: AnyGeneration) -> Bool:
+    def knows(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """A node knows at least the timestamp of a generation."""
         return self.known[n][g] != Known.unknown
 
-    def operates(self, n: Term[Node], g: AnyGeneration, at: Number) -> Bool:
+    def operates(self, n: Term[Node], g: Term[Generation], at: Number) -> Bool:
         """For all that a node knows a generation operates at a time: it is the last one that has started."""
         superseded = some(
-            self.knows(n, h) & self.follows(h, g) & (self.start[h] <= at) for h in list(Generation)
+            self.knows(n, h) & self.follows(h, g) & (self.start[h] <= at) for h in Generation
         )
         return self.knows(n, g) & (self.start[g] <= at) & ~superseded
 
-    def is_obsolete(self, n: Term[Node], g: AnyGeneration) -> Bool:
+    def is_obsolete(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """No write that the node accepts can need the generation any more, for all that it knows."""
         return some(
             self.knows(n, h) & self.follows(h, g) & (self.start[h] <= self._no_writes_since(n))
-            for h in list(Generation)
+            for h in Generation
         )
 
     def _no_writes_since(self, n: Term[Node]) -> Number:
@@ -186,9 +174,7 @@ class CdcNodes(Machine):
     def _accepts_from_the_start(self, n: Term[Node], timestamp: Number) -> Bool:
         """From the start of the generation that operates now, and not too far into the future."""
         now = self.clock(n)
-        started = some(
-            self.operates(n, g, now) & (self.start[g] <= timestamp) for g in list(Generation)
-        )
+        started = some(self.operates(n, g, now) & (self.start[g] <= timestamp) for g in Generation)
         if self.release.window is Window.half_open:
             return started & (timestamp < now + LEEWAY)
         return started & (timestamp <= now + LEEWAY)
@@ -201,10 +187,10 @@ class CdcNodes(Machine):
             self.operates(n, g, now)
             & self.operates(n, g, now - LEEWAY)
             & (self.start[g] <= timestamp)
-            for g in list(Generation)
+            for g in Generation
         )
         return (recent | current) & (timestamp <= now + LEEWAY)
 
-    def uses(self, n: Term[Node], g: AnyGeneration, timestamp: Number) -> Bool:
+    def uses(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> Bool:
         """A write with that timestamp gets its stream from a generation of which the node has the data."""
         return self.operates(n, g, timestamp) & (self.known[n][g] == Known.usable)

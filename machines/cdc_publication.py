@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.cdc_nodes import Generation
 from stagewright.spec import (
     ANY,
     Actor,
@@ -51,6 +50,19 @@ from stagewright.spec import (
 WEAK = Fairness.WEAK
 COORDINATOR = Actor("topology coordinator")
 OPERATOR = Actor("operator")
+
+
+class Generation(Enum):
+    """CDC generations, in the order in which they are committed."""
+
+    first = auto()
+    second = auto()
+    third = auto()
+
+    @property
+    def number(self) -> int:
+        """How many there are before it."""
+        return list(Generation).index(self)
 
 
 class Transition(Enum):

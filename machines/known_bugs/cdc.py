@@ -5,7 +5,11 @@ from __future__ import annotations
 from stagewright.machines.cdc_generations import CdcGenerations
 from stagewright.machines.cdc_mapping import CdcMapping, Shard
 from stagewright.machines.cdc_nodes import Generation, Node
-from stagewright.machines.cdc_publication import OPERATOR, CdcPublication
+from stagewright.machines.cdc_publication import (
+    OPERATOR,
+    CdcPublication,
+    Generation as NumberedGeneration,
+)
 from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
@@ -26,8 +30,8 @@ class OnlyTheLastGenerationIsLoaded(CdcGenerations):
     That one may not operate yet: until it does, the node has no stream for writes that the others accept.
     """
 
-    def _loads(self, n: Term[Node], g: Generation) -> Bool:
-        last = every(~(self.committed.has(h) & self.follows(h, g)) for h in list(Generation))
+    def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        last = every(~(self.committed.has(h) & self.follows(h, g)) for h in Generation)
         return super()._loads(n, g) & last
 
 
@@ -44,7 +48,7 @@ class UpgradeForgetsToPublish(CdcPublication):
         only_when(self.release.publisher)
         require(~self.in_group0, "topology is gossiped")
         self.in_group0 = True
-        self.committed.add(Generation.first)
+        self.committed.add(NumberedGeneration.first)
 
 
 @known_bug(
