@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from stagewright.machines.cdc_streams import (
     FIRST_TOKEN,
@@ -98,7 +98,6 @@ def vnode(ring: list[tuple[int, Sharding]], token: int) -> int:
 
 
 @given(rings(), TOKENS)
-@settings(max_examples=300)
 def test_a_log_row_falls_into_the_vnode_of_its_base_row(
     ring: list[tuple[int, Sharding]], token: int
 ) -> None:
@@ -109,7 +108,6 @@ def test_a_log_row_falls_into_the_vnode_of_its_base_row(
 
 
 @given(rings(), TOKENS)
-@settings(max_examples=300)
 def test_a_log_row_falls_onto_the_shard_of_its_base_row_where_the_range_has_a_token_of_it(
     ring: list[tuple[int, Sharding]], token: int
 ) -> None:
