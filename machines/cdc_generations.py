@@ -49,6 +49,7 @@ from stagewright.spec import (
     liveness,
     only_when,
     optional,
+    per,
     profiles,
     require,
     scopes,
@@ -90,22 +91,20 @@ class CdcGenerations(CdcNodes):
         {writes: 0, partitions: 0, restarts: 1},
         {Node: 1},
         {partitions: 0},
-        {Node: 1, Generation: 3, joins: 2},
+        {Node: 1, Generation: 3, joins: 2, writes: 0},
     )
 
     stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
-    committed: SetVar[Generation] = set_of(Generation, init=ANY)
     unpublished: SetVar[Generation] = set_of(Generation)
     described: SetVar[Generation] = set_of(Generation, init=ANY)  # to CDC clients
     on_its_way: OptionalVar[Generation] = optional(Generation)  # written, without a timestamp yet
-    has_data: SetVar[Node] = set_of(Node)  # have stored what is on its way
+    lacks = per(Node, set_of(Generation))  # the data that a node has not stored itself yet
     unreachable: SetVar[Node] = set_of(Node)
 
     @initially
     def one_generation_is_in_use(self) -> Bool:
         """The generation that the cluster begins with is stored, and described to clients."""
-        stored = (self.stored == self.introduced) & (self.committed == self.introduced)
-        return stored & (self.described == self.introduced)
+        return (self.stored == self.introduced) & (self.described == self.introduced)
 
     # -- time and the network ------------------------------------------------------------------------------
 
@@ -160,27 +159,26 @@ class CdcGenerations(CdcNodes):
         require(self.on_its_way.is_none(), "no other one is on its way")
         self.stored.add(g)
         self.on_its_way = g
+        for n in Node:
+            self.lacks[n].add(g)
 
     @action(fair=WEAK)
-    def store_data(self, n: Term[Node]) -> None:
-        """A node stores the data of the generation that is on its way."""
+    def store_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node applies the command: it stores the data of the generation."""
         only_when(self.release.group0)
-        require(self.on_its_way.is_some() & ~self.has_data.has(n), "data is on its way to it")
+        require(self.lacks[n].has(g), "data is on its way to it")
         require(~self.unreachable.has(n), "it is reached")
-        self.has_data.add(n)
+        self.lacks[n].discard(g)
 
     @action(by=COORDINATOR, fair=WEAK)
     def commit_generation(self, n: Term[Node], g: Term[Generation]) -> None:
         """After a barrier the coordinator gives the generation a timestamp, by the clock of its node `n`."""
         only_when(self.release.group0)
         require(self.on_its_way == g, "its data is written")
-        require(every(self.has_data.has(m) for m in Node), "every node has stored its data")
+        require(every(~self.lacks[m].has(g) for m in Node), "every node has stored its data")
         self._introduce(n, g)
-        self.committed.add(g)
         self.unpublished.add(g)
         self.on_its_way = None
-        for m in Node:
-            self.has_data.discard(m)
 
     # -- nodes ---------------------------------------------------------------------------------------------
 
@@ -190,7 +188,7 @@ class CdcGenerations(CdcNodes):
         with equivalent("a node that is cut off has stored no data, so nothing is committed"):
             require(~self.unreachable.has(n), "it is reached")
         require(self._is_missing(n, g), "it is new to it, and may be needed")
-        self.known[n][g] = self._as_loaded(g)
+        self.known[n][g] = self._as_loaded(n, g)
 
     @action(fair=WEAK)
     def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
@@ -213,7 +211,7 @@ class CdcGenerations(CdcNodes):
             require(~self.unreachable.has(n), "it is reached")
         with equivalent("a node that remembers more than it needs does no harm"):
             for g in Generation:
-                loaded = choose(self._loads(n, g), self._as_loaded(g), Known.unknown)
+                loaded = choose(self._loads(n, g), self._as_loaded(n, g), Known.unknown)
                 self.known[n][g] = loaded
 
     # -- writes --------------------------------------------------------------------------------------------
@@ -271,10 +269,9 @@ class CdcGenerations(CdcNodes):
     def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
         """The publisher, by the clock of its node, removes a generation that none needs any more."""
         only_when(self.release.group0)
-        require(self.committed.has(g), "it is in group0")
-        require(self.committed.has(kept) & self.follows(kept, g), "there is one after it")
+        require(self.stored.has(g), "it is in group0")
+        require(self._is_committed(kept) & self.follows(kept, g), "there is one after it")
         require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
-        self.committed.discard(g)
         self.stored.discard(g)
 
     # -- what recurs -----------------------------------------------------------------------------------------
@@ -290,15 +287,19 @@ class CdcGenerations(CdcNodes):
         self.start[g] = start
         self.introduced.add(g)
 
+    def _is_committed(self, g: Term[Generation]) -> Bool:
+        """It has a timestamp, and was not cleared (`committed_cdc_generations`)."""
+        return self.stored.has(g) & self.introduced.has(g)
+
     def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """A node that looks at what was introduced takes the generation: it may be needed."""
-        there = self.committed.has(g) if self.release.group0 else self.introduced.has(g)
+        there = self._is_committed(g) if self.release.group0 else self.introduced.has(g)
         return there & ~self.is_over(g, self._no_writes_since(n))
 
-    def _as_loaded(self, g: Term[Generation]) -> Term[Known]:
+    def _as_loaded(self, n: Term[Node], g: Term[Generation]) -> Term[Known]:
         """From group0 a node has the data together with the timestamp; after gossip it must be read."""
         if self.release.group0:
-            return choose(self.stored.has(g), Known.usable, Known.prepared)
+            return choose(self.lacks[n].has(g), Known.prepared, Known.usable)
         return Term.of(Known.prepared)
 
     def _is_missing(self, n: Term[Node], g: Term[Generation]) -> Bool:
@@ -415,12 +416,6 @@ class CdcGenerations(CdcNodes):
             for h in self.described
             for g in self.introduced
         )
-
-    @invariant
-    def generations_and_their_data_go_together(self, g: Term[Generation]) -> Bool:
-        """What is cleared is gone from both tables, and what is committed can be loaded."""
-        only_when(self.release.group0)
-        return self.stored.has(g) == (self.committed.has(g) | (self.on_its_way == g))
 
     @liveness
     def generations_are_introduced(self, g: Term[Generation]) -> LeadsTo:

@@ -31,7 +31,7 @@ class OnlyTheLastGenerationIsLoaded(CdcGenerations):
     """
 
     def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
-        last = every(~(self.committed.has(h) & self.follows(h, g)) for h in Generation)
+        last = every(~(self._is_committed(h) & self.follows(h, g)) for h in Generation)
         return super()._loads(n, g) & last
 
 

@@ -118,7 +118,6 @@ class NobodyWaitsForTheData(CdcGenerations):
     def commit_generation(self, n: Term[Node], g: Term[Generation]) -> None:
         require(self.on_its_way == g, "its data is written")
         self._introduce(n, g)
-        self.committed.add(g)
         self.unpublished.add(g)
         self.on_its_way = None
 
