@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.tablet_resize import Half, Layout
+from stagewright.machines.resize_replicas import Half, Layout
 from stagewright.spec import (
     Actor,
     Bool,

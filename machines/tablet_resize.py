@@ -7,241 +7,125 @@ with which requests hold a tablet across a resize are in `tablet_guards.py`.
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Annotated, Self
 
+from stagewright.machines.resize_replicas import (
+    BALANCER,
+    COORDINATOR,
+    DECISIONS,
+    FINALIZATION,
+    LAST_TIME,
+    MIGRATION,
+    NO_DECISION,
+    NOTHING,
+    WEAK,
+    Half,
+    Layout,
+    Node,
+    Resize,
+    ResizeReplicas,
+    Track,
+)
 from stagewright.spec import (
-    ANY,
-    Actor,
     Bool,
-    Entity,
-    Fairness,
     FlagVar,
     LeadsTo,
-    Machine,
     Number,
-    NumberVar,
-    OneVar,
-    Record,
-    SetVar,
     Term,
     action,
     between,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
-    initially,
     invariant,
     leads_to,
     liveness,
     number,
-    one_of,
-    optional,
     per,
-    record,
     require,
-    set_of,
+    scopes,
     some,
     step_property,
 )
 
-WEAK = Fairness.WEAK
-COORDINATOR = Actor("topology coordinator")
-BALANCER = Actor("load balancer")
-DECISIONS = 3
-LAST_TIME = 1
 
-
-class Node(Entity, scope=2):
-    """A node that holds replicas."""
-
-
-class Half(Enum):
-    """The halves of the token ring: the ranges of the two tablets, or of the two parts of the one."""
-
-    left = auto()
-    right = auto()
-
-
-class Layout(Enum):
-    """The tablets of the table."""
-
-    one_tablet = auto()
-    two_tablets = auto()
-
-
-class Resize(Enum):
-    """A resize decision (`resize_type` of the tablet map)."""
-
-    none = auto()
-    split = auto()
-    merge = auto()
-
-
-class Track(Enum):
-    """What the topology state machine is doing."""
-
-    idle = auto()
-    tablet_migration = auto()
-    tablet_resize_finalization = auto()
-
-
-MIGRATION, FINALIZATION = Track.tablet_migration, Track.tablet_resize_finalization
-
-
-class View(Record):
-    """What a node has learned, maybe behind group0."""
-
-    layout = one_of(Layout)
-    decision = one_of(Resize, init=Resize.none)
-    sequence = number(0, DECISIONS)
-    track = one_of(Track, init=Track.idle)
-
-
-class TabletResize(Machine):
+class TabletResize(ResizeReplicas):
     """One table: decisions to split or merge, their preparation at the replicas, and their finalization."""
 
     decisions = budget(2, doc="resize decisions")
     migrations = budget(1, doc="migrations that balance load")
     failovers = budget(0, doc="changes of the topology coordinator")
-    restarts = budget(0, doc="nodes that start again")
 
-    # committed to group0
-    layout: OneVar[Layout] = one_of(Layout)
-    decision: OneVar[Resize] = one_of(Resize, init=Resize.none)
-    sequence: NumberVar = number(0, DECISIONS)  # `resize_seq_number` of the last decision
-    track: OneVar[Track] = one_of(Track, init=Track.idle)
-    replicas = per(Half, set_of(Node, init=ANY))
-    leaving = per(Half, optional(Node))
-    pending = per(Half, optional(Node))
-    streams_layout: OneVar[Layout] = one_of(
-        Layout
-    )  # of the CDC streams of the table, if it has a log
-    streams_since: NumberVar = number(0, LAST_TIME + DECISIONS)
+    exercised_at = scopes(
+        {decisions: 1, migrations: 0},
+        {decisions: 1, migrations: 0, failovers: 1},
+        {decisions: 1, migrations: 0, ResizeReplicas.restarts: 1},
+        {decisions: 1},
+        {decisions: 2, migrations: 0},
+    )
+
     # what the topology coordinator knows
     reported = per(Node, number(0, DECISIONS))  # the last split for which a node was ready
     drained: FlagVar = flag()  # the barrier of the finalization has passed
-    # nodes
-    view = per(Node, record(View))
-    rows = per(Half, set_of(Node, init=ANY))  # who stores rows of the half
-    unsplit: SetVar[Node] = set_of(Node)  # have an sstable with rows of both halves
-    splitting: SetVar[Node] = set_of(Node)  # run a split compaction
-    ready = per(Node, number(0, DECISIONS))  # `split_ready_seq_number`
-    writer = per(Node, optional(Layout))  # of a repair or a stream: the tablets that it began with
-
-    @initially
-    def at_rest_with_all_rows_in_place(self, n: Term[Node]) -> Bool:
-        """The table has one tablet or two, each with its replicas; the nodes know."""
-        left, right = self.replicas[Half.left], self.replicas[Half.right]
-        stored = every(self.rows[h] == self.replicas[h] for h in list(Half))
-        known = (self.view[n].layout == self.layout) & (self.streams_layout == self.layout)
-        one = (self.layout == Layout.one_tablet).implies(left == right)
-        return stored & known & one & ~left.is_empty() & (left.size() == right.size())
 
     # -- decisions ---------------------------------------------------------------------------------------------
 
-    @decision.step(Resize.none, Resize.split, by=BALANCER, spends=decisions)
+    @ResizeReplicas.decision.step(
+        Resize.none, Resize.split, by=BALANCER, spends=decisions, equivalent=NO_DECISION
+    )
     def decide_split(self) -> None:
         """The table's tablets have become too large on average."""
         require(self.layout == Layout.one_tablet, "the table has one tablet")
-        require(self.sequence < DECISIONS, "a number is left")
+        with equivalent("no run has more decisions"):
+            require(self.sequence < DECISIONS, "a number is left")
         self.sequence = self.sequence + 1
 
-    @decision.step(Resize.none, Resize.merge, by=BALANCER, spends=decisions)
+    @ResizeReplicas.decision.step(
+        Resize.none, Resize.merge, by=BALANCER, spends=decisions, equivalent=NO_DECISION
+    )
     def decide_merge(self) -> None:
         """The table's tablets have become too small on average."""
         require(self.layout == Layout.two_tablets, "the table has two tablets")
-        require(self.sequence < DECISIONS, "a number is left")
+        with equivalent("no run has more decisions"):
+            require(self.sequence < DECISIONS, "a number is left")
         self.sequence = self.sequence + 1
 
-    @decision.step((Resize.split, Resize.merge), Resize.none, by=BALANCER)
+    @ResizeReplicas.decision.step(
+        (Resize.split, Resize.merge), Resize.none, by=BALANCER, equivalent=NO_DECISION
+    )
     def revoke(self) -> None:
         """The average size has changed again: the decision is no longer needed."""
-
-    # -- a split is prepared by the replicas ---------------------------------------------------------------------
-
-    @action(fair=WEAK)
-    def learn(self, n: Term[Node]) -> None:
-        """A node applies what is committed; storage of a tablet that was split must be split already."""
-        require(~self._is_current(n), "node is behind")
-        self.view[n].layout = self.layout
-        self.view[n].decision = self.decision
-        self.view[n].sequence = self.sequence
-        self.view[n].track = self.track
-
-    @action
-    def flush(self, n: Term[Node]) -> None:
-        """A replica writes an sstable: for each half one, where it is to be split."""
-        require(self._stores(n), "the node has rows")
-        require(self.view[n].layout == Layout.one_tablet, "it knows of one tablet")
-        require(~self._splits(n) & ~self.unsplit.has(n), "it does not split what it writes")
-        self.unsplit.add(n)
-
-    @action(fair=WEAK)
-    def start_splitting(self, n: Term[Node]) -> None:
-        """A replica that has learned of the split starts to split its sstables."""
-        require(self._splits(n), "it has learned of the split")
-        require(self.unsplit.has(n) & ~self.splitting.has(n), "it has something to split")
-        self.splitting.add(n)
-
-    @action(fair=WEAK)
-    def finish_splitting(self, n: Term[Node]) -> None:
-        """The sstables are split: new ones, each with rows of one half, replace them."""
-        require(self.splitting.has(n), "it splits")
-        self._add_rows(n, self.splitting.has(n))
-        self.splitting.discard(n)
-        self.unsplit.discard(n)
-
-    @action(fair=WEAK)
-    def get_ready(self, n: Term[Node]) -> None:
-        """All sstables of the node are split: it is ready for this split."""
-        require(self._splits(n), "it has learned of the split")
-        require(~self.unsplit.has(n), "nothing is left to split")
-        require(self.ready[n] != self.view[n].sequence, "it was not ready yet")
-        self.ready[n] = self.view[n].sequence
 
     @action(by=COORDINATOR, fair=WEAK)
     def collect_stats(self, n: Term[Node]) -> None:
         """The coordinator asks a node for which split it is ready."""
-        require(self.reported[n] != self.ready[n], "there is news")
+        with equivalent(NOTHING):
+            require(self.reported[n] != self.ready[n], "there is news")
         self.reported[n] = self.ready[n]
-
-    # -- writers that take long: repair, streaming, load-and-stream -------------------------------------------------
-
-    @action
-    def start_writer(self, n: Term[Node]) -> None:
-        """A repair begins to write an sstable; not while the table's tablets are about to change."""
-        require(self._stores(n) & self.writer[n].is_none(), "the node has rows, and no writer")
-        require(self.view[n].track != FINALIZATION, "no resize is being finalized")
-        leaves = some(self.leaving[half] == n for half in list(Half))
-        require(~leaves, "the node does not leave a tablet")
-        self.writer[n] = self.view[n].layout
-
-    @action(fair=WEAK)
-    def finish_writer(self, n: Term[Node]) -> None:
-        """The sstable is added; before that it is split if the node is to split what it has."""
-        require(self.writer[n].is_some(), "a writer runs")
-        whole = (self.writer[n] == Layout.one_tablet) & ~self._splits_new_sstables(n)
-        self.unsplit.put(n, self.unsplit.has(n) | whole)
-        self._add_rows(n, self.writer[n] == Layout.one_tablet)
-        self.writer[n] = None
 
     # -- migrations ------------------------------------------------------------------------------------------------
 
     @action(by=BALANCER, spends=migrations)
     def migrate(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
         """A tablet is moved to balance load."""
+        require(
+            self.replicas[h].has(leaving) & ~self.replicas[h].has(pending), "it has such replicas"
+        )
+        one = self.layout == Layout.one_tablet
+        require(~one | (h == Half.left), "the tablet exists")
         self._start_migration(h, leaving, pending)
 
     @action(by=BALANCER, fair=WEAK)
     def colocate(self, leaving: Term[Node], pending: Term[Node]) -> None:
         """To be merged, tablets must have the same replicas: one of the second moves to one of the first."""
-        require(self.decision == Resize.merge, "the tablets are to be merged")
+        with equivalent("tablets may be colocated at any time"):
+            require(self.decision == Resize.merge, "the tablets are to be merged")
         left, right = self.replicas[Half.left], self.replicas[Half.right]
         require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
-        require(right.has(leaving), "the second tablet has it")
+        require(right.has(leaving) & ~right.has(pending), "the second tablet has it elsewhere")
         self._start_migration(Term.of(Half.right), leaving, pending)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -280,35 +164,50 @@ class TabletResize(Machine):
     def begin_finalization(self) -> None:
         """The decision can be carried out, and no tablet migrates: finalize it."""
         require(self.track == Track.idle, "topology is idle")
-        require(self._is_split_everywhere() | self._is_colocated(), "it is prepared")
+        with equivalent("the plan is made anew before anything is committed"):
+            require(self._is_split_everywhere() | self._is_colocated(), "it is prepared")
         self.track = FINALIZATION
 
     @action(by=COORDINATOR, fair=WEAK)
     def drain(self) -> None:
         """Barrier: what began under older token metadata is over on every node."""
         require(self.track == FINALIZATION, "a resize is being finalized")
-        require(~self.drained, "not passed yet")
+        with equivalent(NOTHING):
+            require(~self.drained, "not passed yet")
         learned = every(self._is_current(n) for n in Node)
         require(learned, "every node has learned of the finalization")
         over = every(self.writer[n].is_none() for n in Node)
         require(over, "no writer of before is left")
         self.drained = True
 
-    @layout.step(Layout.one_tablet, Layout.two_tablets, by=COORDINATOR, fair=WEAK)
+    @ResizeReplicas.layout.step(
+        Layout.one_tablet,
+        Layout.two_tablets,
+        by=COORDINATOR,
+        fair=WEAK,
+        equivalent="only one tablet can be split",
+    )
     def finalize_split(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
         """The table gets two tablets, each with the replicas of the one, and streams of its CDC log."""
         require(self._is_split_everywhere(), "every replica is ready, says the plan made anew")
         self._finalize(now)
         self.streams_layout = Layout.two_tablets
 
-    @layout.step(Layout.two_tablets, Layout.one_tablet, by=COORDINATOR, fair=WEAK)
+    @ResizeReplicas.layout.step(
+        Layout.two_tablets,
+        Layout.one_tablet,
+        by=COORDINATOR,
+        fair=WEAK,
+        equivalent="only two tablets can be merged",
+    )
     def finalize_merge(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
         """The table gets one tablet with the replicas that the two have."""
         require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
         self._finalize(now)
         self.streams_layout = Layout.one_tablet
         # The new map is made from the first tablet's replicas.
-        self.replicas[Half.right] = self.replicas[Half.left]
+        with equivalent("the second one has the same: they are colocated"):
+            self.replicas[Half.right] = self.replicas[Half.left]
 
     @action(by=COORDINATOR, fair=WEAK)
     def give_up_finalization(self) -> None:
@@ -323,52 +222,19 @@ class TabletResize(Machine):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        self.drained = False
-        for n in Node:
-            self.reported[n] = 0
-
-    @action(spends=restarts)
-    def restart(self, n: Term[Node]) -> None:
-        """A node starts again: what it was doing is gone, its sstables and what it had learned are not."""
-        self.ready[n] = 0
-        self.writer[n] = None
-        self.splitting.discard(n)
+        with equivalent("a coordinator that knows all that its predecessor knew does no harm"):
+            self.drained = False
+            for n in Node:
+                self.reported[n] = 0
 
     # -- what recurs ---------------------------------------------------------------------------------------------
-
-    def _is_current(self, n: Term[Node]) -> Bool:
-        view = self.view[n]
-        decided = (view.decision == self.decision) & (view.sequence == self.sequence)
-        return decided & (view.layout == self.layout) & (view.track == self.track)
-
-    def _stores(self, n: Term[Node]) -> Bool:
-        return some(self.rows[half].has(n) for half in list(Half))
-
-    def _add_rows(self, n: Term[Node], whole: Bool) -> None:
-        """What a long operation on the node's one tablet has written is added to its rows."""
-        rows = {half: self.rows[half].has(n) | whole for half in Half}
-        for half in list(Half):
-            self.rows[half].put(n, rows[half])
-
-    def _splits(self, n: Term[Node]) -> Bool:
-        """The node knows that its one tablet is to be split."""
-        view = self.view[n]
-        return (view.layout == Layout.one_tablet) & (view.decision == Resize.split)
-
-    def _splits_new_sstables(self, n: Term[Node]) -> Bool:
-        """A writer splits what it adds to a table that is to be split (scylladb PR #19427)."""
-        return self._splits(n)
 
     def _migrates(self) -> Bool:
         return some(self.pending[half].is_some() for half in list(Half))
 
     def _start_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
-        require(self.track != FINALIZATION, "no resize is being finalized")
-        one = self.layout == Layout.one_tablet
-        require(~one | (h == Half.left), "the tablet exists")
-        require(
-            self.replicas[h].has(leaving) & ~self.replicas[h].has(pending), "it has such replicas"
-        )
+        with equivalent("what is to be merged, and is finalized, is colocated"):
+            require(self.track != FINALIZATION, "no resize is being finalized")
         require(self.pending[h].is_none(), "the tablet is not in transition")
         self.leaving[h] = leaving
         self.pending[h] = pending
@@ -385,12 +251,17 @@ class TabletResize(Machine):
         return (self.decision == Resize.merge) & same
 
     def _finalize(self, now: Number) -> None:
-        require(self.track == FINALIZATION, "a resize is being finalized")
-        require(self.drained, "older token metadata is out of use")
+        with equivalent("the barrier is of a finalization"):
+            require(self.track == FINALIZATION, "a resize is being finalized")
+        with equivalent("what was written for two tablets is good for one"):
+            require(self.drained, "older token metadata is out of use")
         self.decision = Resize.none
-        self.track = Track.idle
+        with equivalent("what has nothing to finalize any more is given up"):
+            self.track = Track.idle
         self.drained = False
-        self.streams_since = choose(self.streams_since < now, now, self.streams_since + 1)
+        with equivalent("a timestamp may be later than it need be"):
+            later = self.streams_since < now
+            self.streams_since = choose(later, now, self.streams_since + 1)
 
     # -- promises ------------------------------------------------------------------------------------------------
 
@@ -454,12 +325,43 @@ class TabletResize(Machine):
         (scylladb PR #16580).
         """
         emitted = (self.decision == Resize.none) & (after.decision != Resize.none)
-        return emitted.implies(after.sequence > self.sequence)
+        return emitted == (after.sequence > self.sequence)
+
+    @step_property
+    def tablets_change_by_a_decision(self, after: Self) -> Bool:
+        """Finalization carries out the decision that is in force, and nothing that was revoked."""
+        split = (self.layout == Layout.one_tablet) & (after.layout == Layout.two_tablets)
+        merge = (self.layout == Layout.two_tablets) & (after.layout == Layout.one_tablet)
+        is_split = split.implies(self.decision == Resize.split)
+        return is_split & merge.implies(self.decision == Resize.merge)
+
+    @step_property
+    def a_tablet_has_one_transition_at_a_time(self, after: Self, h: Term[Half]) -> Bool:
+        """No migration takes the place of one that is going on (001: a transition has its own state)."""
+        both = self.pending[h].is_some() & after.pending[h].is_some()
+        return both.implies(after.pending[h] == self.pending[h])
+
+    @invariant
+    def a_transition_is_of_a_tablet(self, h: Term[Half]) -> Bool:
+        """A transition has two replicas and a tablet: the only tablet is the first one."""
+        whole = self.pending[h].is_some() == self.leaving[h].is_some()
+        one = self.layout == Layout.one_tablet
+        return whole & (one & self.pending[h].is_some()).implies(h == Half.left)
+
+    @invariant
+    def a_barrier_is_of_one_finalization(self) -> Bool:
+        """A barrier that has passed says nothing about a later resize."""
+        return self.drained.implies(self.track == FINALIZATION)
 
     @liveness
     def decisions_are_carried_out_or_revoked(self) -> LeadsTo:
         """A split or merge concludes, however much is written in the meantime (scylladb #20054)."""
         return leads_to(self.decision != Resize.none, self.decision == Resize.none)
+
+    @liveness
+    def finalizations_end(self) -> LeadsTo:
+        """Other topology changes have to wait for a finalization, not for ever."""
+        return leads_to(self.track == FINALIZATION, self.track != FINALIZATION)
 
     @liveness
     def migrations_end(self, h: Term[Half]) -> LeadsTo:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from stagewright.machines.resize_replicas import Node
 from stagewright.machines.tablet_guards import Node as Coordinator, TabletGuards
-from stagewright.machines.tablet_resize import Node, TabletResize
+from stagewright.machines.tablet_resize import TabletResize
 from stagewright.spec import Bool, Term
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
