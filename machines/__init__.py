@@ -4,6 +4,7 @@ SHIPPED = {
     "cdc-generations": "stagewright.machines.cdc_generations:CdcGenerations",
     "cdc-mapping": "stagewright.machines.cdc_mapping:CdcMapping",
     "cdc-publication": "stagewright.machines.cdc_publication:CdcPublication",
+    "load-balancer": "stagewright.machines.load_balancer:LoadBalancer",
     "tablet-guards": "stagewright.machines.tablet_guards:TabletGuards",
     "tablet-resize": "stagewright.machines.tablet_resize:TabletResize",
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",

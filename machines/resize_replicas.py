@@ -148,8 +148,11 @@ class ResizeReplicas(Machine):
     @action(fair=WEAK)
     def start_splitting(self, n: Term[Node]) -> None:
         """A replica that has learned of the split starts to split its sstables."""
-        require(self._splits(n), "it has learned of the split")
-        require(self.unsplit.has(n) & ~self.splitting.has(n), "it has something to split")
+        with equivalent("only one tablet is ever to be split"):
+            require(self._splits(n), "it has learned of the split")
+        require(self.unsplit.has(n), "it has something to split")
+        with equivalent(NOTHING):
+            require(~self.splitting.has(n), "it does not split yet")
         self.splitting.add(n)
 
     @action(fair=WEAK)
@@ -176,7 +179,9 @@ class ResizeReplicas(Machine):
     @action
     def start_writer(self, n: Term[Node]) -> None:
         """A repair begins to write an sstable; not while the table's tablets are about to change."""
-        require(self._stores(n) & self.writer[n].is_none(), "the node has rows, and no writer")
+        require(self._stores(n), "the node has rows")
+        with equivalent("a writer that takes the place of another one has ended it"):
+            require(self.writer[n].is_none(), "it has no writer")
         require(self.view[n].track != FINALIZATION, "no resize is being finalized")
         leaves = some(self.leaving[half] == n for half in list(Half))
         require(~leaves, "the node does not leave a tablet")

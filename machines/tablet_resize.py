@@ -63,6 +63,7 @@ class TabletResize(ResizeReplicas):
         {decisions: 1, migrations: 0},
         {decisions: 1, migrations: 0, failovers: 1},
         {decisions: 1, migrations: 0, ResizeReplicas.restarts: 1},
+        {decisions: 0, migrations: 2},
         {decisions: 1},
         {decisions: 2, migrations: 0},
     )
@@ -73,9 +74,7 @@ class TabletResize(ResizeReplicas):
 
     # -- decisions ---------------------------------------------------------------------------------------------
 
-    @ResizeReplicas.decision.step(
-        Resize.none, Resize.split, by=BALANCER, spends=decisions, equivalent=NO_DECISION
-    )
+    @ResizeReplicas.decision.step(Resize.none, Resize.split, by=BALANCER, spends=decisions)
     def decide_split(self) -> None:
         """The table's tablets have become too large on average."""
         require(self.layout == Layout.one_tablet, "the table has one tablet")
@@ -83,9 +82,7 @@ class TabletResize(ResizeReplicas):
             require(self.sequence < DECISIONS, "a number is left")
         self.sequence = self.sequence + 1
 
-    @ResizeReplicas.decision.step(
-        Resize.none, Resize.merge, by=BALANCER, spends=decisions, equivalent=NO_DECISION
-    )
+    @ResizeReplicas.decision.step(Resize.none, Resize.merge, by=BALANCER, spends=decisions)
     def decide_merge(self) -> None:
         """The table's tablets have become too small on average."""
         require(self.layout == Layout.two_tablets, "the table has two tablets")
@@ -124,8 +121,9 @@ class TabletResize(ResizeReplicas):
         with equivalent("tablets may be colocated at any time"):
             require(self.decision == Resize.merge, "the tablets are to be merged")
         left, right = self.replicas[Half.left], self.replicas[Half.right]
-        require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
-        require(right.has(leaving) & ~right.has(pending), "the second tablet has it elsewhere")
+        with equivalent("of two nodes each has what the other one lacks"):
+            require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
+            require(right.has(leaving) & ~right.has(pending), "the second tablet has it elsewhere")
         self._start_migration(Term.of(Half.right), leaving, pending)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -133,7 +131,9 @@ class TabletResize(ResizeReplicas):
         """The rows have been streamed to the pending replica, and removed from the leaving one."""
         require(self.leaving[h] == leaving, "the node leaves the tablet")
         require(self.pending[h] == pending, "the other node joins it")
-        require(every(self._is_current(n) for n in Node), "every node has learned of the migration")
+        with equivalent("a node learns all of it at once"):
+            learned = every(self._is_current(n) for n in Node)
+            require(learned, "every node has learned of the migration")
         require(~self.splitting.has(leaving), "no split compaction works on what is removed")
         require(self.writer[leaving].is_none(), "no writer works on what is removed")
         self.leaving[h] = None
@@ -174,8 +174,9 @@ class TabletResize(ResizeReplicas):
         require(self.track == FINALIZATION, "a resize is being finalized")
         with equivalent(NOTHING):
             require(~self.drained, "not passed yet")
-        learned = every(self._is_current(n) for n in Node)
-        require(learned, "every node has learned of the finalization")
+        with equivalent("a node learns all of it at once"):
+            learned = every(self._is_current(n) for n in Node)
+            require(learned, "every node has learned of the finalization")
         over = every(self.writer[n].is_none() for n in Node)
         require(over, "no writer of before is left")
         self.drained = True
@@ -202,7 +203,8 @@ class TabletResize(ResizeReplicas):
     )
     def finalize_merge(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
         """The table gets one tablet with the replicas that the two have."""
-        require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
+        with equivalent("nothing has migrated since"):
+            require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
         self._finalize(now)
         self.streams_layout = Layout.one_tablet
         # The new map is made from the first tablet's replicas.
@@ -235,7 +237,8 @@ class TabletResize(ResizeReplicas):
     def _start_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
         with equivalent("what is to be merged, and is finalized, is colocated"):
             require(self.track != FINALIZATION, "no resize is being finalized")
-        require(self.pending[h].is_none(), "the tablet is not in transition")
+        with equivalent("a colocation that is started again is the same one"):
+            require(self.pending[h].is_none(), "the tablet is not in transition")
         self.leaving[h] = leaving
         self.pending[h] = pending
         self.track = MIGRATION
