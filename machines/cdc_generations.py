@@ -115,27 +115,28 @@ class CdcGenerations(CdcNodes):
         in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
         require(in_time, "time is left for what is on its way to operate")
         learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
-        require(learned, "every node that can be reached has learned of each generation")
+        with equivalent("the documents assume it; whoever is behind has all that was committed"):
+            require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
         possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
-        require(~(waits & possible), "what Paxos decided is applied within a tick, if it can be")
-        with equivalent("what holds while time stands still is less"):
-            self.now = self.now + 1
+        with equivalent("for the coordinator of the decision it is always possible"):
+            require(~(waits & possible), "what Paxos decided is applied within a tick, if possible")
+        self.now = self.now + 1
         self.write.waited = self.write.fate == Fate.decided
 
     @action(by=NETWORK, spends=partitions)
     def cut_off(self, n: Term[Node]) -> None:
         """A node is cut off; not while a generation is on its way, as the documents assume."""
         quiet = self.on_its_way.is_none() & ~self._is_behind(n)
-        require(quiet, "no generation is on its way to it")
+        with equivalent("whoever is behind has all that was committed"):
+            require(quiet, "no generation is on its way to it")
         with equivalent("a network that works does no harm"):
             self.unreachable.add(n)
 
     @action(by=NETWORK, fair=WEAK)
     def heal(self, n: Term[Node]) -> None:
         """The node is reached again."""
-        with equivalent("otherwise nothing happens"):
-            require(self.unreachable.has(n), "it is cut off")
+        require(self.unreachable.has(n), "it is cut off")
         self.unreachable.discard(n)
 
     # -- a generation is introduced ------------------------------------------------------------------------
@@ -187,8 +188,10 @@ class CdcGenerations(CdcNodes):
         """A node learns of a generation, with the tokens for which it was made."""
         with equivalent("a node that is cut off has stored no data, so nothing is committed"):
             require(~self.unreachable.has(n), "it is reached")
-        require(self._is_missing(n, g), "it is new to it, and may be needed")
-        self.known[n][g] = self._as_loaded(n, g)
+        with equivalent("what is loaded in vain is forgotten again"):
+            require(self._is_missing(n, g), "it is new to it, and may be needed")
+        with equivalent("after the barrier every node has the data"):
+            self.known[n][g] = self._as_loaded(n, g)
 
     @action(fair=WEAK)
     def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
@@ -201,7 +204,8 @@ class CdcGenerations(CdcNodes):
     @action(fair=WEAK)
     def forget(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node frees the memory of a generation that it needs no more."""
-        require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
+        with equivalent("in whole ticks, and for a node that has learned, less is the same"):
+            require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
         self.known[n][g] = Known.unknown
 
     @action(spends=restarts)
@@ -224,10 +228,10 @@ class CdcGenerations(CdcNodes):
         timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
     ) -> None:
         """A client writes, with a timestamp of its own choice, through node `n`."""
-        require(self.accepts(n, timestamp), "the node accepts the timestamp")
+        with equivalent("a node that has learned knows what the cluster knows"):
+            require(self.accepts(n, timestamp), "the node accepts the timestamp")
         self._write(n, g, timestamp)
-        with equivalent("only promises look at it"):
-            self.write.timestamp = timestamp
+        self.write.timestamp = timestamp
 
     @action(by=CLIENT, spends=writes)
     def decide_by_paxos(self, n: Term[Node]) -> None:
@@ -239,8 +243,7 @@ class CdcGenerations(CdcNodes):
     @action(fair=WEAK)
     def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node applies what Paxos decided: a base write and a log write."""
-        with equivalent("without a decision this is a client's write"):
-            require(self.write.fate == Fate.decided, "a decision is to be applied")
+        require(self.write.fate == Fate.decided, "a decision is to be applied")
         with equivalent("what Paxos has just decided is recent"):
             require(self.accepts(n, self.write.timestamp), "the node accepts the timestamp")
         self._write(n, g, self.write.timestamp)
@@ -265,19 +268,23 @@ class CdcGenerations(CdcNodes):
         self.unpublished.discard(g)
         self.described.add(g)
 
-    @action(by=COORDINATOR)
+    @action(by=COORDINATOR, fair=WEAK)
     def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
         """The publisher, by the clock of its node, removes a generation that none needs any more."""
         only_when(self.release.group0)
-        require(self.stored.has(g), "it is in group0")
-        require(self._is_committed(kept) & self.follows(kept, g), "there is one after it")
-        require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
+        with equivalent("otherwise nothing happens"):
+            require(self.stored.has(g), "it is in group0")
+        with equivalent("what follows another one has been introduced"):
+            following = self.introduced.has(kept) & self.follows(kept, g)
+            require(following, "there is one after it")
+        with equivalent("in whole ticks less is the same"):
+            require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
         self.stored.discard(g)
 
     # -- what recurs -----------------------------------------------------------------------------------------
 
     def _is_new(self, g: Term[Generation]) -> None:
-        require(~self.introduced.has(g) & ~self.stored.has(g), "it is a new one")
+        require(~self.introduced.has(g), "it is a new one")
         require(self.now <= LAST_COMMIT, "time is left for it to operate")
 
     def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
@@ -310,7 +317,8 @@ class CdcGenerations(CdcNodes):
 
     def _write(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> None:
         """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
-        require(self.uses(n, g, timestamp), "it has the generation that operates then")
+        with equivalent("after the barrier a node has the data of what it knows"):
+            require(self.uses(n, g, timestamp), "it has the generation that operates then")
         with equivalent("only promises look at it"):
             self.write.fate = Fate.accepted
             self.write.generation = g
@@ -372,6 +380,12 @@ class CdcGenerations(CdcNodes):
         """
         return self.write.colocated
 
+    @step_property
+    def timestamps_are_in_the_window(self, after: Self) -> Bool:
+        """Clients cannot "send writes with arbitrary timestamps" (003), but within the window of the time."""
+        accepted = (self.write.fate == Fate.none) & (after.write.fate == Fate.accepted)
+        return accepted.implies(some(self.allows(n, after.write.timestamp) for n in Node))
+
     @invariant
     def accepted_timestamps_find_a_stream(
         self, n: Term[Node], timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
@@ -432,6 +446,13 @@ class CdcGenerations(CdcNodes):
         """Old writes are refused "to reduce the number of generations that must be stored in memory"."""
         obsolete = self.knows(n, g) & self.is_obsolete(n, g)
         return leads_to(obsolete, ~self.knows(n, g))
+
+    @liveness
+    def old_generations_are_cleared(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """Snapshots of group0 do not grow "endlessly" with obsolete generations (scylladb #15163)."""
+        only_when(self.release.group0)
+        old = some(self._may_be_the_oldest(n, h) & self.follows(h, g) for h in self.introduced)
+        return leads_to(self.introduced.has(g) & old, ~self.stored.has(g))
 
     @liveness
     def generations_are_described(self, g: Term[Generation]) -> LeadsTo:

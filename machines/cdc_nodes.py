@@ -183,13 +183,27 @@ class CdcNodes(Machine):
         """Recent timestamps whichever generation operated then; older ones only in the current one."""
         now = self.clock(n)
         recent = now - LEEWAY < timestamp
-        current = some(
-            self.operates(n, g, now)
-            & self.operates(n, g, now - LEEWAY)
-            & (self.start[g] <= timestamp)
-            for g in Generation
-        )
+        current = some(self.operates(n, g, now) & (self.start[g] <= timestamp) for g in Generation)
         return (recent | current) & (timestamp <= now + LEEWAY)
+
+    def allows(self, n: Term[Node], timestamp: Number) -> Bool:
+        """The documents let a node, whose local time is C, accept that timestamp of a write.
+
+        003: "in the interval [T, C + generation_leeway)", T being the timestamp of "the generation operating at
+        time C"; the newer document adds "writes to the previous generations" after C - generation_leeway.
+        """
+        now = self.clock(n)
+        if self.release.window is Window.half_open:
+            early = timestamp < now + LEEWAY
+        else:
+            early = timestamp <= now + LEEWAY
+        started = some(
+            (self.start[g] <= timestamp) & (self.start[g] <= now) & ~self.is_over(g, now)
+            for g in self.introduced
+        )
+        if self.release.window is Window.with_previous:
+            started = started | (now - LEEWAY < timestamp)
+        return early & started
 
     def uses(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> Bool:
         """A write with that timestamp gets its stream from a generation of which the node has the data."""

@@ -28,6 +28,7 @@ from stagewright.spec import (
     choose,
     constant,
     count,
+    equivalent,
     every,
     final,
     flag,
@@ -125,15 +126,18 @@ class LoadBalancer(Machine):
     @action(by=BALANCER, fair=WEAK)
     def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
         """The load balancer, invoked, adds a migration to its plan."""
-        require(self.invoked, "it is invoked")
-        require(self._is_useful(t, leaving, pending), "the migration improves the balance")
+        with equivalent("where it is not invoked there is nothing to plan"):
+            require(self.invoked, "it is invoked")
+        with equivalent("a plan that has been overtaken is refused"):
+            require(self._is_useful(t, leaving, pending), "the migration improves the balance")
         self.plan_leaving[t] = leaving
         self.plan_pending[t] = pending
 
     @action(by=BALANCER, fair=WEAK)
     def find_nothing(self) -> None:
         """The plan is empty: the load balancer is not invoked again before something changes."""
-        require(self.invoked, "it is invoked")
+        with equivalent("otherwise nothing happens"):
+            require(self.invoked, "it is invoked")
         require(self._plan_is_empty(), "nothing is planned")
         require(~self._is_of_use(), "no migration improves the balance")
         self.invoked = False
@@ -189,15 +193,17 @@ class LoadBalancer(Machine):
         require(self.track == Track.tablet_migration, "in the tablet migration track")
         at_rest = every(self.phase[t] == Phase.none for t in Tablet)
         require(at_rest, "no tablet is in transition")
-        require(~self.invoked | self.request_pending, "no plan is being made, or none is allowed")
+        with equivalent("the track is entered again if there is something to do"):
+            done = ~self.invoked | self.request_pending
+            require(done, "no plan is being made, or none is allowed")
         self.track = Track.idle
         self._commit()
 
     @action(by=OPERATOR, spends=requests)
     def request_topology_change(self) -> None:
         """A topology change is requested: the load balancer is silent until it is done."""
-        require(~self.request_pending, "none is pending")
-        self.request_pending = True
+        with equivalent("a request that nobody makes does no harm"):
+            self.request_pending = True
         self._commit()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -220,14 +226,15 @@ class LoadBalancer(Machine):
     @action(by=OPERATOR, spends=drains)
     def drain(self, n: Term[Node]) -> None:
         """A node is to leave: its tablets move to the others."""
-        require(~self.draining.has(n), "it does not drain yet")
         elsewhere = every(
             (self._will_have(t, s) & (self.node[s] == n)).implies(self._has_another_place(t, n))
             for t in Tablet
             for s in Shard
         )
-        require(elsewhere, "there is another node for each of its tablets")
-        self.draining.add(n)
+        with equivalent("among few nodes, where one tablet finds a place the others do too"):
+            require(elsewhere, "there is another node for each of its tablets")
+        with equivalent("a node that stays does no harm"):
+            self.draining.add(n)
         self._commit()
         self.invoked = True
 
@@ -310,7 +317,8 @@ class LoadBalancer(Machine):
 
     def _commit(self) -> None:
         """A command to group0: whoever prepared another one has to start again."""
-        self.outdated = ~self._plan_is_empty()
+        with equivalent("only a request makes a plan wrong; others make it no better"):
+            self.outdated = ~self._plan_is_empty()
 
     # -- promises ----------------------------------------------------------------------------------------------
 
@@ -359,7 +367,13 @@ class LoadBalancer(Machine):
         drain, after which ... pending topology operation [is allowed] to start".
         """
         starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
-        return starts.implies(~self.request_pending)
+        return starts.implies(~self.request_pending & (self.track != Track.topology_change))
+
+    @step_property
+    def topology_changes_are_not_overtaken(self, after: Self) -> Bool:
+        """001: the tablet migration track "excludes with other topology changes"."""
+        goes_on = after.track.any_of(Track.topology_change, Track.idle)
+        return (self.track == Track.topology_change).implies(goes_on)
 
     @step_property
     def migrations_do_not_overshoot(
@@ -398,6 +412,11 @@ class LoadBalancer(Machine):
     def topology_changes_happen(self) -> LeadsTo:
         """001: node operations "have to wait for tablet migration track to finish", not for ever."""
         return leads_to(self.request_pending, ~self.request_pending)
+
+    @liveness
+    def tracks_are_left(self) -> LeadsTo:
+        """001: the state machine "will exit the tablet migration track"; a topology change ends too."""
+        return leads_to(self.track != Track.idle, self.track == Track.idle)
 
     @final
     def balanced(self) -> Bool:
