@@ -44,4 +44,11 @@ NOT_FOUND: tuple[NotFound, ...] = (
     *tablet_stream_session.NOT_FOUND,
     *tablets.NOT_FOUND,
 )
+from stagewright.machines.known_bugs import cdc, resize, tablets
+from stagewright.spec.known_bugs import KnownBug, NotFound
+
+KNOWN_BUGS: tuple[KnownBug, ...] = (*cdc.BUGS, *resize.BUGS, *tablets.BUGS)
+"""What the checker must find."""
+
+NOT_FOUND: tuple[NotFound, ...] = (*cdc.NOT_FOUND, *resize.NOT_FOUND, *tablets.NOT_FOUND)
 """What it cannot find, and why."""

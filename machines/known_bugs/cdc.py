@@ -1,0 +1,95 @@
+"""Bugs of ScyllaDB's CDC generations."""
+
+from __future__ import annotations
+
+from stagewright.machines.cdc_generations import CdcGenerations
+from stagewright.machines.cdc_mapping import CdcMapping, Shard
+from stagewright.machines.cdc_nodes import Generation, Node
+from stagewright.machines.cdc_publication import (
+    OPERATOR,
+    CdcPublication,
+    Generation as NumberedGeneration,
+)
+from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
+
+
+@known_bug(
+    "C01",
+    "scylladb #17184",
+    breaks=CdcGenerations.accepted_timestamps_find_a_stream,
+    budgets={
+        CdcGenerations.writes: 0,
+        CdcGenerations.partitions: 0,
+        CdcGenerations.restarts: 1,
+    },
+)
+class OnlyTheLastGenerationIsLoaded(CdcGenerations):
+    """A node that starts loads the last committed generation alone.
+
+    That one may not operate yet: until it does, the node has no stream for writes that the others accept.
+    """
+
+    def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        last = every(~(self._is_committed(h) & self.follows(h, g)) for h in Generation)
+        return super()._loads(n, g) & last
+
+
+@known_bug(
+    "C02",
+    "scylladb #17288",
+    breaks=(CdcPublication.generations_are_described, CdcPublication.the_queue_loses_nothing),
+)
+class UpgradeForgetsToPublish(CdcPublication):
+    """The upgrade to topology on group0 commits a generation and does not queue it for the publisher."""
+
+    @action(by=OPERATOR, fair=Fairness.WEAK)
+    def upgrade(self) -> None:
+        only_when(self.release.publisher)
+        require(~self.in_group0, "topology is gossiped")
+        self.in_group0 = True
+        self.committed.add(NumberedGeneration.first)
+
+
+@known_bug(
+    "C04",
+    "scylladb PR #17134",
+    breaks=CdcGenerations.decisions_of_paxos_are_applied,
+    sizes={Node: 1},
+    budgets={CdcGenerations.partitions: 0, CdcGenerations.restarts: 0},
+)
+class PreviousGenerationsAreRefused(CdcGenerations):
+    """Only timestamps from the start of the operating generation on are accepted.
+
+    What Paxos decided just before a generation switch keeps its timestamp, and is refused for ever after it.
+    """
+
+    def _accepts_with_previous(self, n: Term[Node], timestamp: Number) -> Bool:
+        return self._accepts_from_the_start(n, timestamp)
+
+
+@known_bug(
+    "C06",
+    "scylladb #7961 #7993 #7985",
+    breaks=CdcMapping.base_and_log_rows_are_on_one_shard,
+)
+class NumberOfStreamsIsLimited(CdcMapping):
+    """A generation that would be too large gets fewer streams for a range than its owner has shards."""
+
+    def _has_stream(self, shard: Shard, two_shards: Bool) -> Bool:
+        return super()._has_stream(shard, two_shards) & (shard is Shard.first)
+
+
+PUBLISHING_IS_A_STATE_OF_THE_TOPOLOGY = released_bug(
+    "C07",
+    "scylladb #15194, PR #15281",
+    "Publishing is a state that a join goes through: while the tables for CDC clients cannot be written it "
+    "can be neither finished nor aborted, and every other topology change waits.",
+    machine=CdcPublication,
+    profile="seed",
+    breaks=CdcPublication.topology_changes_end,
+    mended_in="scylla-2026.2",
+)
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,0 +1,52 @@
+"""Bugs of ScyllaDB's tablet split and merge."""
+
+from __future__ import annotations
+
+from stagewright.machines.resize_replicas import Node
+from stagewright.machines.tablet_guards import Node as Coordinator, TabletGuards
+from stagewright.machines.tablet_resize import TabletResize
+from stagewright.spec import Bool, Term
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "T19",
+    "scylladb #19378 #19416 #19024",
+    breaks=(
+        TabletResize.split_tablets_have_split_sstables,
+        TabletResize.ready_replicas_have_nothing_to_split,
+    ),
+    budgets={TabletResize.decisions: 1, TabletResize.migrations: 0},
+)
+class RepairAddsUnsplitSstables(TabletResize):
+    """A repair adds its sstable as it is to a replica that has said that it is ready for the split.
+
+    The replica, being ready, does not split again: the split is finalized with an sstable of both tablets.
+    """
+
+    def _splits_new_sstables(self, n: Term[Node]) -> Bool:
+        return self._splits(n) & False
+
+
+@known_bug(
+    "T21",
+    "scylladb #26437",
+    breaks=(
+        TabletGuards.migrations_wait_for_requests_of_their_tablet,
+        TabletGuards.the_newest_map_has_the_tablet_of_a_guard,
+    ),
+    sizes={Coordinator: 1},
+    budgets={TabletGuards.resizes: 1},
+)
+class GuardOutlivesItsTabletMap(TabletGuards):
+    """A guard goes on to take the newest map after a split or merge, by a tablet id of the old one.
+
+    The id then names another tablet, and a migration of the right one does not wait for the request.
+    """
+
+    def _names_the_same_tablet(self, n: Term[Coordinator]) -> Bool:
+        return super()._names_the_same_tablet(n) | True
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
