@@ -3,5 +3,6 @@
 SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
+    "index-permissions": "stagewright.machines.index_permissions:IndexPermissions",
 }
 """What the command line calls a machine, and where its class is."""

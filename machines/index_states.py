@@ -6,7 +6,9 @@ YugabyteDB's `IndexPermissions` and its `HasWrite`/`HasDelete`/`HasRead` for the
 
 from __future__ import annotations
 
-from stagewright.spec import States
+from dataclasses import dataclass
+
+from stagewright.spec import Profile, States
 
 
 class Permission(States):
@@ -33,3 +35,32 @@ class Permission(States):
         self.read = read  # the index serves reads
         self.write = write  # a new value of a row is written to the index
         self.delete = delete  # an old value of a row is deleted from the index
+
+    @property
+    def kept(self) -> bool:
+        """The index is built or in use: its removal has not begun."""
+        return 0 <= self.number <= 6
+
+    @property
+    def removed(self) -> bool:
+        """The removal of the index has begun: nothing reads it, or ever will."""
+        return self.number > 6
+
+
+@dataclass(frozen=True)
+class Era(Profile):
+    """What a time of YugabyteDB, or the design document, does with the permissions of an index."""
+
+    created_at: Permission  # what CREATE INDEX begins with
+    do_backfill: bool  # the backfill has a permission of its own
+    stepwise_removal: bool  # an index is removed in steps, the reverse of those that build it
+    postgres: bool  # postgres decides when to go on, and its backends what they write (YSQL)
+    backends_barrier: bool  # it waits until every backend has the flags; before, it slept a while
+
+
+_FIRST, _LATER = Permission.delete_only, Permission.write_and_delete
+SEED = Era("seed", _FIRST, True, False, False, False)
+YSQL_EARLY = Era("ysql-early", _LATER, True, False, True, False)
+YSQL_NO_DO_BACKFILL = Era("ysql-no-do-backfill", _LATER, False, False, True, False)
+YSQL = Era("ysql", _LATER, True, False, True, True)
+YCQL = Era("ycql", _FIRST, True, True, False, False)
