@@ -4,5 +4,7 @@ SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "index-permissions": "stagewright.machines.index_permissions:IndexPermissions",
+    "index-statements": "stagewright.machines.index_statements:IndexStatements",
+    "index-rows": "stagewright.machines.index_rows:IndexRows",
 }
 """What the command line calls a machine, and where its class is."""

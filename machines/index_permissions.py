@@ -26,7 +26,6 @@ from stagewright.spec import (
     Bool,
     Entity,
     Fairness,
-    FlagVar,
     LeadsTo,
     Machine,
     Number,
@@ -39,7 +38,6 @@ from stagewright.spec import (
     choose,
     every,
     final,
-    flag,
     invariant,
     leads_to,
     liveness,
@@ -102,9 +100,6 @@ class IndexPermissions(Machine):
     # the servers
     learned = per(Server, one_of(Permission, init=Permission.absent))
     learned_version = per(Server, number(0, LAST_VERSION))
-    # clients
-    told_ready: FlagVar = flag()  # CREATE INDEX was answered: done
-    told_dropped: FlagVar = flag()  # DROP INDEX was answered: done
 
     # -- the way forward -----------------------------------------------------------------------------
 
@@ -175,14 +170,6 @@ class IndexPermissions(Machine):
         self._all_reported()
         self.fully_applied = None
 
-    @action(by=CLIENT, fair=WEAK)
-    def answer_create(self) -> None:
-        """The client that waits for its index is told that it is ready."""
-        require(~self.told_ready, "it was not told")
-        require(self.permission == Permission.read_write_and_delete, "the index was built")
-        self._is_fully_applied()
-        self.told_ready = True
-
     # -- the way back --------------------------------------------------------------------------------
 
     @action(by=MASTER, fair=WEAK)
@@ -244,14 +231,6 @@ class IndexPermissions(Machine):
         self._enter()
         self.permission = Permission.absent
 
-    @action(by=CLIENT, fair=WEAK)
-    def answer_drop(self) -> None:
-        """The client that waits is told that its index is gone."""
-        only_when(self.era.stepwise_removal or self.era.postgres)
-        require(~self.told_dropped, "it was not told")
-        self._is_gone()
-        self.told_dropped = True
-
     # -- the servers -----------------------------------------------------------------------------------
 
     @action(fair=WEAK)
@@ -275,12 +254,6 @@ class IndexPermissions(Machine):
             every(self.reported.has(s) for s in Server),
             "every server has reported the current version",
         )
-
-    def _is_fully_applied(self) -> None:
-        require(self.fully_applied.is_none(), "clients are served what is stored")
-
-    def _is_gone(self) -> None:
-        require(self._gone(), "the index is gone")
 
     def _gone(self) -> Bool:
         return (self.permission == Permission.absent) & (self.version > 0)
@@ -364,17 +337,6 @@ class IndexPermissions(Machine):
         return running.implies(self.learned[s] == at)
 
     @invariant
-    def ready_means_that_every_server_reads(self, s: Term[Server]) -> Bool:
-        """CREATE INDEX is done when every server has the final permission (yugabyte-db #6234)."""
-        ready = self.told_ready & (self.permission == Permission.read_write_and_delete)
-        return ready.implies(self.learned[s] == Permission.read_write_and_delete)
-
-    @invariant
-    def dropped_means_gone(self) -> Bool:
-        """DROP INDEX is done when the index is deleted (yugabyte-db #16163)."""
-        return self.told_dropped.implies(self._gone())
-
-    @invariant
     def a_deleted_index_is_not_used(self, s: Term[Server]) -> Bool:
         """No server reads or writes the table of an index that is deleted."""
         only_when(not self.era.postgres)
@@ -439,12 +401,6 @@ class IndexPermissions(Machine):
         at = (self.permission == self._backfilled_at()) & current
         return (self.job == Job.none) | at | past
 
-    @invariant
-    def answers_come_late(self) -> Bool:
-        """Lemma: nobody is told that an index is ready which was not published."""
-        published = permission_number(self.permission) >= 6
-        return self.told_ready.implies(published | self._gone())
-
     # -- where it may stop ---------------------------------------------------------------------------------
 
     @final
@@ -476,9 +432,3 @@ class IndexPermissions(Machine):
         only_when(self.era.stepwise_removal)
         gone = self.permission == Permission.absent
         return leads_to(self.permission.column(lambda p: p.removed), gone)
-
-    @liveness
-    def clients_are_answered(self) -> LeadsTo:
-        """A client that waits for its index is told that it is ready, unless it is dropped first."""
-        ready = self.permission == Permission.read_write_and_delete
-        return leads_to(ready, self.told_ready | ~self.permission.column(lambda p: p.kept))

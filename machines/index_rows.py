@@ -1,0 +1,363 @@
+"""Rows of a table and their entries in an index that is being built: MVCC with hybrid time.
+
+Servers plan the writes of their clients by the permission that they have learned; transactions take time; the
+rows of before are scanned at one time, `t_read`, and their entries written in the past (002, "The index backfill
+process"). The master's part of it is `index_permissions.py`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from stagewright.machines.index_permissions import (
+    CLIENT,
+    MASTER,
+    WEAK,
+    IndexPermissions,
+    Job,
+    Server,
+)
+from stagewright.machines.index_states import SEED, YCQL, Permission
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    FlagVar,
+    Machine,
+    Maybe,
+    Number,
+    OneVar,
+    Record,
+    SetVar,
+    States,
+    Term,
+    action,
+    budget,
+    choose,
+    every,
+    final,
+    flag,
+    invariant,
+    one_of,
+    only_when,
+    optional,
+    part,
+    per,
+    profiles,
+    record,
+    require,
+    set_of,
+    some,
+)
+
+STORAGE = Actor("index tablet")
+
+
+class Row(Entity, scope=1):
+    """A row of the table, by its primary key."""
+
+
+class Value(Enum):
+    """What the indexed column of a row holds."""
+
+    x = auto()
+    y = auto()
+
+
+class HybridTime(States):
+    """A hybrid time: they are ordered, and the same for a row and for its entry."""
+
+    t0 = 0
+    t1 = 1
+    t2 = 2
+    t3 = 3
+    t4 = 4
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+LAST = HybridTime.t4
+
+
+class Stored(Enum):
+    """The newest version of an index entry."""
+
+    nothing = auto()
+    live = auto()
+    delete_marker = auto()
+
+
+class Entry(Record):
+    """An entry of the index, under the row's value and its key."""
+
+    stored = one_of(Stored, init=Stored.nothing)
+    time = one_of(HybridTime, init=HybridTime.t0)
+
+
+class Transaction(Record):
+    """What a server does for a client and has not committed: it writes one row, and holds its lock."""
+
+    row = optional(Row)
+    old = optional(Value)
+    new = optional(Value)  # none: the row is deleted
+    under = one_of(Permission, init=Permission.absent)  # which said what is done to the index
+
+
+def number_of(time: Term[HybridTime]) -> Number:
+    """A hybrid time as a number."""
+    return time.number_column(lambda t: t.number)
+
+
+def later(a: Term[HybridTime], b: Term[HybridTime]) -> Term[HybridTime]:
+    """The later of two times."""
+    return choose(number_of(a) < number_of(b), b, a)
+
+
+class IndexRows(Machine):
+    """Clients write rows while an index of them is built, used and dropped."""
+
+    era = profiles(SEED, YCQL)
+    writes = budget(2, doc="rows that clients insert, update or delete")
+    drops = budget(0, doc="indexes that clients drop")
+
+    index = part(IndexPermissions)
+    # the table
+    visible = per(Row, per(HybridTime, optional(Value, init=Value.x)))  # to a read at that time
+    updated = per(Row, one_of(HybridTime, init=HybridTime.t0))
+    transaction = per(Server, record(Transaction))
+    clock = per(Server, one_of(HybridTime, init=HybridTime.t0))
+    # the index table
+    entry = per(Row, per(Value, record(Entry)))
+    retains_delete_markers: FlagVar = flag(init=True)
+    # the backfill
+    t_read: OneVar[HybridTime] = one_of(HybridTime, init=HybridTime.t0)
+    safe: SetVar[Server] = set_of(Server)  # have answered GetSafeTime, and `t_read` includes it
+    backfilled: SetVar[Row] = set_of(Row)
+    wrong_read: FlagVar = flag()
+
+    # -- clients -------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
+        """A client inserts a row, or updates it, maybe to the value that it has."""
+        self._begin(s, r)
+        self.transaction[s].new = value
+
+    @action(by=CLIENT, spends=writes)
+    def delete(self, s: Term[Server], r: Term[Row]) -> None:
+        """A client deletes a row."""
+        require(self._now(r).is_some(), "the row is there")
+        self._begin(s, r)
+
+    @action
+    def commit(self, s: Term[Server], r: Term[Row], time: Term[HybridTime]) -> None:
+        """A transaction commits: row and entries change at one hybrid time, later than what it saw."""
+        transaction = self.transaction[s]
+        require(transaction.row == r, "a transaction has written the row")
+        seen = later(self.clock[s], self.updated[r])
+        require(number_of(time) == number_of(seen) + 1, "the time is the next one")
+        for t in HybridTime:
+            before = number_of(time) > t.number
+            self.visible[r][t] = choose(before, self.visible[r][t], transaction.new)
+        self.updated[r] = time
+        self.clock[s] = time
+        for v in Value:
+            self._maintain(s, r, v, time)
+        self._end(s)
+
+    @action(by=CLIENT)
+    def roll_back(self, s: Term[Server]) -> None:
+        """A client gives its transaction up."""
+        require(self.transaction[s].row.is_some(), "a transaction is pending")
+        self._end(s)
+
+    @action(by=CLIENT)
+    def read_index(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
+        """A client looks a value up in the index, through a server that may read it."""
+        require(self.index.learned[s].column(lambda p: p.read), "the server may read the index")
+        found = self.entry[r][value].stored == Stored.live
+        self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
+
+    @action(by=CLIENT, spends=drops)
+    def drop_index(self) -> None:
+        """A client drops the index."""
+        self.index.drop_index()
+
+    # -- the backfill --------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def abort_old_transaction(self, s: Term[Server]) -> None:
+        """GetSafeTime has waited long enough for a transaction that will not write to the index."""
+        self._backfill_runs()
+        require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
+        self._end(s)
+
+    @action(fair=WEAK)
+    def get_safe_time(self, s: Term[Server], time: Term[HybridTime]) -> None:
+        """No old transaction is pending on a server, and none will commit at or before the time it answers."""
+        self._backfill_runs()
+        require(~self.safe.has(s), "it has not answered")
+        require(~self._is_old(s), "no transaction from before WRITE_AND_DELETE is pending")
+        require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
+        self.clock[s] = time
+        self.safe.add(s)
+        self.t_read = self._joint_safe_time(time)
+
+    @action(fair=WEAK)
+    def reach_t_read(self, s: Term[Server]) -> None:
+        """A server that is to backfill waits until its safe time is past `t_read`."""
+        self._t_read_is_chosen()
+        require(~self._past_t_read(s), "its safe time is before t_read")
+        self.clock[s] = self.t_read
+
+    @action(fair=WEAK)
+    def backfill_row(self, r: Term[Row]) -> None:
+        """The row is read as it was at `t_read`, and its entry written in the past."""
+        self._backfill_runs()
+        self._t_read_is_chosen()
+        require(every(self._past_t_read(s) for s in Server), "safe times are past t_read")
+        seen = self._visible_at(r, self.t_read)
+        for v in Value:
+            entry = self.entry[r][v]
+            stands = (entry.stored != Stored.nothing) & (
+                number_of(entry.time) > number_of(self.t_read)
+            )
+            writes = (seen == v) & ~stands
+            entry.stored = choose(writes, Stored.live, entry.stored)
+            entry.time = choose(writes, self.t_read, entry.time)
+        self.backfilled.add(r)
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_backfill(self) -> None:
+        """Every tablet has answered that it is done."""
+        require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
+        self.index.finish_backfill()
+
+    @action(by=MASTER, fair=WEAK)
+    def allow_to_reclaim_delete_markers(self) -> None:
+        """The backfill is done: compactions of the index may reclaim delete markers."""
+        only_when(self.era.stepwise_removal)
+        require(self.index.job == Job.success, "the job has succeeded")
+        require(self.retains_delete_markers, "they are retained")
+        self.retains_delete_markers = False
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """The index becomes READ_WRITE_AND_DELETE."""
+        if self.era.stepwise_removal:
+            require(~self.retains_delete_markers, "delete markers are not retained any more")
+        self.index.publish()
+        self.retains_delete_markers = False
+
+    @action(by=STORAGE)
+    def compact(self, r: Term[Row], v: Term[Value]) -> None:
+        """A compaction reclaims a delete marker of the index."""
+        require(self.entry[r][v].stored == Stored.delete_marker, "there is a delete marker")
+        require(~self.retains_delete_markers, "delete markers are not retained")
+        self.entry[r][v].stored = Stored.nothing
+        self.entry[r][v].time = HybridTime.t0
+
+    # -- what recurs ---------------------------------------------------------------------------------
+
+    def _begin(self, s: Term[Server], r: Term[Row]) -> None:
+        """A statement writes its row under the permission that the server knows now."""
+        require(self.transaction[s].row.is_none(), "the server is free")
+        locked = some(self.transaction[o].row == r for o in Server)
+        require(~locked, "no other transaction holds the row's lock")
+        self.transaction[s].row = r
+        self.transaction[s].old = self._now(r)
+        self.transaction[s].under = self.index.learned[s]
+
+    def _end(self, s: Term[Server]) -> None:
+        self.transaction[s].row = None
+        self.transaction[s].old = None
+        self.transaction[s].new = None
+        self.transaction[s].under = Permission.absent
+
+    def _maintain(self, s: Term[Server], r: Term[Row], v: Value, time: Term[HybridTime]) -> None:
+        """What a commit does to the entry of one value: delete the old one, write the new one."""
+        transaction, entry = self.transaction[s], self.entry[r][v]
+        deletes = (transaction.old == v) & transaction.under.column(lambda p: p.delete)
+        writes = (transaction.new == v) & transaction.under.column(lambda p: p.write)
+        changed = choose(deletes, Stored.delete_marker, entry.stored)
+        entry.stored = choose(writes, Stored.live, changed)
+        entry.time = choose(writes | deletes, time, entry.time)
+
+    def _now(self, r: Term[Row]) -> Maybe[Value]:
+        return self.visible[r][LAST]
+
+    def _visible_at(self, r: Term[Row], time: Term[HybridTime]) -> Maybe[Value]:
+        value = self.visible[r][LAST]
+        for t in HybridTime:
+            value = choose(time == t, self.visible[r][t], value)
+        return value
+
+    def _is_old(self, s: Term[Server]) -> Bool:
+        """A transaction is pending that began before WRITE_AND_DELETE."""
+        transaction = self.transaction[s]
+        return transaction.row.is_some() & ~transaction.under.column(lambda p: p.write)
+
+    def _joint_safe_time(self, time: Term[HybridTime]) -> Term[HybridTime]:
+        """`t_read` is the maximum of what the servers answer."""
+        return later(self.t_read, time)
+
+    def _backfill_runs(self) -> None:
+        require(self.index.job == Job.running, "the job is running")
+        require(self.index.permission == Permission.do_backfill, "the index is at DO_BACKFILL")
+
+    def _t_read_is_chosen(self) -> None:
+        require(every(self.safe.has(s) for s in Server), "every server has answered GetSafeTime")
+
+    def _past_t_read(self, s: Term[Server]) -> Bool:
+        return number_of(self.clock[s]) >= number_of(self.t_read)
+
+    # -- promises ------------------------------------------------------------------------------------
+
+    @invariant
+    def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left
+        without its row (F1, section 4, "orphan data").
+        """
+        kept = self.index.permission.column(lambda p: p.kept)
+        live = self.entry[r][v].stored == Stored.live
+        return kept.implies(live.implies(self._now(r) == v))
+
+    @invariant
+    def no_missing_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, "Finalize the index": once it is READ_WRITE_AND_DELETE "the index is completely rebuilt": no row
+        is without its entry (F1, section 4, "integrity").
+        """
+        published = self.index.permission == Permission.read_write_and_delete
+        live = self.entry[r][v].stored == Stored.live
+        return published.implies((self._now(r) == v).implies(live))
+
+    @invariant
+    def reads_through_the_index_find_the_rows(self) -> Bool:
+        """What a client finds by the index is what is in the table, also while an index is being dropped."""
+        return ~self.wrong_read
+
+    @invariant
+    def entries_have_the_time_of_their_rows(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, WRITE_AND_DELETE: "once the update completes, the hybrid timestamp of the entry in primary
+        table and the index table are the same".
+        """
+        entry = self.entry[r][v]
+        chosen = every(self.safe.has(s) for s in Server)
+        concurrent = chosen & (number_of(self.updated[r]) > number_of(self.t_read))
+        both = (entry.stored == Stored.live) & (self._now(r) == v)
+        kept = self.index.permission.column(lambda p: p.kept)
+        return (kept & concurrent & both).implies(entry.time == self.updated[r])
+
+    @invariant
+    def delete_markers_do_not_stay(self) -> Bool:
+        """002: compactions would not reclaim delete markers "until the index is in READ_WRITE_AND_DELETE
+        state", but then they do.
+        """
+        published = self.index.permission == Permission.read_write_and_delete
+        return published.implies(~self.retains_delete_markers)
+
+    @final
+    def always(self) -> Bool:
+        """Clients need not do anything; what the index still waits for is promised as liveness."""
+        return self.index.at_rest()
