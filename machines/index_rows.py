@@ -8,6 +8,7 @@ process"). The master's part of it is `index_permissions.py`.
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Self
 
 from stagewright.machines.index_permissions import (
     CLIENT,
@@ -44,10 +45,12 @@ from stagewright.spec import (
     part,
     per,
     profiles,
+    reachable,
     record,
     require,
     set_of,
     some,
+    step_property,
 )
 
 STORAGE = Actor("index tablet")
@@ -71,13 +74,12 @@ class HybridTime(States):
     t1 = 1
     t2 = 2
     t3 = 3
-    t4 = 4
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
-LAST = HybridTime.t4
+LAST = HybridTime.t3
 
 
 class Stored(Enum):
@@ -119,7 +121,7 @@ class IndexRows(Machine):
 
     era = profiles(SEED, YCQL)
     writes = budget(2, doc="rows that clients insert, update or delete")
-    drops = budget(0, doc="indexes that clients drop")
+    drops = budget(1, doc="indexes that clients drop")
 
     index = part(IndexPermissions)
     # the table
@@ -198,8 +200,9 @@ class IndexRows(Machine):
         """No old transaction is pending on a server, and none will commit at or before the time it answers."""
         self._backfill_runs()
         require(~self.safe.has(s), "it has not answered")
-        require(~self._is_old(s), "no transaction from before WRITE_AND_DELETE is pending")
+        self._old_transactions_have_ended(s)
         require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
+        require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
         self.clock[s] = time
         self.safe.add(s)
         self.t_read = self._joint_safe_time(time)
@@ -217,15 +220,13 @@ class IndexRows(Machine):
         self._backfill_runs()
         self._t_read_is_chosen()
         require(every(self._past_t_read(s) for s in Server), "safe times are past t_read")
-        seen = self._visible_at(r, self.t_read)
+        seen, time = self._visible_at(r, self.t_read), self._backfill_time()
         for v in Value:
             entry = self.entry[r][v]
-            stands = (entry.stored != Stored.nothing) & (
-                number_of(entry.time) > number_of(self.t_read)
-            )
-            writes = (seen == v) & ~stands
+            newer = (entry.stored != Stored.nothing) & (number_of(entry.time) > number_of(time))
+            writes = (seen == v) & ~newer
             entry.stored = choose(writes, Stored.live, entry.stored)
-            entry.time = choose(writes, self.t_read, entry.time)
+            entry.time = choose(writes, time, entry.time)
         self.backfilled.add(r)
 
     @action(by=MASTER, fair=WEAK)
@@ -254,9 +255,21 @@ class IndexRows(Machine):
     def compact(self, r: Term[Row], v: Term[Value]) -> None:
         """A compaction reclaims a delete marker of the index."""
         require(self.entry[r][v].stored == Stored.delete_marker, "there is a delete marker")
-        require(~self.retains_delete_markers, "delete markers are not retained")
+        self._may_reclaim_delete_markers()
         self.entry[r][v].stored = Stored.nothing
         self.entry[r][v].time = HybridTime.t0
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self) -> None:
+        """The index table is deleted, with all that is in it."""
+        self.index.delete_index()
+        self._delete_entries()
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_failed_index(self) -> None:
+        """The same for an index whose backfill failed, in the document."""
+        self.index.delete_failed_index()
+        self._delete_entries()
 
     # -- what recurs ---------------------------------------------------------------------------------
 
@@ -278,11 +291,18 @@ class IndexRows(Machine):
     def _maintain(self, s: Term[Server], r: Term[Row], v: Value, time: Term[HybridTime]) -> None:
         """What a commit does to the entry of one value: delete the old one, write the new one."""
         transaction, entry = self.transaction[s], self.entry[r][v]
-        deletes = (transaction.old == v) & transaction.under.column(lambda p: p.delete)
-        writes = (transaction.new == v) & transaction.under.column(lambda p: p.write)
+        there = self.index.permission != Permission.absent
+        deletes = there & (transaction.old == v) & transaction.under.column(lambda p: p.delete)
+        writes = there & (transaction.new == v) & transaction.under.column(lambda p: p.write)
         changed = choose(deletes, Stored.delete_marker, entry.stored)
         entry.stored = choose(writes, Stored.live, changed)
         entry.time = choose(writes | deletes, time, entry.time)
+
+    def _delete_entries(self) -> None:
+        for r in Row:
+            for v in Value:
+                self.entry[r][v].stored = Stored.nothing
+                self.entry[r][v].time = HybridTime.t0
 
     def _now(self, r: Term[Row]) -> Maybe[Value]:
         return self.visible[r][LAST]
@@ -297,6 +317,16 @@ class IndexRows(Machine):
         """A transaction is pending that began before WRITE_AND_DELETE."""
         transaction = self.transaction[s]
         return transaction.row.is_some() & ~transaction.under.column(lambda p: p.write)
+
+    def _old_transactions_have_ended(self, s: Term[Server]) -> None:
+        require(~self._is_old(s), "no transaction from before WRITE_AND_DELETE is pending")
+
+    def _backfill_time(self) -> Term[HybridTime]:
+        """The entries that are backfilled are older than those of concurrent writes."""
+        return self.t_read
+
+    def _may_reclaim_delete_markers(self) -> None:
+        require(~self.retains_delete_markers, "delete markers are not retained")
 
     def _joint_safe_time(self, time: Term[HybridTime]) -> Term[HybridTime]:
         """`t_read` is the maximum of what the servers answer."""
@@ -349,6 +379,14 @@ class IndexRows(Machine):
         kept = self.index.permission.column(lambda p: p.kept)
         return (kept & concurrent & both).implies(entry.time == self.updated[r])
 
+    @step_property
+    def writes_do_not_affect_the_scan(self, after: Self, r: Term[Row]) -> Bool:
+        """002: "The data is scanned using this timestamp t_read as the read point so that subsequent writes do
+        not affect the values read by this scan."
+        """
+        seen, seen_after = self._visible_at(r, self.t_read), after._visible_at(r, after.t_read)
+        return self.backfilled.has(r).implies(seen == seen_after)
+
     @invariant
     def delete_markers_do_not_stay(self) -> Bool:
         """002: compactions would not reclaim delete markers "until the index is in READ_WRITE_AND_DELETE
@@ -356,6 +394,20 @@ class IndexRows(Machine):
         """
         published = self.index.permission == Permission.read_write_and_delete
         return published.implies(~self.retains_delete_markers)
+
+    @invariant
+    def a_deleted_index_is_empty(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, Design Goals: "An aborted index will be cleaned up and deleted", as is a dropped one."""
+        there = self.index.permission != Permission.absent
+        return there | (self.entry[r][v].stored == Stored.nothing)
+
+    @reachable
+    def can_be_clean(self) -> Bool:
+        """Whatever happened, the index can still be usable or gone, with nothing left over."""
+        clean = every(
+            self.entry[r][v].stored != Stored.delete_marker for r in Row for v in Value
+        ) & every(self.transaction[s].row.is_none() for s in Server)
+        return self.index.at_rest() & clean
 
     @final
     def always(self) -> Bool:
