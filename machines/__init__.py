@@ -6,5 +6,6 @@ SHIPPED = {
     "index-permissions": "stagewright.machines.index_permissions:IndexPermissions",
     "index-statements": "stagewright.machines.index_statements:IndexStatements",
     "index-rows": "stagewright.machines.index_rows:IndexRows",
+    "unique-index": "stagewright.machines.index_unique:UniqueIndex",
 }
 """What the command line calls a machine, and where its class is."""
