@@ -5,6 +5,7 @@ SHIPPED = {
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "index-permissions": "stagewright.machines.index_permissions:IndexPermissions",
     "index-statements": "stagewright.machines.index_statements:IndexStatements",
+    "index-postgres": "stagewright.machines.index_postgres:PostgresIndex",
     "index-rows": "stagewright.machines.index_rows:IndexRows",
     "unique-index": "stagewright.machines.index_unique:UniqueIndex",
 }

@@ -47,6 +47,21 @@ class Permission(States):
         return self.number > 6
 
 
+class Flags(States):
+    """What postgres's `pg_index` says of an index; the backends of YSQL plan writes and reads by it."""
+
+    # fmt: off
+    #            that permission
+    none       = Permission.absent,
+    indislive  = Permission.delete_only,
+    indisready = Permission.write_and_delete,
+    indisvalid = Permission.read_write_and_delete,
+    # fmt: on
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission = permission
+
+
 @dataclass(frozen=True)
 class Era(Profile):
     """What a time of YugabyteDB, or the design document, does with the permissions of an index."""
