@@ -7,6 +7,7 @@ SHIPPED = {
     "index-statements": "stagewright.machines.index_statements:IndexStatements",
     "index-postgres": "stagewright.machines.index_postgres:PostgresIndex",
     "index-rows": "stagewright.machines.index_rows:IndexRows",
+    "index-postgres-rows": "stagewright.machines.index_postgres_rows:PostgresRows",
     "unique-index": "stagewright.machines.index_unique:UniqueIndex",
 }
 """What the command line calls a machine, and where its class is."""

@@ -137,7 +137,7 @@ class IndexPermissions(Machine):
     @action(by=MASTER, fair=WEAK)
     def launch_backfill(self) -> None:
         """Every server is at DO_BACKFILL: the job begins, and clients are served what all have."""
-        require(self.permission == self._backfilled_at(), "the permission is that of the backfill")
+        require(self.permission == self.backfilled_at(), "the permission is that of the backfill")
         self._all_reported()
         require(self.job == Job.none, "no job is running")
         self.job = Job.running
@@ -258,7 +258,7 @@ class IndexPermissions(Machine):
     def _gone(self) -> Bool:
         return (self.permission == Permission.absent) & (self.version > 0)
 
-    def _backfilled_at(self) -> Permission:
+    def backfilled_at(self) -> Permission:
         return Permission.do_backfill if self.era.do_backfill else Permission.write_and_delete
 
     def _is_past(self, permission: Permission) -> Bool:
@@ -332,7 +332,7 @@ class IndexPermissions(Machine):
         """002: "Once all the schema changes converge, the index state finally gets set to DB_REORG", and
         then the master orchestrates the backfill.
         """
-        at = self._backfilled_at()
+        at = self.backfilled_at()
         running = (self.job == Job.running) & (self.permission == at)
         return running.implies(self.learned[s] == at)
 
@@ -382,7 +382,7 @@ class IndexPermissions(Machine):
             follow = {Permission.write_and_delete: Permission.absent}
             if self.era.do_backfill:
                 follow[Permission.do_backfill] = Permission.write_and_delete
-            follow[Permission.read_write_and_delete] = self._backfilled_at()
+            follow[Permission.read_write_and_delete] = self.backfilled_at()
         else:
             follow = {p: q for q, p in pairwise(Permission) if p.kept or p.number > 8}
         return reduce(
@@ -398,7 +398,7 @@ class IndexPermissions(Machine):
         """Lemma: a job is at the permission of the backfill, which every server has, or the index is removed."""
         past = self.permission.column(lambda p: p.removed) | self._gone()
         current = self.learned_version[s] == self.version
-        at = (self.permission == self._backfilled_at()) & current
+        at = (self.permission == self.backfilled_at()) & current
         return (self.job == Job.none) | at | past
 
     # -- where it may stop ---------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class PostgresIndex(IndexPermissions):
     @invariant
     def backfill_waits_for_every_backend(self, s: Term[Server]) -> Bool:
         """002: the backfill begins when "all the schema changes converge"; here, when every backend writes."""
-        running = (self.job == Job.running) & (self.permission == self._backfilled_at())
+        running = (self.job == Job.running) & (self.permission == self.backfilled_at())
         return running.implies(self.cached[s].column(lambda f: f.permission.write))
 
     @invariant

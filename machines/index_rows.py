@@ -116,14 +116,30 @@ def later(a: Term[HybridTime], b: Term[HybridTime]) -> Term[HybridTime]:
     return choose(number_of(a) < number_of(b), b, a)
 
 
+class PromptIndex(IndexPermissions):
+    """An index of whose servers the master knows at once what they have learned: rows need no more."""
+
+    def _all_reported(self) -> None:
+        known = every(self.learned_version[s] == self.version for s in Server)
+        require(known, "every server has reported the current version")
+
+
 class IndexRows(Machine):
-    """Clients write rows while an index of them is built, used and dropped."""
+    """Clients write rows while an index of them is built, used and dropped.
+
+    Under `ycql` every promise holds. Under `seed` `index.a_deleted_index_is_not_used` fails, as of
+    `IndexPermissions`; and if a former leader of a tablet "may be allowed to complete" its chunk
+    (`old_leaders`), `no_orphan_entry` and `reads_through_the_index_find_the_rows`: it writes a row's entry
+    after the delete marker that should hide it was reclaimed.
+    """
 
     era = profiles(SEED, YCQL)
     writes = budget(2, doc="rows that clients insert, update or delete")
     drops = budget(1, doc="indexes that clients drop")
 
-    index = part(IndexPermissions)
+    old_leaders = budget(0, doc="chunks that a former leader of the tablet completes late")
+
+    index = part(PromptIndex, without=(PromptIndex.report,))
     # the table
     visible = per(Row, per(HybridTime, optional(Value, init=Value.x)))  # to a read at that time
     updated = per(Row, one_of(HybridTime, init=HybridTime.t0))
@@ -177,9 +193,8 @@ class IndexRows(Machine):
     @action(by=CLIENT)
     def read_index(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
         """A client looks a value up in the index, through a server that may read it."""
-        require(self.index.learned[s].column(lambda p: p.read), "the server may read the index")
-        found = self.entry[r][value].stored == Stored.live
-        self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
+        require(self._plans_by(s).column(lambda p: p.read), "the server may read the index")
+        self._look_up(r, value)
 
     @action(by=CLIENT, spends=drops)
     def drop_index(self) -> None:
@@ -197,19 +212,18 @@ class IndexRows(Machine):
 
     @action(fair=WEAK)
     def get_safe_time(self, s: Term[Server], time: Term[HybridTime]) -> None:
-        """No old transaction is pending on a server, and none will commit at or before the time it answers."""
+        """No old transaction is pending on a server: it answers the time of its clock, which has gone on."""
         self._backfill_runs()
         require(~self.safe.has(s), "it has not answered")
         self._old_transactions_have_ended(s)
         require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
         require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
-        self.clock[s] = time
         self.safe.add(s)
         self.t_read = self._joint_safe_time(time)
 
     @action(fair=WEAK)
     def reach_t_read(self, s: Term[Server]) -> None:
-        """A server that is to backfill waits until its safe time is past `t_read`."""
+        """A server that is to backfill waits until nothing more commits at or before `t_read`."""
         self._t_read_is_chosen()
         require(~self._past_t_read(s), "its safe time is before t_read")
         self.clock[s] = self.t_read
@@ -220,14 +234,18 @@ class IndexRows(Machine):
         self._backfill_runs()
         self._t_read_is_chosen()
         require(every(self._past_t_read(s) for s in Server), "safe times are past t_read")
-        seen, time = self._visible_at(r, self.t_read), self._backfill_time()
-        for v in Value:
-            entry = self.entry[r][v]
-            newer = (entry.stored != Stored.nothing) & (number_of(entry.time) > number_of(time))
-            writes = (seen == v) & ~newer
-            entry.stored = choose(writes, Stored.live, entry.stored)
-            entry.time = choose(writes, time, entry.time)
+        self._write_in_the_past(r)
         self.backfilled.add(r)
+
+    @action(spends=old_leaders)
+    def complete_on_old_leader(self, r: Term[Row]) -> None:
+        """002: "The peer that has already started doing the backfill may be allowed to complete"; so it comes
+        to its writes when the new leader, and the master, are done.
+        """
+        only_when(not self.era.reclaims_first)
+        require(self.backfilled.has(r), "the row was backfilled by the new leader")
+        require(self.index.permission.column(lambda p: p.kept), "the index is there")
+        self._write_in_the_past(r)
 
     @action(by=MASTER, fair=WEAK)
     def finish_backfill(self) -> None:
@@ -238,7 +256,7 @@ class IndexRows(Machine):
     @action(by=MASTER, fair=WEAK)
     def allow_to_reclaim_delete_markers(self) -> None:
         """The backfill is done: compactions of the index may reclaim delete markers."""
-        only_when(self.era.stepwise_removal)
+        only_when(self.era.reclaims_first)
         require(self.index.job == Job.success, "the job has succeeded")
         require(self.retains_delete_markers, "they are retained")
         self.retains_delete_markers = False
@@ -246,7 +264,7 @@ class IndexRows(Machine):
     @action(by=MASTER, fair=WEAK)
     def publish(self) -> None:
         """The index becomes READ_WRITE_AND_DELETE."""
-        if self.era.stepwise_removal:
+        if self.era.reclaims_first:
             require(~self.retains_delete_markers, "delete markers are not retained any more")
         self.index.publish()
         self.retains_delete_markers = False
@@ -273,6 +291,14 @@ class IndexRows(Machine):
 
     # -- what recurs ---------------------------------------------------------------------------------
 
+    def _plans_by(self, s: Term[Server]) -> Term[Permission]:
+        """What a server knows the index to be, when it plans what a statement does."""
+        return self.index.learned[s]
+
+    def _look_up(self, r: Term[Row], value: Term[Value]) -> None:
+        found = self.entry[r][value].stored == Stored.live
+        self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
+
     def _begin(self, s: Term[Server], r: Term[Row]) -> None:
         """A statement writes its row under the permission that the server knows now."""
         require(self.transaction[s].row.is_none(), "the server is free")
@@ -280,7 +306,7 @@ class IndexRows(Machine):
         require(~locked, "no other transaction holds the row's lock")
         self.transaction[s].row = r
         self.transaction[s].old = self._now(r)
-        self.transaction[s].under = self.index.learned[s]
+        self.transaction[s].under = self._plans_by(s)
 
     def _end(self, s: Term[Server]) -> None:
         self.transaction[s].row = None
@@ -321,6 +347,16 @@ class IndexRows(Machine):
     def _old_transactions_have_ended(self, s: Term[Server]) -> None:
         require(~self._is_old(s), "no transaction from before WRITE_AND_DELETE is pending")
 
+    def _write_in_the_past(self, r: Term[Row]) -> None:
+        """The entry of the row as it was at `t_read` is written, under what is newer."""
+        seen, time = self._visible_at(r, self.t_read), self._backfill_time()
+        for v in Value:
+            entry = self.entry[r][v]
+            newer = (entry.stored != Stored.nothing) & (number_of(entry.time) > number_of(time))
+            writes = (seen == v) & ~newer
+            entry.stored = choose(writes, Stored.live, entry.stored)
+            entry.time = choose(writes, time, entry.time)
+
     def _backfill_time(self) -> Term[HybridTime]:
         """The entries that are backfilled are older than those of concurrent writes."""
         return self.t_read
@@ -334,7 +370,8 @@ class IndexRows(Machine):
 
     def _backfill_runs(self) -> None:
         require(self.index.job == Job.running, "the job is running")
-        require(self.index.permission == Permission.do_backfill, "the index is at DO_BACKFILL")
+        at = self.index.permission == self.index.backfilled_at()
+        require(at, "the permission is that of the backfill")
 
     def _t_read_is_chosen(self) -> None:
         require(every(self.safe.has(s) for s in Server), "every server has answered GetSafeTime")
@@ -386,6 +423,11 @@ class IndexRows(Machine):
         """
         seen, seen_after = self._visible_at(r, self.t_read), after._visible_at(r, after.t_read)
         return self.backfilled.has(r).implies(seen == seen_after)
+
+    @step_property
+    def hybrid_clocks_only_grow(self, after: Self, s: Term[Server]) -> Bool:
+        """A hybrid time that a server has seen is in its past for ever."""
+        return number_of(after.clock[s]) >= number_of(self.clock[s])
 
     @invariant
     def delete_markers_do_not_stay(self) -> Bool:

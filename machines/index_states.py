@@ -71,11 +71,12 @@ class Era(Profile):
     stepwise_removal: bool  # an index is removed in steps, the reverse of those that build it
     postgres: bool  # postgres decides when to go on, and its backends what they write (YSQL)
     backends_barrier: bool  # it waits until every backend has the flags; before, it slept a while
+    reclaims_first: bool  # delete markers may go just before the index is published, not by that
 
 
 _FIRST, _LATER = Permission.delete_only, Permission.write_and_delete
-SEED = Era("seed", _FIRST, True, False, False, False)
-YSQL_EARLY = Era("ysql-early", _LATER, True, False, True, False)
-YSQL_NO_DO_BACKFILL = Era("ysql-no-do-backfill", _LATER, False, False, True, False)
-YSQL = Era("ysql", _LATER, True, False, True, True)
-YCQL = Era("ycql", _FIRST, True, True, False, False)
+SEED = Era("seed", _FIRST, True, False, False, False, False)
+YSQL_EARLY = Era("ysql-early", _LATER, True, False, True, False, True)
+YSQL_NO_DO_BACKFILL = Era("ysql-no-do-backfill", _LATER, False, False, True, False, True)
+YSQL = Era("ysql", _LATER, True, False, True, True, True)
+YCQL = Era("ycql", _FIRST, True, True, False, False, True)

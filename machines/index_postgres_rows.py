@@ -1,0 +1,49 @@
+"""Rows and entries of an index of YSQL, where postgres's backends plan the writes by the flags they cached."""
+
+from __future__ import annotations
+
+from stagewright.machines.index_permissions import POSTGRES, Server
+from stagewright.machines.index_postgres import PostgresIndex
+from stagewright.machines.index_rows import IndexRows, Row, Value
+from stagewright.machines.index_states import (
+    YSQL,
+    YSQL_EARLY,
+    YSQL_NO_DO_BACKFILL,
+    Permission,
+)
+from stagewright.spec import Term, action, every, part, profiles, require
+
+
+class PromptPostgresIndex(PostgresIndex):
+    """As `PromptIndex`: the master knows at once what the servers have learned."""
+
+    def _all_reported(self) -> None:
+        known = every(self.learned_version[s] == self.version for s in Server)
+        require(known, "every server has reported the current version")
+
+
+class PostgresRows(IndexRows):
+    """Clients write rows while an index of them is built, used and dropped through YSQL.
+
+    Under `ysql` every promise holds. Where postgres slept instead of waiting for its backends, under
+    `ysql-early` and `ysql-no-do-backfill`, rows show what comes of it (yugabyte-db #6238, #7376):
+    `no_orphan_entry`, `no_missing_entry`, `reads_through_the_index_find_the_rows` fail with
+    `index.what_one_backend_writes_the_others_delete`, `index.what_one_backend_reads_the_others_write` and
+    `index.backfill_waits_for_every_backend`.
+    """
+
+    era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
+    index = part(PromptPostgresIndex, without=(PromptPostgresIndex.report,))
+
+    @action(by=POSTGRES, spends=IndexRows.drops)
+    def drop_index(self) -> None:
+        """A client drops the index: postgres forgets it, and the index table is deleted."""
+        self.index.drop_index_in_postgres()
+        self._delete_entries()
+
+    def _look_up(self, r: Term[Row], value: Term[Value]) -> None:
+        require(self.index.permission != Permission.absent, "the index table is not deleted")
+        super()._look_up(r, value)
+
+    def _plans_by(self, s: Term[Server]) -> Term[Permission]:
+        return self.index.cached[s].column(lambda f: f.permission)
