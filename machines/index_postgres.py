@@ -11,13 +11,7 @@ from itertools import pairwise
 from operator import or_
 from typing import Self
 
-from stagewright.machines.index_permissions import (
-    POSTGRES,
-    WEAK,
-    IndexPermissions,
-    Job,
-    Server,
-)
+from stagewright.machines.index_permissions import IndexPermissions
 from stagewright.machines.index_states import (
     YSQL,
     YSQL_EARLY,
@@ -25,12 +19,17 @@ from stagewright.machines.index_states import (
     Flags,
     Permission,
 )
+from stagewright.machines.index_steps import POSTGRES, WEAK, Job, Server
 from stagewright.spec import (
     Bool,
     LeadsTo,
     OneVar,
     Term,
     action,
+    equivalent,
+    equivalent_step,
+    equivalent_value,
+    equivalents,
     every,
     final,
     invariant,
@@ -43,6 +42,14 @@ from stagewright.spec import (
     require,
     step_property,
 )
+
+REMOVED = Permission.write_and_delete_while_removing
+NOT_OF_YSQL = (
+    Permission.delete_only,
+    Permission.delete_only_while_removing,
+    Permission.index_unused,
+)
+NEVER = "an index of YSQL never has that permission"
 
 
 def _progress(flags: Flags) -> int:
@@ -59,15 +66,27 @@ class PostgresIndex(IndexPermissions):
 
     era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
 
+    unused = equivalents(
+        equivalent_step(IndexPermissions.permission, NOT_OF_YSQL, tuple(Permission), because=NEVER),
+        equivalent_value(NOT_OF_YSQL, lambda p: p.number, because=NEVER),
+        equivalent_value(NOT_OF_YSQL, lambda p: p.read, because=NEVER),
+        equivalent_value(
+            REMOVED, lambda p: p.number, because="postgres alone moves an index on from there"
+        ),
+        equivalent_value(REMOVED, lambda p: p.read, because="backends read by their flags"),
+    )
+
     flags: OneVar[Flags] = one_of(Flags, init=Flags.none)
     cached = per(Server, one_of(Flags, init=Flags.none))  # by the backends of a server
 
     # -- the statement ---------------------------------------------------------------------------------
 
-    @IndexPermissions.permission.step(Permission.absent, Permission.write_and_delete, by=POSTGRES)
+    @IndexPermissions.permission.step(
+        Permission.absent, Permission.write_and_delete, by=POSTGRES, equivalent=VERSION_SAYS_IT
+    )
     def create_index_in_postgres(self) -> None:
         """CREATE INDEX makes the index table, and commits `indislive`."""
-        require(self.version == 0, "the name was not used before")
+        self._never_existed()
         self.flags = Flags.indislive
         self._enter()
 
@@ -95,7 +114,13 @@ class PostgresIndex(IndexPermissions):
         self._wait_for_backends()
         self.launch_backfill()
 
-    @flags.step(Flags.indisready, Flags.indisvalid, by=POSTGRES, fair=WEAK)
+    @flags.step(
+        Flags.indisready,
+        Flags.indisvalid,
+        by=POSTGRES,
+        fair=WEAK,
+        equivalent="an index that is built is ready, or valid already",
+    )
     def make_valid(self) -> None:
         """The master says that the index is built: queries may use it."""
         require(self.permission == Permission.read_write_and_delete, "the index is built")
@@ -108,13 +133,15 @@ class PostgresIndex(IndexPermissions):
         """
         require(self.permission != Permission.absent, "the index is there")
         self.flags = Flags.none
+        self.drop_requested = True
         self._enter()
         self.permission = Permission.absent
 
     @action(fair=WEAK)
     def refresh(self, s: Term[Server]) -> None:
         """The backends of a server read the catalog anew."""
-        require(self.cached[s] != self.flags, "they are behind")
+        with equivalent("a catalog that is read once more is the same"):
+            require(self.cached[s] != self.flags, "they are behind")
         self.cached[s] = self.flags
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -133,8 +160,8 @@ class PostgresIndex(IndexPermissions):
     @step_property
     def flags_only_grow(self, after: Self) -> Bool:
         """Postgres never takes a flag back, but drops the index."""
-        grown = after.flags.number_column(_progress) >= self.flags.number_column(_progress)
-        return grown | (after.flags == Flags.none)
+        grown = after.flags.number_column(_progress) > self.flags.number_column(_progress)
+        return (after.flags == self.flags) | grown | (after.flags == Flags.none)
 
     @invariant
     def what_one_backend_writes_the_others_delete(self, a: Term[Server], b: Term[Server]) -> Bool:
@@ -157,6 +184,20 @@ class PostgresIndex(IndexPermissions):
         return running.implies(self.cached[s].column(lambda f: f.permission.write))
 
     @invariant
+    def valid_indexes_serve_reads(self, s: Term[Server]) -> Bool:
+        """A backend that has read `indisvalid` may use the index for queries."""
+        reads = self.cached[s].column(lambda f: f.permission.read)
+        return (self.cached[s] == Flags.indisvalid).implies(reads)
+
+    @invariant
+    def backends_forget_a_dropped_index(self, s: Term[Server]) -> Bool:
+        """A backend that has read the catalog after DROP INDEX neither reads nor writes the index."""
+        used = self.cached[s].column(
+            lambda f: f.permission.read | f.permission.write | f.permission.delete
+        )
+        return (self.is_gone() & (self.cached[s] == self.flags)).implies(~used)
+
+    @invariant
     def valid_means_published(self) -> Bool:
         """Queries use the index only when it is READ_WRITE_AND_DELETE."""
         published = self.permission == Permission.read_write_and_delete
@@ -176,7 +217,7 @@ class PostgresIndex(IndexPermissions):
         behind = reduce(
             or_, ((self.flags == new) & (self.cached[s] == old) for old, new in pairwise(Flags))
         )
-        return self._gone() | (self.cached[s] == self.flags) | behind
+        return self.is_gone() | (self.cached[s] == self.flags) | behind
 
     @invariant
     def backends_write_before_the_backfill(self, s: Term[Server]) -> Bool:

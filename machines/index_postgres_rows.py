@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stagewright.machines.index_permissions import POSTGRES, Server
 from stagewright.machines.index_postgres import PostgresIndex
 from stagewright.machines.index_rows import IndexRows, Row, Value
 from stagewright.machines.index_states import (
@@ -11,6 +10,7 @@ from stagewright.machines.index_states import (
     YSQL_NO_DO_BACKFILL,
     Permission,
 )
+from stagewright.machines.index_steps import POSTGRES, Server
 from stagewright.spec import Term, action, every, part, profiles, require
 
 

@@ -10,15 +10,9 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.index_permissions import (
-    CLIENT,
-    MASTER,
-    WEAK,
-    IndexPermissions,
-    Job,
-    Server,
-)
+from stagewright.machines.index_permissions import IndexPermissions
 from stagewright.machines.index_states import SEED, YCQL, Permission
+from stagewright.machines.index_steps import CLIENT, MASTER, WEAK, Job, Server
 from stagewright.spec import (
     Actor,
     Bool,
@@ -48,6 +42,7 @@ from stagewright.spec import (
     reachable,
     record,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -138,6 +133,9 @@ class IndexRows(Machine):
     drops = budget(1, doc="indexes that clients drop")
 
     old_leaders = budget(0, doc="chunks that a former leader of the tablet completes late")
+    exercised_at = scopes(
+        {drops: 0, writes: 1}, {drops: 0}, {writes: 1}, {writes: 1, drops: 0, Row: 2}
+    )
 
     index = part(PromptIndex, without=(PromptIndex.report,))
     # the table

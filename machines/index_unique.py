@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from stagewright.machines.index_permissions import CLIENT, MASTER, WEAK
+from stagewright.machines.index_steps import CLIENT, MASTER, WEAK
 from stagewright.spec import (
     ANY,
     Bool,
