@@ -19,7 +19,7 @@ from stagewright.machines.index_states import (
     Flags,
     Permission,
 )
-from stagewright.machines.index_steps import POSTGRES, WEAK, Job, Server
+from stagewright.machines.index_steps import POSTGRES, VERSION_SAYS_IT, WEAK, Job, Server
 from stagewright.spec import (
     Bool,
     LeadsTo,
