@@ -10,16 +10,22 @@ from stagewright.machines.index_states import (
     YSQL_NO_DO_BACKFILL,
     Permission,
 )
-from stagewright.machines.index_steps import POSTGRES, Server
-from stagewright.spec import Term, action, every, part, profiles, require
+from stagewright.machines.index_steps import POSTGRES, WEAK, Server
+from stagewright.spec import Term, action, constant, equivalent, flag, part, profiles, require
 
 
 class PromptPostgresIndex(PostgresIndex):
-    """As `PromptIndex`: the master knows at once what the servers have learned."""
+    """As `PromptIndex`: without constraints, and the master knows at once what the servers have learned."""
 
-    def _all_reported(self) -> None:
-        known = every(self.learned_version[s] == self.version for s in Server)
-        require(known, "every server has reported the current version")
+    violates_constraint = constant(flag())
+
+    @action(fair=WEAK)
+    def learn(self, s: Term[Server]) -> None:
+        """The tablets of a server apply the altered schema, and the master hears of it."""
+        with equivalent("a schema that is applied once more is the same"):
+            require(self.learned_version[s] < self.version, "the server is behind")
+        self._apply(s)
+        self.reported.add(s)
 
 
 class PostgresRows(IndexRows):
@@ -33,7 +39,10 @@ class PostgresRows(IndexRows):
     """
 
     era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
-    index = part(PromptPostgresIndex, without=(PromptPostgresIndex.report,))
+    index = part(
+        PromptPostgresIndex,
+        without=(PromptPostgresIndex.report, PromptPostgresIndex.find_violation),
+    )
 
     @action(by=POSTGRES, spends=IndexRows.drops)
     def drop_index(self) -> None:

@@ -24,11 +24,12 @@ from stagewright.spec import (
     OneVar,
     Record,
     SetVar,
-    States,
     Term,
     action,
     budget,
     choose,
+    constant,
+    equivalent,
     every,
     final,
     flag,
@@ -62,16 +63,13 @@ class Value(Enum):
     y = auto()
 
 
-class HybridTime(States):
+class HybridTime(Enum):
     """A hybrid time: they are ordered, and the same for a row and for its entry."""
 
-    t0 = 0
-    t1 = 1
-    t2 = 2
-    t3 = 3
-
-    def __init__(self, number: int) -> None:
-        self.number = number
+    t0 = auto()
+    t1 = auto()
+    t2 = auto()
+    t3 = auto()
 
 
 LAST = HybridTime.t3
@@ -103,7 +101,7 @@ class Transaction(Record):
 
 def number_of(time: Term[HybridTime]) -> Number:
     """A hybrid time as a number."""
-    return time.number_column(lambda t: t.number)
+    return time.number_column(list(HybridTime).index)
 
 
 def later(a: Term[HybridTime], b: Term[HybridTime]) -> Term[HybridTime]:
@@ -112,11 +110,17 @@ def later(a: Term[HybridTime], b: Term[HybridTime]) -> Term[HybridTime]:
 
 
 class PromptIndex(IndexPermissions):
-    """An index of whose servers the master knows at once what they have learned: rows need no more."""
+    """An index without constraints, of whose servers the master knows at once what they have learned."""
 
-    def _all_reported(self) -> None:
-        known = every(self.learned_version[s] == self.version for s in Server)
-        require(known, "every server has reported the current version")
+    violates_constraint = constant(flag())
+
+    @action(fair=WEAK)
+    def learn(self, s: Term[Server]) -> None:
+        """The tablets of a server apply the altered schema, and the master hears of it."""
+        with equivalent("a schema that is applied once more is the same"):
+            require(self.learned_version[s] < self.version, "the server is behind")
+        self._apply(s)
+        self.reported.add(s)
 
 
 class IndexRows(Machine):
@@ -137,7 +141,7 @@ class IndexRows(Machine):
         {drops: 0, writes: 1}, {drops: 0}, {writes: 1}, {writes: 1, drops: 0, Row: 2}
     )
 
-    index = part(PromptIndex, without=(PromptIndex.report,))
+    index = part(PromptIndex, without=(PromptIndex.report, PromptIndex.find_violation))
     # the table
     visible = per(Row, per(HybridTime, optional(Value, init=Value.x)))  # to a read at that time
     updated = per(Row, one_of(HybridTime, init=HybridTime.t0))
@@ -158,12 +162,14 @@ class IndexRows(Machine):
     def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
         """A client inserts a row, or updates it, maybe to the value that it has."""
         self._begin(s, r)
-        self.transaction[s].new = value
+        with equivalent("what a client writes is its own affair: the index follows"):
+            self.transaction[s].new = value
 
     @action(by=CLIENT, spends=writes)
     def delete(self, s: Term[Server], r: Term[Row]) -> None:
         """A client deletes a row."""
-        require(self._now(r).is_some(), "the row is there")
+        with equivalent("a row that is not there may be deleted, too"):
+            require(self._now(r).is_some(), "the row is there")
         self._begin(s, r)
 
     @action
@@ -173,9 +179,10 @@ class IndexRows(Machine):
         require(transaction.row == r, "a transaction has written the row")
         seen = later(self.clock[s], self.updated[r])
         require(number_of(time) == number_of(seen) + 1, "the time is the next one")
-        for t in HybridTime:
-            before = number_of(time) > t.number
-            self.visible[r][t] = choose(before, self.visible[r][t], transaction.new)
+        with equivalent("nothing commits at the first time"):
+            for t in HybridTime:
+                before = number_of(time) > number_of(Term.of(t))
+                self.visible[r][t] = choose(before, self.visible[r][t], transaction.new)
         self.updated[r] = time
         self.clock[s] = time
         for v in Value:
@@ -185,7 +192,8 @@ class IndexRows(Machine):
     @action(by=CLIENT)
     def roll_back(self, s: Term[Server]) -> None:
         """A client gives its transaction up."""
-        require(self.transaction[s].row.is_some(), "a transaction is pending")
+        with equivalent("without a transaction nothing changes"):
+            require(self.transaction[s].row.is_some(), "a transaction is pending")
         self._end(s)
 
     @action(by=CLIENT)
@@ -204,32 +212,38 @@ class IndexRows(Machine):
     @action(fair=WEAK)
     def abort_old_transaction(self, s: Term[Server]) -> None:
         """GetSafeTime has waited long enough for a transaction that will not write to the index."""
-        self._backfill_runs()
-        require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
+        with equivalent("a transaction may be aborted at any time, its client tries again"):
+            require(self.index.job == Job.running, "the job is running")
+            require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
         self._end(s)
 
     @action(fair=WEAK)
     def get_safe_time(self, s: Term[Server], time: Term[HybridTime]) -> None:
         """No old transaction is pending on a server: it answers the time of its clock, which has gone on."""
-        self._backfill_runs()
+        require(self.index.job == Job.running, "the job is running")
         require(~self.safe.has(s), "it has not answered")
         self._old_transactions_have_ended(s)
         require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
-        require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
+        with equivalent("clocks may differ by more, which would only need more times"):
+            require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
         self.safe.add(s)
         self.t_read = self._joint_safe_time(time)
 
     @action(fair=WEAK)
     def reach_t_read(self, s: Term[Server]) -> None:
         """A server that is to backfill waits until nothing more commits at or before `t_read`."""
-        self._t_read_is_chosen()
-        require(~self._past_t_read(s), "its safe time is before t_read")
+        with equivalent("a clock may go on at any time"):
+            self._t_read_is_chosen()
+        with equivalent("a clock may stay where it is"):
+            require(~self._past_t_read(s), "its safe time is before t_read")
         self.clock[s] = self.t_read
 
     @action(fair=WEAK)
     def backfill_row(self, r: Term[Row]) -> None:
         """The row is read as it was at `t_read`, and its entry written in the past."""
-        self._backfill_runs()
+        require(self.index.job == Job.running, "the job is running")
+        at = self.index.permission == self.index.backfilled_at()
+        require(at, "the permission is that of the backfill")
         self._t_read_is_chosen()
         require(every(self._past_t_read(s) for s in Server), "safe times are past t_read")
         self._write_in_the_past(r)
@@ -256,7 +270,8 @@ class IndexRows(Machine):
         """The backfill is done: compactions of the index may reclaim delete markers."""
         only_when(self.era.reclaims_first)
         require(self.index.job == Job.success, "the job has succeeded")
-        require(self.retains_delete_markers, "they are retained")
+        with equivalent("what may go already may go"):
+            require(self.retains_delete_markers, "they are retained")
         self.retains_delete_markers = False
 
     @action(by=MASTER, fair=WEAK)
@@ -264,8 +279,10 @@ class IndexRows(Machine):
         """The index becomes READ_WRITE_AND_DELETE."""
         if self.era.reclaims_first:
             require(~self.retains_delete_markers, "delete markers are not retained any more")
-        self.index.publish()
-        self.retains_delete_markers = False
+        else:
+            self.retains_delete_markers = False
+        with equivalent("delete markers are retained until the job has succeeded"):
+            self.index.publish()
 
     @action(by=STORAGE)
     def compact(self, r: Term[Row], v: Term[Value]) -> None:
@@ -295,11 +312,13 @@ class IndexRows(Machine):
 
     def _look_up(self, r: Term[Row], value: Term[Value]) -> None:
         found = self.entry[r][value].stored == Stored.live
-        self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
+        with equivalent("it notes what a client never finds"):
+            self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
 
     def _begin(self, s: Term[Server], r: Term[Row]) -> None:
         """A statement writes its row under the permission that the server knows now."""
-        require(self.transaction[s].row.is_none(), "the server is free")
+        with equivalent("a transaction that another one takes the place of is rolled back"):
+            require(self.transaction[s].row.is_none(), "the server is free")
         locked = some(self.transaction[o].row == r for o in Server)
         require(~locked, "no other transaction holds the row's lock")
         self.transaction[s].row = r
@@ -366,11 +385,6 @@ class IndexRows(Machine):
         """`t_read` is the maximum of what the servers answer."""
         return later(self.t_read, time)
 
-    def _backfill_runs(self) -> None:
-        require(self.index.job == Job.running, "the job is running")
-        at = self.index.permission == self.index.backfilled_at()
-        require(at, "the permission is that of the backfill")
-
     def _t_read_is_chosen(self) -> None:
         require(every(self.safe.has(s) for s in Server), "every server has answered GetSafeTime")
 
@@ -421,6 +435,35 @@ class IndexRows(Machine):
         """
         seen, seen_after = self._visible_at(r, self.t_read), after._visible_at(r, after.t_read)
         return self.backfilled.has(r).implies(seen == seen_after)
+
+    @step_property
+    def rows_change_at_later_times(self, after: Self, r: Term[Row]) -> Bool:
+        """002: an update is performed "using the current hybrid timestamp", later than those before."""
+        later_time = number_of(after.updated[r]) > number_of(self.updated[r])
+        return (self._now(r) == after._now(r)) | later_time
+
+    @invariant
+    def backfilled_entries_have_the_time_of_the_scan(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002: generated entries are "written with a hybrid timestamp that is in the past": "the timestamp
+        t_read with which we are performing the scan".
+        """
+        scanned = self.backfilled.has(r) & (self._now(r) == v)
+        before = number_of(self.updated[r]) <= number_of(self.t_read)
+        entry = self.entry[r][v]
+        kept = self.index.permission.column(lambda p: p.kept)
+        written = (entry.stored == Stored.live) & (entry.time == self.t_read)
+        return (kept & scanned & before).implies(written)
+
+    @invariant
+    def nothing_is_left_of_what_is_gone(
+        self, s: Term[Server], r: Term[Row], v: Term[Value]
+    ) -> Bool:
+        """A server without a transaction remembers none, and an entry that is not stored has no time."""
+        transaction, entry = self.transaction[s], self.entry[r][v]
+        forgotten = transaction.old.is_none() & transaction.new.is_none()
+        forgotten = forgotten & (transaction.under == Permission.absent)
+        stored = (entry.stored != Stored.nothing) | (entry.time == HybridTime.t0)
+        return (transaction.row.is_some() | forgotten) & stored
 
     @step_property
     def hybrid_clocks_only_grow(self, after: Self, s: Term[Server]) -> Bool:

@@ -263,8 +263,7 @@ class IndexSteps(Machine):
         """The tablets of a server apply the altered schema."""
         with equivalent("a schema that is applied once more is the same"):
             require(self.learned_version[s] < self.version, "the server is behind")
-        self.learned[s] = self.permission
-        self.learned_version[s] = self.version
+        self._apply(s)
 
     @action(fair=WEAK)
     def report(self, s: Term[Server]) -> None:
@@ -290,6 +289,10 @@ class IndexSteps(Machine):
         for p in Permission:
             of_all = choose(self.fully_applied == p, p, of_all)
         return of_all
+
+    def _apply(self, s: Term[Server]) -> None:
+        self.learned[s] = self.permission
+        self.learned_version[s] = self.version
 
     def _never_existed(self) -> None:
         require(self.version == 0, "the name was not used before")
