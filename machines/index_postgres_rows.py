@@ -44,6 +44,12 @@ class PostgresRows(IndexRows):
         without=(PromptPostgresIndex.report, PromptPostgresIndex.find_violation),
     )
 
+    @action(by=POSTGRES)
+    def create_index(self) -> None:
+        """A client creates the index."""
+        with equivalent("before it no server has reported anything"):
+            self.index.create_index_in_postgres()
+
     @action(by=POSTGRES, spends=IndexRows.drops)
     def drop_index(self) -> None:
         """A client drops the index: postgres forgets it, and the index table is deleted."""

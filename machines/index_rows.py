@@ -158,6 +158,12 @@ class IndexRows(Machine):
 
     # -- clients -------------------------------------------------------------------------------------
 
+    @action(by=CLIENT)
+    def create_index(self) -> None:
+        """A client creates the index."""
+        with equivalent("before it no server has reported anything"):
+            self.index.create_index()
+
     @action(by=CLIENT, spends=writes)
     def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
         """A client inserts a row, or updates it, maybe to the value that it has."""
@@ -263,7 +269,8 @@ class IndexRows(Machine):
     def finish_backfill(self) -> None:
         """Every tablet has answered that it is done."""
         require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
-        self.index.finish_backfill()
+        with equivalent("these rows violate no constraint"):
+            self.index.finish_backfill()
 
     @action(by=MASTER, fair=WEAK)
     def allow_to_reclaim_delete_markers(self) -> None:

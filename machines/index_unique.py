@@ -22,11 +22,11 @@ from stagewright.spec import (
     OneVar,
     Record,
     SetVar,
-    States,
     Term,
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -39,6 +39,7 @@ from stagewright.spec import (
     per,
     record,
     require,
+    scopes,
     set_of,
     some,
 )
@@ -52,17 +53,20 @@ class Key(Entity, scope=2):
     """A value of the indexed column, which no two rows may share."""
 
 
-class Time(States):
+class Time(Enum):
     """Hybrid times around the one at which the table is scanned."""
 
-    before_index = 0  # rows were written that no server entered into the index
-    earlier = 1
-    t_read = 2
-    later = 3
-    latest = 4
+    before_index = auto()  # rows were written that no server entered into the index
+    earlier = auto()
+    t_read = auto()
+    later = auto()
+    latest = auto()
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+
+TIMES = list(Time)
+UP_TO_T_READ = TIMES[: TIMES.index(Time.t_read) + 1]
+BEFORE_T_READ = TIMES[: TIMES.index(Time.t_read)]
+AFTER_T_READ = TIMES[TIMES.index(Time.t_read) + 1 :]
 
 
 class Build(Enum):
@@ -81,14 +85,16 @@ class Versions(Record):
 
 
 def number_of(time: Term[Time]) -> Number:
-    """A time as a number."""
-    return time.number_column(lambda t: t.number)
+    """A time as a number: they are in order."""
+    return time.number_column(TIMES.index)
 
 
 class UniqueIndex(Machine):
     """Rows that exist from before, and rows that clients write, under a unique index that is backfilled."""
 
     writes = budget(3, doc="transactions of clients")
+
+    exercised_at = scopes({Key: 1, writes: 2}, {}, {Row: 3, Key: 1, writes: 2})
 
     # the table
     key = per(Row, optional(Key, init=ANY))  # of a row; none: there is no such row
@@ -114,7 +120,7 @@ class UniqueIndex(Machine):
         require(self.key[r].is_none(), "there is no such row")
         require(self._holder(k).is_none(), "the key is free in the index")
         self._commit(time)
-        self._note_sharing(k, time, but=(r,))
+        self._note_sharing(r, k, time)
         self._put(r, k, time)
         self.stored[k][time].row = r
 
@@ -134,7 +140,7 @@ class UniqueIndex(Machine):
             ~self._conflicts(self._holder(k), r), "the key is free in the index, or the row's own"
         )
         self._commit(time)
-        self._note_sharing(k, time, but=(r,))
+        self._note_sharing(r, k, time)
         self._put(r, k, time)
         for each in Key:
             versions = self.stored[each][time]
@@ -147,8 +153,7 @@ class UniqueIndex(Machine):
         require(self.key[r] == k, "the first row has the key")
         require(self.key[q].is_none(), "there is no such second row")
         self._commit(time)
-        self._note_sharing(k, time, but=(r, q))
-        before = number_of(time) <= Time.t_read.number
+        before = time.any_of(*UP_TO_T_READ)
         for each in Row:
             key = choose(each == r, None, choose(each == q, k, self.key[each]))
             self.key_at_t_read[each] = choose(before, key, self.key_at_t_read[each])
@@ -161,7 +166,7 @@ class UniqueIndex(Machine):
     @action(by=MASTER, fair=WEAK)
     def choose_t_read(self) -> None:
         """Safe times are past `t_read`: nothing commits at or before it any more."""
-        require(number_of(self.now) < Time.t_read.number, "t_read is to come")
+        require(self.now.any_of(*BEFORE_T_READ), "t_read is to come")
         self.now = Time.t_read
 
     @action(fair=WEAK)
@@ -170,7 +175,9 @@ class UniqueIndex(Machine):
 
         It may happen again: the answer to the master was lost.
         """
-        self._backfill_runs()
+        with equivalent("a chunk that comes late finds its own entries"):
+            require(self.build == Build.running, "the build is running")
+        self._t_read_is_past()
         self._one_operation_a_key(r, q)
         duplicates = self._is_duplicate(r) | self._is_duplicate(q)
         require(~duplicates, "no other row has the key")
@@ -184,14 +191,18 @@ class UniqueIndex(Machine):
     @action(fair=WEAK)
     def find_duplicate(self, r: Term[Row]) -> None:
         """A row does not pass the checks: the build fails."""
-        self._backfill_runs()
+        with equivalent("once published, no duplicate is left to find"):
+            require(self.build == Build.running, "the build is running")
+        with equivalent("before anything is written to the index, there is none either"):
+            self._t_read_is_past()
         require(self._is_duplicate(r), "another row has the key")
         self.build = Build.failed
 
     @action(by=MASTER, fair=WEAK)
     def publish(self) -> None:
         """Every row is in the index: it may be read."""
-        require(self.build == Build.running, "the build is running")
+        with equivalent("a build that failed has a row that is not backfilled"):
+            require(self.build == Build.running, "the build is running")
         require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
         self.build = Build.published
 
@@ -211,12 +222,12 @@ class UniqueIndex(Machine):
 
     def _previous(self, k: Term[Key]) -> Maybe[Row]:
         """Backwards in time: the immediately previous entry, of which `t_read` itself may be the time."""
-        return self._newest(k, [t for t in Time if t.number <= Time.t_read.number])
+        return self._newest(k, UP_TO_T_READ)
 
     def _next(self, k: Term[Key]) -> Maybe[Row]:
         """Forwards in time: the first version of the immediately next entry."""
         found = self._nothing(k)
-        for t in reversed([t for t in Time if t.number > Time.t_read.number]):
+        for t in reversed(AFTER_T_READ):
             at = self.stored[k][t]
             first = choose(at.delete_marker, None, at.row)
             found = choose(at.delete_marker | at.row.is_some(), first, found)
@@ -224,7 +235,7 @@ class UniqueIndex(Machine):
 
     def _holder(self, k: Term[Key]) -> Maybe[Row]:
         """The row that the index has for the key now."""
-        return self._newest(k, list(Time))
+        return self._newest(k, TIMES)
 
     def _newest(self, k: Term[Key], times: list[Time]) -> Maybe[Row]:
         found = self._nothing(k)
@@ -240,24 +251,24 @@ class UniqueIndex(Machine):
     # -- what recurs ---------------------------------------------------------------------------------
 
     def _commit(self, time: Term[Time]) -> None:
-        require(self.build != Build.failed, "the index is not being removed")
+        with equivalent("nobody asks for an index that failed"):
+            require(self.build != Build.failed, "the index is not being removed")
         require(number_of(self.now) < number_of(time), "the time is later than those before")
         self.now = time
 
     def _put(self, r: Term[Row], k: Term[Key] | None, time: Term[Time]) -> None:
         self.key[r] = k
-        at_t_read = number_of(time) <= Time.t_read.number
+        at_t_read = time.any_of(*UP_TO_T_READ)
         self.key_at_t_read[r] = choose(at_t_read, k, self.key_at_t_read[r])
 
-    def _note_sharing(self, k: Term[Key], time: Term[Time], but: tuple[Term[Row], ...]) -> None:
+    def _note_sharing(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
         """Another row has the key already, of which the index does not know."""
-        others = some(~o.any_of(*but) & (self.key[o] == k) for o in Row)
-        after = number_of(time) > Time.t_read.number
+        others = some((o != r) & (self.key[o] == k) for o in Row)
+        after = time.any_of(*AFTER_T_READ)
         self.shared_later = self.shared_later | (after & others)
 
-    def _backfill_runs(self) -> None:
-        require(self.build == Build.running, "the build is running")
-        require(number_of(self.now) >= Time.t_read.number, "safe times are past t_read")
+    def _t_read_is_past(self) -> None:
+        require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
 
     def _one_operation_a_key(self, r: Term[Row], q: Term[Row]) -> None:
         """A batch is split where two operations are on one key of the index."""
@@ -284,7 +295,9 @@ class UniqueIndex(Machine):
             for r in Row
             for q in Row
         )
-        return (self.build == Build.failed).implies(self.shared_later | at_t_read)
+        scanned = ~self.now.any_of(*BEFORE_T_READ)
+        duplicate = scanned & (self.shared_later | at_t_read)
+        return (self.build == Build.failed).implies(duplicate)
 
     @invariant
     def the_index_names_the_row_that_has_the_key(self, r: Term[Row], k: Term[Key]) -> Bool:

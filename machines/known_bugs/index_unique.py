@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.index_unique import Key, Row, Time, UniqueIndex
+from stagewright.machines.index_unique import BEFORE_T_READ, Key, Row, Time, UniqueIndex
 from stagewright.spec import Bool, Maybe, Term, choose
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -71,7 +71,7 @@ class EqualTimesAreNotBefore(UniqueIndex):
     """
 
     def _previous(self, k: Term[Key]) -> Maybe[Row]:
-        return self._newest(k, [t for t in Time if t.number < Time.t_read.number])
+        return self._newest(k, BEFORE_T_READ)
 
 
 BUGS = known_bugs_in(globals())
