@@ -216,7 +216,10 @@ class IndexPermissions(IndexSteps):
         """Whatever happened, the index can still be ready for reads, or gone from every server."""
         ready = (self.permission == Permission.read_write_and_delete) & self.fully_applied.is_none()
         gone = every(self.learned[s] == Permission.absent for s in Server)
-        return ready | ((self.permission == Permission.absent) & gone)
+        end = ready | ((self.permission == Permission.absent) & gone)
+        if self.era.postgres:  # a failed one stays until somebody drops it
+            end = end | (self.permission == Permission.write_and_delete_while_removing)
+        return end
 
     @liveness
     def builds_end(self) -> LeadsTo:

@@ -11,7 +11,26 @@ from stagewright.machines.index_states import (
     Permission,
 )
 from stagewright.machines.index_steps import POSTGRES, WEAK, Server
-from stagewright.spec import Term, action, constant, equivalent, flag, part, profiles, require
+from stagewright.spec import (
+    Term,
+    action,
+    constant,
+    equivalent,
+    equivalent_value,
+    equivalents,
+    flag,
+    part,
+    profiles,
+    require,
+)
+
+NOT_OF_FLAGS = (
+    Permission.do_backfill,
+    Permission.write_and_delete_while_removing,
+    Permission.delete_only_while_removing,
+    Permission.index_unused,
+)
+NO_FLAG = "backends plan by their flags, none of which says that"
 
 
 class PromptPostgresIndex(PostgresIndex):
@@ -37,6 +56,11 @@ class PostgresRows(IndexRows):
     `index.what_one_backend_writes_the_others_delete`, `index.what_one_backend_reads_the_others_write` and
     `index.backfill_waits_for_every_backend`.
     """
+
+    not_planned_by = equivalents(
+        equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),
+        equivalent_value(NOT_OF_FLAGS, lambda p: p.delete, because=NO_FLAG),
+    )
 
     era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
     index = part(

@@ -494,10 +494,12 @@ class IndexRows(Machine):
     @reachable
     def can_be_clean(self) -> Bool:
         """Whatever happened, the index can still be usable or gone, with nothing left over."""
-        clean = every(
+        reclaimed = every(
             self.entry[r][v].stored != Stored.delete_marker for r in Row for v in Value
-        ) & every(self.transaction[s].row.is_none() for s in Server)
-        return self.index.at_rest() & clean
+        )
+        published = self.index.permission == Permission.read_write_and_delete
+        ended = every(self.transaction[s].row.is_none() for s in Server)
+        return self.index.at_rest() & published.implies(reclaimed) & ended
 
     @final
     def always(self) -> Bool:
