@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from stagewright.machines.index_postgres import PostgresIndex
-from stagewright.machines.index_rows import IndexRows, Row, Value
+from stagewright.machines.index_rows import IndexRows
 from stagewright.machines.index_states import (
     YSQL,
     YSQL_EARLY,
     YSQL_NO_DO_BACKFILL,
     Permission,
 )
-from stagewright.machines.index_steps import POSTGRES, WEAK, Server
+from stagewright.machines.index_steps import POSTGRES, Server
+from stagewright.machines.index_tables import PromptIndex, Row, Value
 from stagewright.spec import (
     Term,
     action,
-    constant,
     equivalent,
     equivalent_value,
     equivalents,
-    flag,
     part,
     profiles,
     require,
@@ -33,18 +32,8 @@ NOT_OF_FLAGS = (
 NO_FLAG = "backends plan by their flags, none of which says that"
 
 
-class PromptPostgresIndex(PostgresIndex):
-    """As `PromptIndex`: without constraints, and the master knows at once what the servers have learned."""
-
-    violates_constraint = constant(flag())
-
-    @action(fair=WEAK)
-    def learn(self, s: Term[Server]) -> None:
-        """The tablets of a server apply the altered schema, and the master hears of it."""
-        with equivalent("a schema that is applied once more is the same"):
-            require(self.learned_version[s] < self.version, "the server is behind")
-        self._apply(s)
-        self.reported.add(s)
+class PromptPostgresIndex(PromptIndex, PostgresIndex):
+    """An index of YSQL without constraints, of whose servers the master knows what they have learned."""
 
 
 class PostgresRows(IndexRows):

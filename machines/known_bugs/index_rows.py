@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from stagewright.machines.index_permissions import IndexPermissions
-from stagewright.machines.index_rows import (
-    LAST,
-    HybridTime,
-    IndexRows,
-    PromptIndex,
-    Row,
-    Stored,
-    Value,
-)
+from stagewright.machines.index_rows import IndexRows
 from stagewright.machines.index_statements import IndexStatements
 from stagewright.machines.index_states import Permission
 from stagewright.machines.index_steps import CLIENT, Server
+from stagewright.machines.index_tables import LAST, HybridTime, PromptIndex, Row, Stored, Value
 from stagewright.spec import Term, choose, part, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
