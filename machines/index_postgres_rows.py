@@ -41,7 +41,8 @@ class PostgresRows(IndexRows):
 
     Under `ysql` every promise holds. Where postgres slept instead of waiting for its backends, under
     `ysql-early` and `ysql-no-do-backfill`, rows show what comes of it (yugabyte-db #6238, #7376):
-    `no_orphan_entry`, `no_missing_entry`, `reads_through_the_index_find_the_rows` fail with
+    `no_orphan_entry`, `no_missing_entry`, `reads_through_the_index_find_the_rows`,
+    `entries_have_the_time_of_their_rows` and `backfilled_entries_have_the_time_of_the_scan` fail, with
     `index.what_one_backend_writes_the_others_delete`, `index.what_one_backend_reads_the_others_write` and
     `index.backfill_waits_for_every_backend`.
     """

@@ -102,14 +102,15 @@ class IndexRows(IndexTables):
         require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
         with equivalent("clocks may differ by more, which would only need more times"):
             require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
-        self.safe.add(s)
         self.t_read = self._joint_safe_time(time)
+        self.safe.add(s)
 
     @action(fair=WEAK)
     def reach_t_read(self, s: Term[Server]) -> None:
         """A server that is to backfill waits until nothing more commits at or before `t_read`."""
         with equivalent("a clock may go on at any time"):
-            self._t_read_is_chosen()
+            chosen = every(self.safe.has(o) for o in Server)
+            require(chosen, "every server has answered GetSafeTime")
         with equivalent("a clock may stay where it is"):
             require(~self._past_t_read(s), "its safe time is before t_read")
         self.clock[s] = self.t_read

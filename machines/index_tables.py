@@ -168,6 +168,12 @@ class IndexTables(Machine):
         self._end(s)
 
     @action(by=CLIENT)
+    def read_table(self, r: Term[Row]) -> None:
+        """002: "All the queries/updates continue against MyTable", whatever becomes of the index."""
+        with equivalent("a row that is not there may be asked for, too"):
+            require(self._now(r).is_some(), "the row is there")
+
+    @action(by=CLIENT)
     def read_index(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
         """A client looks a value up in the index, through a server that may read it."""
         require(self._plans_by(s).column(lambda p: p.read), "the server may read the index")

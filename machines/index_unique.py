@@ -161,6 +161,12 @@ class UniqueIndex(Machine):
         self.stored[k][time].delete_marker = True
         self.stored[k][time].row = q
 
+    @action(by=CLIENT)
+    def read(self, r: Term[Row]) -> None:
+        """002: "All the queries/updates continue against MyTable"."""
+        with equivalent("a row that is not there may be asked for, too"):
+            require(self.key[r].is_some(), "the row is there")
+
     # -- the backfill --------------------------------------------------------------------------------
 
     @action(by=MASTER, fair=WEAK)
@@ -194,7 +200,7 @@ class UniqueIndex(Machine):
         with equivalent("once published, no duplicate is left to find"):
             require(self.build == Build.running, "the build is running")
         with equivalent("before anything is written to the index, there is none either"):
-            self._t_read_is_past()
+            require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
         require(self._is_duplicate(r), "another row has the key")
         self.build = Build.failed
 
