@@ -31,5 +31,11 @@ SHIPPED = {
     "view-staging": "stagewright.machines.view_staging:ViewStaging",
     "view-task": "stagewright.machines.view_task:ViewTask",
     "view-wakeups": "stagewright.machines.view_wakeups:ViewWakeups",
+    "index-permissions": "stagewright.machines.index_permissions:IndexPermissions",
+    "index-statements": "stagewright.machines.index_statements:IndexStatements",
+    "index-postgres": "stagewright.machines.index_postgres:PostgresIndex",
+    "index-rows": "stagewright.machines.index_rows:IndexRows",
+    "index-postgres-rows": "stagewright.machines.index_postgres_rows:PostgresRows",
+    "unique-index": "stagewright.machines.index_unique:UniqueIndex",
 }
 """What the command line calls a machine, and where its class is."""

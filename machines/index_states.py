@@ -6,7 +6,9 @@ YugabyteDB's `IndexPermissions` and its `HasWrite`/`HasDelete`/`HasRead` for the
 
 from __future__ import annotations
 
-from stagewright.spec import States
+from dataclasses import dataclass
+
+from stagewright.spec import Profile, States
 
 
 class Permission(States):
@@ -33,3 +35,48 @@ class Permission(States):
         self.read = read  # the index serves reads
         self.write = write  # a new value of a row is written to the index
         self.delete = delete  # an old value of a row is deleted from the index
+
+    @property
+    def kept(self) -> bool:
+        """The index is built or in use: its removal has not begun."""
+        return 0 <= self.number <= 6
+
+    @property
+    def removed(self) -> bool:
+        """The removal of the index has begun: nothing reads it, or ever will."""
+        return self.number > 6
+
+
+class Flags(States):
+    """What postgres's `pg_index` says of an index; the backends of YSQL plan writes and reads by it."""
+
+    # fmt: off
+    #            that permission
+    none       = Permission.absent,
+    indislive  = Permission.delete_only,
+    indisready = Permission.write_and_delete,
+    indisvalid = Permission.read_write_and_delete,
+    # fmt: on
+
+    def __init__(self, permission: Permission) -> None:
+        self.permission = permission
+
+
+@dataclass(frozen=True)
+class Era(Profile):
+    """What a time of YugabyteDB, or the design document, does with the permissions of an index."""
+
+    created_at: Permission  # what CREATE INDEX begins with
+    do_backfill: bool  # the backfill has a permission of its own
+    stepwise_removal: bool  # an index is removed in steps, the reverse of those that build it
+    postgres: bool  # postgres decides when to go on, and its backends what they write (YSQL)
+    backends_barrier: bool  # it waits until every backend has the flags; before, it slept a while
+    reclaims_first: bool  # delete markers may go just before the index is published, not by that
+
+
+_FIRST, _LATER = Permission.delete_only, Permission.write_and_delete
+SEED = Era("seed", _FIRST, True, False, False, False, False)
+YSQL_EARLY = Era("ysql-early", _LATER, True, False, True, False, True)
+YSQL_NO_DO_BACKFILL = Era("ysql-no-do-backfill", _LATER, False, False, True, False, True)
+YSQL = Era("ysql", _LATER, True, False, True, True, True)
+YCQL = Era("ycql", _FIRST, True, True, False, False, True)

@@ -51,4 +51,15 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (*cdc.BUGS, *resize.BUGS, *tablets.BUGS)
 """What the checker must find."""
 
 NOT_FOUND: tuple[NotFound, ...] = (*cdc.NOT_FOUND, *resize.NOT_FOUND, *tablets.NOT_FOUND)
+from stagewright.machines.known_bugs import index_rows, index_unique, tablets
+from stagewright.spec.known_bugs import KnownBug, NotFound
+
+KNOWN_BUGS: tuple[KnownBug, ...] = (*tablets.BUGS, *index_rows.BUGS, *index_unique.BUGS)
+"""What the checker must find."""
+
+NOT_FOUND: tuple[NotFound, ...] = (
+    *tablets.NOT_FOUND,
+    *index_rows.NOT_FOUND,
+    *index_unique.NOT_FOUND,
+)
 """What it cannot find, and why."""

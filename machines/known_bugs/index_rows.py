@@ -1,0 +1,121 @@
+"""Bugs of YugabyteDB's online index backfill: permissions, rows, entries and delete markers."""
+
+from __future__ import annotations
+
+from stagewright.machines.index_permissions import IndexPermissions
+from stagewright.machines.index_rows import IndexRows
+from stagewright.machines.index_statements import IndexStatements
+from stagewright.machines.index_states import Permission
+from stagewright.machines.index_steps import CLIENT, Server
+from stagewright.machines.index_tables import LAST, HybridTime, PromptIndex, Row, Stored, Value
+from stagewright.spec import Term, choose, part, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+class NoDeleteOnly(PromptIndex):
+    """An index begins with WRITE_AND_DELETE."""
+
+    @PromptIndex.permission.step(Permission.absent, Permission.write_and_delete, by=CLIENT)
+    def create_index(self) -> None:
+        """CREATE INDEX lets servers write to the index although others do not delete from it yet."""
+        require(self.version == 0, "the name was not used before")
+        self._enter()
+
+
+@known_bug(
+    "Z01",
+    "yugabyte-db #4584",
+    breaks=IndexRows.no_orphan_entry,
+    budgets={IndexRows.drops: 0},
+)
+class FromAbsentToWriteAndDelete(IndexRows):
+    """One server writes an entry under WRITE_AND_DELETE; another one, which does not know the index yet,
+    deletes the row and leaves the entry. The state DELETE_ONLY exists to prevent it.
+    """
+
+    index = part(NoDeleteOnly, without=(NoDeleteOnly.report, NoDeleteOnly.find_violation))
+
+
+@known_bug(
+    "Z03",
+    "yugabyte-db #3471",
+    breaks=IndexRows.no_missing_entry,
+    budgets={IndexRows.writes: 1, IndexRows.drops: 0},
+)
+class SafeTimeIgnoresTransactions(IndexRows):
+    """GetSafeTime did not wait for pending transactions: one that began before WRITE_AND_DELETE, and writes
+    nothing to the index, committed after `t_read`, where the scan did not see it.
+    """
+
+    def _old_transactions_have_ended(self, s: Term[Server]) -> None:
+        """Nobody asks for them."""
+
+
+@known_bug(
+    "Z05",
+    "yugabyte-db #4211",
+    breaks=IndexRows.no_orphan_entry,
+    budgets={IndexRows.writes: 1, IndexRows.drops: 0},
+)
+class RetentionNegated(IndexRows):
+    """The flag was read the wrong way round: a compaction dropped the delete marker of a row that was deleted
+    during the backfill, whose older entry then came to life.
+    """
+
+    def _may_reclaim_delete_markers(self) -> None:
+        require(self.retains_delete_markers, "delete markers are not retained")
+
+
+@known_bug(
+    "Z07",
+    "yugabyte-db #25250",
+    breaks=IndexRows.no_orphan_entry,
+    budgets={IndexRows.writes: 1, IndexRows.drops: 0},
+)
+class BackfillWritesNow(IndexRows):
+    """The backfill wrote its entries with the current time, so that they hid newer delete markers."""
+
+    def _backfill_time(self) -> Term[HybridTime]:
+        return Term.of(LAST)
+
+
+@known_bug("Z19", "yugabyte-db #8780", breaks=IndexPermissions.permissions_only_grow)
+class NoMonotoneGuard(IndexPermissions):
+    """DROP INDEX came while the job was finishing, and then the job wrote READ_WRITE_AND_DELETE over it."""
+
+    def _is_not_past(self, permission: Permission) -> None:
+        """Nobody asks."""
+
+
+@known_bug("Z45", "yugabyte-db #6234", breaks=IndexStatements.ready_means_that_every_server_reads)
+class DoneBeforeFullyApplied(IndexStatements):
+    """CREATE INDEX was answered when the master had stored the permission, not when the tablets had it."""
+
+    def _is_fully_applied(self) -> None:
+        """The stored permission is taken for the applied one."""
+
+
+@known_bug(
+    "Z48",
+    "yugabyte-db #30653",
+    breaks=IndexRows.entries_have_the_time_of_their_rows,
+    budgets={IndexRows.writes: 1, IndexRows.drops: 0},
+)
+class InPlaceUpdatesSkipped(IndexRows):
+    """An update that left the key columns as they were did not touch the index, where the row's entry was not
+    backfilled yet, or is older now than the row.
+    """
+
+    def _maintain(self, s: Term[Server], r: Term[Row], v: Value, time: Term[HybridTime]) -> None:
+        transaction, entry = self.transaction[s], self.entry[r][v]
+        changed = transaction.old != transaction.new
+        there = (self.index.permission != Permission.absent) & changed
+        deletes = there & (transaction.old == v) & transaction.under.column(lambda p: p.delete)
+        writes = there & (transaction.new == v) & transaction.under.column(lambda p: p.write)
+        gone = choose(deletes, Stored.delete_marker, entry.stored)
+        entry.stored = choose(writes, Stored.live, gone)
+        entry.time = choose(writes | deletes, time, entry.time)
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

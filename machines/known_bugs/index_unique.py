@@ -1,0 +1,78 @@
+"""Bugs of YugabyteDB's unique checks during online index backfill."""
+
+from __future__ import annotations
+
+from stagewright.machines.index_unique import BEFORE_T_READ, Key, Row, Time, UniqueIndex
+from stagewright.spec import Bool, Maybe, Term, choose
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "Z08",
+    "yugabyte-db #5811",
+    breaks=UniqueIndex.published_keys_are_unique,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 0},
+)
+class ChecksReadAtAnotherTime(UniqueIndex):
+    """The check read the index at time 50, at which there was nothing: two rows of before got one key."""
+
+    def _previous(self, k: Term[Key]) -> Maybe[Row]:
+        return self._newest(k, [Time.before_index])
+
+
+@known_bug(
+    "Z10",
+    "yugabyte-db #30312",
+    breaks=UniqueIndex.no_false_duplicate,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class LastOfTheNextVersions(UniqueIndex):
+    """A transaction deleted the row and inserted another with its key, both at one hybrid time: the check
+    looked at the last of that time's versions instead of the first, and saw a duplicate.
+    """
+
+    def _next(self, k: Term[Key]) -> Maybe[Row]:
+        found = self._nothing(k)
+        for t in (Time.latest, Time.later):
+            at = self.stored[k][t]
+            found = choose(at.delete_marker | at.row.is_some(), at.row, found)
+        return found
+
+
+@known_bug(
+    "Z11",
+    "yugabyte-db #3611",
+    breaks=UniqueIndex.no_false_duplicate,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 1},
+)
+class OwnEntryTakenForADuplicate(UniqueIndex):
+    """The check did not ask which row an entry is of: a chunk that was tried again, or a row that had been
+    written to the index meanwhile, was its own duplicate.
+    """
+
+    def _conflicts(self, holder: Maybe[Row], r: Term[Row]) -> Bool:
+        del r  # nobody asks
+        return holder.is_some()
+
+
+@known_bug(
+    "Z65",
+    "design document 002",
+    breaks=UniqueIndex.published_keys_are_unique,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 0},
+)
+class EqualTimesAreNotBefore(UniqueIndex):
+    """Backwards in time left `t_read` itself out, with which all that is backfilled is written: two rows with
+    one key do not see each other. Not splitting a batch with both does the same.
+    """
+
+    def _previous(self, k: Term[Key]) -> Maybe[Row]:
+        return self._newest(k, BEFORE_T_READ)
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
