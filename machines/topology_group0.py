@@ -58,7 +58,8 @@ class TopologyGroup0(Machine):
     """The topology as group0 has it, and what only the coordinator of the moment knows."""
 
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
-    requests = budget(1, doc="requests of nodes: join, replace, remove, leave, rebuild")
+    requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
+    faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
 
     # a row for every node
     node_state = per(Node, one_of(NodeState))
@@ -80,7 +81,7 @@ class TopologyGroup0(Machine):
     error = set_of(Node)  # it has failed, or is bound to
     # raft, tablets
     members = set_of(Node, init=ANY)  # of group0
-    tablet_hosts = set_of(Node)  # nodes that hold tablet replicas
+    tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
     tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
     # nodes, as the failure detector sees them
     down = set_of(Node)
@@ -96,6 +97,7 @@ class TopologyGroup0(Machine):
         fits = every(
             (self.tokens.has(n) == self._is(n, NodeState.normal))
             & (self.members.has(n) == self._is(n, NodeState.normal))
+            & self.tablet_hosts.has(n).implies(self._is(n, NodeState.normal))
             for n in Node
         )
         return rows & fits & some(self._is(n, NodeState.normal) for n in Node)

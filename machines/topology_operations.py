@@ -226,13 +226,12 @@ class TopologyOperations(TopologyTracks):
         require(self._in_transition(n) & ~self.tablet_hosts.has(n), "no tablet is on the node")
         self._write_both()
 
-    @action(by=COORDINATOR, spends=TopologyRequests.failures)
+    @action(by=COORDINATOR, spends=TopologyRequests.faults)
     def fail_to_drain(self) -> None:
-        """Tablets cannot move away, or back at rest where they were: the request is given up."""
+        """Tablets cannot move away: the operation is given up, while some of them are in transition."""
         only_when(self.release.draining_state)
         require(self.transition_state == T.tablet_draining, "tablets are drained")
         require(~self.giving_up, "it is not given up yet")
-        self.tablet_work = None
         self.giving_up = True
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -296,7 +295,7 @@ class TopologyOperations(TopologyTracks):
         require(~some(self._blocks(n) for n in Node), "all nodes that take part are up")
         self.streamed = True
 
-    @action(by=COORDINATOR, spends=TopologyRequests.failures)
+    @action(by=COORDINATOR, spends=TopologyRequests.faults)
     def fail_to_stream(self) -> None:
         """Streaming fails."""
         self._streaming_fails()

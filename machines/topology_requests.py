@@ -20,7 +20,6 @@ from stagewright.spec import (
     Fairness,
     Term,
     action,
-    budget,
     choose,
     only_when,
     require,
@@ -34,13 +33,6 @@ T = TransitionState
 
 class TopologyRequests(TopologyGroup0):
     """What is asked of the topology, and what befalls it."""
-
-    global_requests = budget(0, doc="requests for the cluster as a whole")
-    migrations = budget(0, doc="plans of the load balancer, new tables, and tablets that are moved by hand")
-    locks = budget(0, doc="times that the topology is locked from outside")
-    crashes = budget(1, doc="nodes that crash")
-    failures = budget(1, doc="barriers and streams that fail although all nodes are up")
-    failovers = budget(1, doc="changes of the topology coordinator")
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -56,6 +48,7 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
         """The same, in the place of a dead node."""
         require(self.down.has(dead) & self._stays(dead), "the replaced node is normal and down")
+        require(self.topology_request[dead].is_none(), "it has asked for nothing")
         self._move(n, NodeState.absent, NodeState.none)
         self._ask(n, Request.replace)
         self.replaced_id[n] = dead
@@ -82,7 +75,7 @@ class TopologyRequests(TopologyGroup0):
         require(~self.down.has(n) & self._stays(n), "node is normal and up")
         self._ask(n, Request.rebuild)
 
-    @action(by=OPERATOR, spends=global_requests)
+    @action(by=OPERATOR, spends=TopologyGroup0.requests)
     def ask_globally(self, request: Term[GlobalRequest]) -> None:
         """A request that affects no specific node but the entire cluster."""
         require(self.global_request.is_none(), "no global request is pending")
@@ -121,7 +114,7 @@ class TopologyRequests(TopologyGroup0):
         self.topology_request[n] = None
         self._end(n, error=True)
 
-    @action(by=OPERATOR, spends=failures)
+    @action(by=OPERATOR, spends=TopologyGroup0.faults)
     def abort(self, n: Term[Node]) -> None:
         """The operator aborts a request to leave or remove that is pending or paused."""
         only_when(self.release.parallel_draining)
@@ -132,7 +125,7 @@ class TopologyRequests(TopologyGroup0):
 
     # -- faults ----------------------------------------------------------------------------------------
 
-    @action(spends=crashes)
+    @action(spends=TopologyGroup0.faults)
     def crash(self, n: Term[Node]) -> None:
         """Node `n` stops."""
         require(~self.down.has(n) & self._exists(n), "node is up")
@@ -146,7 +139,7 @@ class TopologyRequests(TopologyGroup0):
         require(~gone, "the cluster still wants it")
         self.down.discard(n)
 
-    @action(by=COORDINATOR, spends=failovers)
+    @action(by=COORDINATOR, spends=TopologyGroup0.faults)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator, or the commit races: what only memory held is lost."""
         self._enter(new_version=False)

@@ -73,6 +73,9 @@ class Owner(Enum):
 OLD, BOTH, NEW = Ring.old, Ring.both, Ring.new
 JOINING = frozenset({N.bootstrapping, N.replacing})
 LEAVING = frozenset({N.decommissioning, N.removing})
+ANY_CHANGE = JOINING | LEAVING
+BOOTSTRAP = frozenset({N.bootstrapping})
+REBUILDING = frozenset({N.rebuilding})
 NOBODY = frozenset[NodeState]()
 
 
@@ -81,24 +84,25 @@ class TransitionState(States):
 
     `of`: what the node in transition may be doing meanwhile. `barrier`: one is run before the state is left.
     `gives_up`: a failure in it rolls the operation back; elsewhere it is tried again, or put up with.
+    `tablets`: they may be in transition, or resized.
     """
 
     # fmt: off
-    #                            writes reads owner             of                          barrier gives_up
-    null                       = OLD,   OLD,  Owner.nobody,     frozenset({N.rebuilding}),  False,  False
-    join_group0                = OLD,   OLD,  Owner.node,       JOINING,                    False,  True
-    commit_cdc_generation      = OLD,   OLD,  Owner.generation, frozenset({N.bootstrapping}), True, True
-    publish_cdc_generation     = OLD,   OLD,  Owner.generation, frozenset({N.bootstrapping}), False, False
-    tablet_draining            = OLD,   OLD,  Owner.node,       LEAVING,                    False,  True
-    write_both_read_old        = BOTH,  OLD,  Owner.node,       JOINING | LEAVING,          True,   True
-    write_both_read_new        = BOTH,  NEW,  Owner.node,       JOINING | LEAVING,          True,   False
-    left_token_ring            = OLD,   OLD,  Owner.node,       JOINING | LEAVING,          True,   False
-    rollback_to_normal         = OLD,   OLD,  Owner.node,       LEAVING,                    True,   False
-    tablet_migration           = OLD,   OLD,  Owner.tablets,    frozenset({N.rebuilding}),  False,  False
-    tablet_resize_finalization = OLD,   OLD,  Owner.tablets,    NOBODY,                     True,   False
-    truncate_table             = OLD,   OLD,  Owner.request,    NOBODY,                     True,   False
-    snapshot_tables            = OLD,   OLD,  Owner.request,    NOBODY,                     True,   False
-    lock                       = OLD,   OLD,  Owner.outside,    frozenset({N.rebuilding}),                  False,  False
+    #                            writes reads owner             of         barrier gives_up tablets
+    null                       = OLD,   OLD,  Owner.nobody,     REBUILDING, False, False, False
+    join_group0                = OLD,   OLD,  Owner.node,       JOINING,    False, True,  False
+    commit_cdc_generation      = OLD,   OLD,  Owner.generation, BOOTSTRAP,  True,  True,  False
+    publish_cdc_generation     = OLD,   OLD,  Owner.generation, BOOTSTRAP,  False, False, False
+    tablet_draining            = OLD,   OLD,  Owner.node,       LEAVING,    False, True,  True
+    write_both_read_old        = BOTH,  OLD,  Owner.node,       ANY_CHANGE, True,  True,  False
+    write_both_read_new        = BOTH,  NEW,  Owner.node,       ANY_CHANGE, True,  False, False
+    left_token_ring            = OLD,   OLD,  Owner.node,       ANY_CHANGE, True,  False, False
+    rollback_to_normal         = OLD,   OLD,  Owner.node,       LEAVING,    True,  False, True
+    tablet_migration           = OLD,   OLD,  Owner.tablets,    REBUILDING, False, False, True
+    tablet_resize_finalization = OLD,   OLD,  Owner.tablets,    NOBODY,     True,  False, True
+    truncate_table             = OLD,   OLD,  Owner.request,    NOBODY,     True,  False, False
+    snapshot_tables            = OLD,   OLD,  Owner.request,    NOBODY,     True,  False, False
+    lock                       = OLD,   OLD,  Owner.outside,    REBUILDING, False, False, False
     # fmt: on
 
     def __init__(
@@ -109,6 +113,7 @@ class TransitionState(States):
         of: frozenset[NodeState],
         barrier: bool,
         gives_up: bool,
+        tablets: bool,
     ) -> None:
         self.writes = writes
         self.reads = reads
@@ -116,6 +121,7 @@ class TransitionState(States):
         self.of = of
         self.barrier = barrier
         self.gives_up = gives_up
+        self.tablets = tablets
 
 
 T = TransitionState

@@ -72,7 +72,7 @@ class TopologyTracks(TopologyRequests):
         require(some(self._blocks(n) for n in Node), "a node that takes part is down")
         self.barrier = Barrier.failed
 
-    @action(by=NETWORK, spends=TopologyRequests.failures)
+    @action(by=NETWORK, spends=TopologyRequests.faults)
     def lose_barrier(self) -> None:
         """An answer to the barrier is lost."""
         require(self.barrier == Barrier.running, "barrier is running")
@@ -101,7 +101,7 @@ class TopologyTracks(TopologyRequests):
 
     # -- tablets ---------------------------------------------------------------------------------------
 
-    @action(by=BALANCER, spends=TopologyRequests.migrations)
+    @action(by=BALANCER, spends=TopologyRequests.requests)
     def start_balancing(self) -> None:
         """There is no other work: the load balancer's plan moves tablets into transition, and enters the track."""
         self._enter_tablet_track(Work.balancing)
@@ -121,7 +121,7 @@ class TopologyTracks(TopologyRequests):
         self.tablet_work = work
         self._enter()
 
-    @action(by=OPERATOR, spends=TopologyRequests.migrations)
+    @action(by=OPERATOR, spends=TopologyRequests.requests)
     def move_tablet(self) -> None:
         """An operator moves a tablet by hand: where the topology is busy, the API waits."""
         self._not_busy()
@@ -136,7 +136,10 @@ class TopologyTracks(TopologyRequests):
     @action(by=COORDINATOR, fair=WEAK)
     def settle_tablets(self) -> None:
         """The tablets in transition have all come to rest where they were, or elsewhere."""
-        require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
+        require(self.tablet_work.is_some(), "tablets are in transition")
+        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
+        drains = (self.tablet_work == Work.draining) & some(self._paused(n) for n in Node)
+        require(~drains, "no node is drained")
         self.tablet_work = None
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -150,12 +153,20 @@ class TopologyTracks(TopologyRequests):
         self.tablet_hosts.discard(n)
         self.tablet_work = None
 
-    @action(by=COORDINATOR, spends=TopologyRequests.migrations)
+    @action(by=COORDINATOR, spends=TopologyRequests.requests)
     def settle_tablets_on(self, n: Term[Node]) -> None:
         """Some of the tablets in transition have come to rest on a node that had none."""
         require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
         require(self._stays(n), "the node is normal and stays")
         require(~self.tablet_hosts.has(n), "the node holds no tablets")
+        self.tablet_hosts.add(n)
+
+    @action(by=OPERATOR, spends=TopologyRequests.requests)
+    def create_table(self, n: Term[Node]) -> None:
+        """A new table has tablets on a node that had none; one that is about to leave is not spared."""
+        reads_new = self.transition_state == T.write_both_read_new
+        require(self._in_old_ring(n) & ~reads_new, "the node serves")
+        require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets")
         self.tablet_hosts.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -166,7 +177,7 @@ class TopologyTracks(TopologyRequests):
         self.transition_state = NULL
         self._enter()
 
-    @action(by=COORDINATOR, spends=TopologyRequests.migrations)
+    @action(by=COORDINATOR, spends=TopologyRequests.requests)
     def start_resize_finalization(self) -> None:
         """Tablets of a table are to be split or merged for good, and none is in transition."""
         only_when(self.release.finalization)
@@ -300,7 +311,7 @@ class TopologyTracks(TopologyRequests):
 
     # -- a lock from outside ---------------------------------------------------------------------------
 
-    @action(by=OPERATOR, spends=TopologyRequests.locks)
+    @action(by=OPERATOR, spends=TopologyRequests.requests)
     def lock(self) -> None:
         """Somebody outside locks the topology, as tests do."""
         only_when(self.release.finalization)
