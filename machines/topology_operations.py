@@ -353,8 +353,11 @@ class TopologyOperations(TopologyTracks):
     def start_rebuild(self, n: Term[Node]) -> None:
         """The node streams its data anew; the topology as a whole does not transition."""
         self._begin(n, Request.rebuild)
-        self.session = True
+        self._open_rebuild_session()
         self._enter(new_version=False)
+
+    def _open_rebuild_session(self) -> None:
+        self.session = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_rebuild(self, n: Term[Node]) -> None:

@@ -213,10 +213,16 @@ class Release(Profile):
     finalization: bool  # tablet_resize_finalization, truncate_table, lock (2025.1)
     removing_leaves_ring: bool  # removing goes through left_token_ring too (2026.1)
     snapshots: bool  # snapshot_tables (2026.2)
+    barrier_before_cleanup: bool  # requests to lost ranges are over before their rows are removed
 
 
-#                      name             join  publish rollb. clean. drain. paral. final. remov. snaps.
-SEED = Release("seed", False, True, False, False, False, False, False, False, False)
-SCYLLA_6_0 = Release("scylla-6.0", True, False, True, True, True, False, False, False, False)
-SCYLLA_2025_4 = Release("scylla-2025.4", True, False, True, True, True, False, True, False, False)
-SCYLLA_2026_2 = Release("scylla-2026.2", True, False, True, True, False, True, True, True, True)
+# fmt: off
+#               name             join   publish roll.  clean. drain. paral. final. remov. snaps. barrier
+SEED = Release("seed",           False, True,  False, False, False, False, False, False, False, False)
+SCYLLA_6_0 = Release(
+               "scylla-6.0",     True,  False, True,  True,  True,  False, False, False, False, False)
+SCYLLA_2025_4 = Release(
+               "scylla-2025.4",  True,  False, True,  True,  True,  False, True,  False, False, False)
+SCYLLA_2026_2 = Release(
+               "scylla-2026.2",  True,  False, True,  True,  False, True,  True,  True,  True,  True)
+# fmt: on

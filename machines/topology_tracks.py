@@ -82,22 +82,29 @@ class TopologyTracks(TopologyRequests):
     def wait_ring_delay(self) -> None:
         """Past the point of no return a failed barrier is put up with: what was older times out meanwhile."""
         require(self.barrier == Barrier.failed, "barrier failed")
-        after = self.transition_state.any_of(
-            T.write_both_read_new, T.left_token_ring, T.rollback_to_normal
-        )
-        if not self.release.rollback:
-            after = self.transition_state == T.write_both_read_new
-        require(after, "there is no way back")
+        require(self._puts_up(), "there is no way back")
         self.barrier = Barrier.waived
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
-        """A barrier of which no node's operation depends is tried again."""
+        """A barrier on which no node's operation depends is tried again."""
         require(self.barrier == Barrier.failed, "barrier failed")
-        if self.release.rollback:
-            alone = ~some(self._in_transition(n) for n in Node)
-            require(alone, "no node is in transition")
+        require(~self._gives_up() & ~self._puts_up(), "nothing is to be undone or put up with")
         self.barrier = Barrier.none
+
+    def _gives_up(self) -> Bool:
+        """A failure in this state rolls the operation on a node back."""
+        back = self.release.rollback
+        there_is = self.transition_state.column(lambda state: state.gives_up and back)
+        return there_is & some(self._in_transition(n) for n in Node)
+
+    def _puts_up(self) -> Bool:
+        """A failed barrier of this state is put up with once ring_delay is over."""
+        if not self.release.rollback:
+            return self.transition_state == T.write_both_read_new
+        return self.transition_state.any_of(
+            T.write_both_read_new, T.left_token_ring, T.rollback_to_normal
+        )
 
     # -- tablets ---------------------------------------------------------------------------------------
 
@@ -292,11 +299,22 @@ class TopologyTracks(TopologyRequests):
     # -- cleanup ---------------------------------------------------------------------------------------
 
     @action(by=COORDINATOR, fair=WEAK)
+    def fence_before_cleanup(self) -> None:
+        """A barrier ends the requests which still go to ranges that were lost (scylladb #26315)."""
+        only_when(self.release.barrier_before_cleanup)
+        require(self._at_rest(), "the topology is at rest")
+        require(~self.cleanup_needed.is_empty(), "cleanup is needed")
+        require(self.fence_version < self.version, "older requests are not fenced")
+        self.fence_version = self.version
+
+    @action(by=COORDINATOR, fair=WEAK)
     def clean_up(self, n: Term[Node]) -> None:
         """A node removes the rows of ranges which it has lost, before any node leaves, or on request."""
         only_when(self.release.cleanup)
         require(self._at_rest(), "the topology is at rest")
         require(self.cleanup_needed.has(n) & ~self.down.has(n), "node is up and holds such rows")
+        if self.release.barrier_before_cleanup:
+            require(self.fence_version == self.version, "older requests are fenced")
         self.cleanup_needed.discard(n)
 
     @action(by=COORDINATOR, fair=WEAK)

@@ -83,8 +83,7 @@ class TopologyWayBack(TopologyOperations):
         """A barrier failed before reads used the new ring: the operation is to be undone."""
         only_when(self.release.rollback)
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(self.transition_state.column(lambda state: state.gives_up), "there is a way back")
-        require(some(self._in_transition(n) for n in Node), "a node is in transition")
+        require(self._gives_up(), "there is a way back")
         self.giving_up = True
         self.barrier = Barrier.none
 
@@ -123,7 +122,6 @@ class TopologyWayBack(TopologyOperations):
     def _roll_back(self, n: Term[Node], *states: NodeState) -> None:
         only_when(self.release.rollback)
         require(self.giving_up, "the operation is to be undone")
-        require(self.transition_state.column(lambda state: state.gives_up), "there is a way back")
         require(self._is(n, *states), "the node is in transition")
         self.error.add(n)
         self.session = False
