@@ -14,6 +14,7 @@ from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
 from stagewright.machines.topology_states import (
     Barrier,
+    GlobalRequest,
     NodeState,
     Request,
     TransitionState,
@@ -70,6 +71,11 @@ class TopologyCluster(TopologyNodes):
     def ask_to_remove(self, n: Term[Node]) -> None:
         """A dead node is removed."""
         self.topology.ask_to_remove(n)
+
+    @action(by=OPERATOR, spends=operations)
+    def ask_to_clean_up(self) -> None:
+        """The operator wants all rows removed that nodes do not own."""
+        self.topology.ask_globally(Term.of(GlobalRequest.cleanup))
 
     # -- the ring is about to change ---------------------------------------------------------------------
 

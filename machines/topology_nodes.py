@@ -50,6 +50,36 @@ WEAK = Fairness.WEAK
 LAST_VALUE = 2
 
 
+# Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
+NO_PART_OF_IT = (
+    TopologyControl.ask_to_rebuild,
+    TopologyControl.start_rebuild,
+    TopologyControl.finish_rebuild,
+    TopologyControl.fail_to_rebuild,
+    TopologyControl.start_balancing,
+    TopologyControl.start_draining,
+    TopologyControl.settle_tablets_on,
+    TopologyControl.finish_draining_node,
+    TopologyControl.drain_again,
+    TopologyControl.fail_to_drain,
+    TopologyControl.give_up_with_tablets,
+    TopologyControl.start_resize_finalization,
+    TopologyControl.finish_resize,
+    TopologyControl.move_tablet,
+    TopologyControl.create_table,
+    TopologyControl.prepare_generation,
+    TopologyControl.commit_generation,
+    TopologyControl.publish_requested_generation,
+    TopologyControl.start_truncating,
+    TopologyControl.start_snapshots,
+    TopologyControl.clear_request_session,
+    TopologyControl.finish_global_request,
+    TopologyControl.lock,
+    TopologyControl.unlock,
+    TopologyControl.abort,
+)
+
+
 class View(Record):
     """What a node has learned of the topology: its token metadata, maybe behind group0."""
 
@@ -81,17 +111,7 @@ class TopologyNodes(Machine):
 
     topology = part(
         TopologyControl,
-        without=(
-            TopologyControl.ask_globally,
-            TopologyControl.ask_to_rebuild,
-            TopologyControl.start_balancing,
-            TopologyControl.start_resize_finalization,
-            TopologyControl.move_tablet,
-            TopologyControl.create_table,
-            TopologyControl.settle_tablets_on,
-            TopologyControl.lock,
-            TopologyControl.abort,
-        ),
+        without=NO_PART_OF_IT,
     )
     owners: SetVar[Node] = set_of(Node, init=ANY)  # of the range, in the old ring
     next: SetVar[Node] = set_of(Node, init=ANY)  # in the new ring; the same at rest
