@@ -61,6 +61,7 @@ class TopologyCluster(TopologyNodes):
     def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
         """A node asks to join in the place of a dead one."""
         self.topology.ask_to_replace(n, dead)
+        self._has_other_owners(dead)
 
     @action(by=OPERATOR, spends=operations)
     def ask_to_leave(self, n: Term[Node]) -> None:
@@ -71,6 +72,12 @@ class TopologyCluster(TopologyNodes):
     def ask_to_remove(self, n: Term[Node]) -> None:
         """A dead node is removed."""
         self.topology.ask_to_remove(n)
+        self._has_other_owners(n)
+
+    def _has_other_owners(self, n: Term[Node]) -> None:
+        """The rows of a node that is gone for good must be stored elsewhere too."""
+        others = some(self.owners.has(m) & (m != n) for m in Node)
+        require(~self.owners.has(n) | others, "the range has another owner")
 
     @action(by=OPERATOR, spends=operations)
     def ask_to_clean_up(self) -> None:
@@ -111,7 +118,7 @@ class TopologyCluster(TopologyNodes):
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_remove(self, n: Term[Node], heir: Term[Node]) -> None:
-        """Another node takes over what the dead node owned; where no other owner lives, its rows are lost."""
+        """Another node takes over what the dead node owned."""
         self._leaves_to(n, heir)
         self.topology.start_remove(n)
 
@@ -172,7 +179,8 @@ class TopologyCluster(TopologyNodes):
         """The new owner receives the range from an old one, in the session of the operation."""
         topology = self.topology
         require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
-        require((topology.barrier == Barrier.passed) & topology.session, "streaming has begun")
+        begun = (topology.barrier == Barrier.passed) & topology.session & ~topology.streamed
+        require(begun, "streaming has begun")
         require(self.owners.has(source) & ~topology.down.has(source), "the source is a live owner")
         require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
         require(~topology.down.has(target) & ~self.copied, "the target is up and still streams")
@@ -184,8 +192,7 @@ class TopologyCluster(TopologyNodes):
     def stream_ranges(self) -> None:
         """Every node that streams answers that it is done."""
         gained = some(self.next.has(n) & ~self.owners.has(n) for n in Node)
-        source = some(self.owners.has(n) & ~self._is_gone(n) for n in Node)
-        require(self.copied | ~gained | ~source, "the new owner has streamed the range")
+        require(self.copied | ~gained, "the new owner has streamed the range")
         self.topology.stream_ranges()
         self.copied = False
 
@@ -213,37 +220,41 @@ class TopologyCluster(TopologyNodes):
     def finish_bootstrap(self, n: Term[Node]) -> None:
         """The new owner is the owner."""
         self.topology.finish_bootstrap(n)
+        self._adopt()
+
+    def _adopt(self) -> None:
         self.owners = self.next
+        self.next = frozenset()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_replace(self, n: Term[Node]) -> None:
         """The replacing node owns what the replaced one did."""
         self.topology.finish_replace(n)
-        self.owners = self.next
+        self._adopt()
 
     @action(by=COORDINATOR, fair=WEAK)
     def leave_token_ring(self, n: Term[Node]) -> None:
         """The heir owns what the node that leaves did."""
         self.topology.leave_token_ring(n)
-        self.owners = self.next
+        self._adopt()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_leaving(self, n: Term[Node]) -> None:
         """The same, where no left_token_ring follows."""
         self.topology.finish_leaving(n)
-        self.owners = self.next
+        self._adopt()
 
     @action(by=COORDINATOR, fair=WEAK)
     def roll_back_join(self, n: Term[Node]) -> None:
         """The old owner stays the owner."""
         self.topology.roll_back_join(n)
-        self.next = self.owners
+        self.next = frozenset()
 
     @action(by=COORDINATOR, fair=WEAK)
     def roll_back_leave(self, n: Term[Node]) -> None:
         """The old owner stays the owner; the heir may hold rows."""
         self.topology.roll_back_leave(n)
-        self.next = self.owners
+        self.next = frozenset()
 
     @action(by=COORDINATOR, fair=WEAK)
     def shut_down(self, n: Term[Node]) -> None:

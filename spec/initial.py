@@ -1,4 +1,4 @@
-"""Initial states of which nothing is asked but that each cell starts within its values: never listed."""
+"""Initial states: listed by sifting, or never listed where nothing is asked of them but a value a cell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias, cast, overload
+
+from stagewright.spec.ground import GroundNode, GroundOp
+from stagewright.spec.ground_eval import evaluate
 
 Cells: TypeAlias = tuple[object, ...]
 
@@ -44,3 +47,48 @@ class Independent(Sequence[tuple[int, ...]]):
             rest, digit = divmod(rest, len(values))
             state.append(values[digit])
         return tuple(reversed(state))
+
+
+def sifted(
+    choices: Sequence[range], condition: GroundNode, most: int
+) -> tuple[tuple[int, ...], ...] | None:
+    """The states that satisfy a condition, in the order of `itertools.product`; None if too many are looked at.
+
+    Cell after cell: each part of the condition is asked as soon as all its cells have their values.
+    """
+    due: dict[int, list[GroundNode]] = {}
+    for part in _conjuncts(condition):
+        due.setdefault(_last_cell(part), []).append(part)
+    if not all(evaluate(part, ()) for part in due.get(-1, [])):
+        return ()
+    states: list[tuple[int, ...]] = [()]
+    for cell, values in enumerate(choices):
+        if len(states) * len(values) > most:
+            return None
+        asked = due.get(cell, [])
+        longer = ((*state, value) for state in states for value in values)
+        states = [s for s in longer if all(evaluate(part, s) for part in asked)]
+    return tuple(states)
+
+
+def _conjuncts(node: GroundNode) -> Iterator[GroundNode]:
+    if node.op is not GroundOp.AND:
+        yield node
+        return
+    for part in node.args:
+        yield from _conjuncts(part)
+
+
+def _last_cell(node: GroundNode) -> int:
+    """The highest cell that a condition reads; -1 if it reads none."""
+    seen: set[int] = set()
+    todo, last = [node], -1
+    while todo:
+        one = todo.pop()
+        if one.id in seen:
+            continue
+        seen.add(one.id)
+        if one.op is GroundOp.CELL:
+            last = max(last, one.value)
+        todo += one.args
+    return last

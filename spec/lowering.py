@@ -20,9 +20,8 @@ from stagewright.spec.ground import (
     GroundRequirement,
     GroundStep,
 )
-from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.ground_expressions import Expressions, Shape
-from stagewright.spec.initial import Independent
+from stagewright.spec.initial import Independent, sifted
 from stagewright.spec.interpreter import assigned_twice
 from stagewright.spec.layout import Layout, Place
 from stagewright.spec.nodes import Bound
@@ -95,20 +94,24 @@ class _Lowering:
         )
 
     def _refuse_too_many_starts(self) -> None:
-        """Candidates that a condition has to sift are looked at one by one."""
+        """Nothing sifts them: that is told before the rest, which takes long at a large scope."""
         candidates = math.prod(map(len, self._starts()))
-        most = MAX_INITIAL_CANDIDATES if self.definition.initially else MAX_INITIAL_STATES
-        if candidates > most:
-            raise ScopeError(
-                f"{self.definition.name}: {candidates:,} candidates for the initial state at this scope",
-                help="give more variables an `init`, or choose a smaller scope",
-            )
+        if candidates > MAX_INITIAL_STATES and not self.definition.initially:
+            raise self._too_many_starts(candidates)
+
+    def _too_many_starts(self, candidates: int) -> ScopeError:
+        return ScopeError(
+            f"{self.definition.name}: {candidates:,} candidates for the initial state at this scope",
+            help="give more variables an `init`, or choose a smaller scope",
+        )
 
     def _initial_states(self, condition: GroundNode) -> Sequence[tuple[int, ...]]:
         candidates = Independent(self._starts())
         if condition is self.builder.true and candidates:
             return candidates
-        states = tuple(s for s in candidates if evaluate(condition, s))
+        states = sifted(candidates.choices, condition, MAX_INITIAL_CANDIDATES)
+        if states is None:
+            raise self._too_many_starts(len(candidates))
         if not states:
             raise ScopeError(
                 f"{self.definition.name}: no state satisfies its initial conditions at this scope "
