@@ -138,7 +138,10 @@ class TopologyTracks(TopologyRequests):
         self._enter()
 
     def _not_busy(self) -> None:
-        require(self.transition_state.any_of(NULL, T.tablet_migration), "topology is not busy")
+        require(self._may_move_tablets(), "topology is not busy")
+
+    def _may_move_tablets(self) -> Bool:
+        return self.transition_state.any_of(NULL, T.tablet_migration)
 
     @action(by=COORDINATOR, fair=WEAK)
     def settle_tablets(self) -> None:
