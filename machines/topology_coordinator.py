@@ -71,7 +71,9 @@ class TopologyCoordinator(Machine):
     # the coordinators
     at = per(Coordinator, one_of(At, init=At.top))
     read = per(Coordinator, one_of(TransitionState, init=T.null))  # as it was when last read
-    guarded: SetVar[Coordinator] = set_of(Coordinator)  # nobody has committed since it took its guard
+    guarded: SetVar[Coordinator] = set_of(
+        Coordinator
+    )  # nobody has committed since it took its guard
     saw_request: SetVar[Coordinator] = set_of(Coordinator)  # a request was pending when it looked
     events: SetVar[Coordinator] = set_of(Coordinator)  # something happened since it looked
 

@@ -199,9 +199,7 @@ class TopologyGroup0(Machine):
     def _pending(self) -> Bool:
         """A topology change waits for its turn."""
         if self.release.parallel_draining:
-            return some(
-                self.topology_request[n].is_some() & ~self._paused(n) for n in Node
-            )
+            return some(self.topology_request[n].is_some() & ~self._paused(n) for n in Node)
         return some(self.topology_request[n].is_some() for n in Node)
 
     def _stays(self, n: Term[Node]) -> Bool:

@@ -78,9 +78,7 @@ class TopologySessions(Machine):
         self.used.add(s)
         self._open(s)
 
-    @transition_state.step(
-        T.write_both_read_old, T.write_both_read_new, by=COORDINATOR, fair=WEAK
-    )
+    @transition_state.step(T.write_both_read_old, T.write_both_read_new, by=COORDINATOR, fair=WEAK)
     def read_new(self) -> None:
         """Everything is streamed: the session closes."""
         self._all_finished()

@@ -128,7 +128,8 @@ T = TransitionState
 AT_REST = frozenset({T.null})
 
 TRANSITION_TABLE: dict[TransitionState, frozenset[TransitionState]] = {
-    T.null: frozenset(T) - {T.publish_cdc_generation, T.left_token_ring, T.rollback_to_normal}
+    T.null: frozenset(T)
+    - {T.publish_cdc_generation, T.left_token_ring, T.rollback_to_normal}
     - {T.null, T.write_both_read_new},
     T.join_group0: AT_REST | {T.commit_cdc_generation, T.write_both_read_old, T.left_token_ring},
     T.commit_cdc_generation: AT_REST

@@ -218,7 +218,9 @@ class TopologyTracks(TopologyRequests):
     def commit_generation(self) -> None:
         """Every node has the data of a generation that was asked for by itself: it gets its timestamp."""
         require(self.transition_state == T.commit_cdc_generation, "a generation is to be committed")
-        require(self.global_request == GlobalRequest.new_cdc_generation, "it was asked for by itself")
+        require(
+            self.global_request == GlobalRequest.new_cdc_generation, "it was asked for by itself"
+        )
         require(~some(self._in_transition(n) for n in Node), "no node bootstraps")
         self._commit_generation()
         if self.release.publish_state:

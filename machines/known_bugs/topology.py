@@ -69,7 +69,9 @@ class CommitOfAGenerationIsTriedForEver(TopologyControl):
     """A node died, the barrier of commit_cdc_generation failed, and was tried again and again."""
 
     def _gives_up(self) -> Bool:
-        return super()._gives_up() & (self.transition_state != TransitionState.commit_cdc_generation)
+        return super()._gives_up() & (
+            self.transition_state != TransitionState.commit_cdc_generation
+        )
 
 
 @known_bug(
