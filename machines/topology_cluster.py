@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Self
 
 from stagewright.machines.tablet_nodes import NETWORK, Node
-from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
 from stagewright.machines.topology_states import (

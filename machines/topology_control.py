@@ -38,6 +38,7 @@ from stagewright.spec import (
     liveness,
     only_when,
     reachable,
+    scopes,
     some,
     step_property,
 )
@@ -54,6 +55,10 @@ class TopologyControl(TopologyWayBack):
     back, so a step that fails for good is tried for ever. `left_nodes_hold_no_tablets` fails: nothing moves
     tablets away from a node that leaves. `left_nodes_do_not_run` fails: nobody tells the node that it left.
     """
+
+    exercised_at = scopes(
+        {TopologyWayBack.requests: 1}, {TopologyWayBack.faults: 0}, {}
+    )
 
     # -- the tables ------------------------------------------------------------------------------------
 

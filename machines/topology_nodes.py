@@ -17,7 +17,6 @@ from stagewright.machines.topology_states import (
     SEED,
     NodeState,
     Ring,
-    TransitionState,
 )
 from stagewright.spec import (
     ANY,

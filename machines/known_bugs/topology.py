@@ -148,7 +148,7 @@ class TruncateOpensItsSessionWhenItIsQueued(TopologySessions):
 @known_bug(
     "P12",
     "scylladb SCYLLADB-1805",
-    breaks=TopologySessions.every_operation_ends,
+    breaks=TopologySessions.every_request_ends,
     budgets={TopologySessions.truncations: 0},
 )
 class ClosedSessionIsHeldForEver(TopologySessions):
@@ -157,7 +157,7 @@ class ClosedSessionIsHeldForEver(TopologySessions):
     """
 
     def _aborts(self, n: Term[Node]) -> None:
-        require(~self.orphaned.has(n), "its driver gives it up")
+        require(self.driven.has(n), "its driver gives it up")
 
 
 @known_bug(
