@@ -1,7 +1,8 @@
 """The topology state machine and its promises.
 
 The tables are in `topology_states.py`, what group0 keeps in `topology_group0.py`, what happens in
-`topology_requests.py`, `topology_tracks.py`, `topology_operations.py` and `topology_way_back.py`.
+`topology_requests.py`, `topology_tracks.py`, `topology_operations.py` and `topology_way_back.py`, and what is
+promised of the order of things in `topology_order.py`.
 `topology_cluster.py` puts nodes, client requests and data around it.
 """
 
@@ -10,27 +11,19 @@ from __future__ import annotations
 from typing import Self
 
 from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.topology_order import TopologyOrder
 from stagewright.machines.topology_states import (
-    JOINING,
     LEAVING,
-    NODE_DIAGRAM,
-    TRANSITION_TABLE,
     Barrier,
-    GlobalRequest,
     NodeState,
-    Owner,
-    Request,
     Ring,
     TransitionState,
-    Work,
 )
-from stagewright.machines.topology_way_back import TopologyWayBack
 from stagewright.spec import (
     Bool,
     LeadsTo,
     Term,
     choose,
-    count,
     every,
     final,
     invariant,
@@ -44,153 +37,74 @@ from stagewright.spec import (
 )
 
 T = TransitionState
+NULL = T.null
 
 
-class TopologyControl(TopologyWayBack):
+class TopologyControl(TopologyOrder):
     """The states of nodes and of the topology as a whole, driven by the topology coordinator.
 
     Under `scylla-2026.2` and the releases before it every promise holds.
 
-    Under `seed`, the design document of 2023-07, three do not. `every_request_ends` fails: there is no way
+    Under `seed`, the design document of 2023-07, four do not. `every_request_ends` fails: there is no way
     back, so a step that fails for good is tried for ever. `left_nodes_hold_no_tablets` fails: nothing moves
     tablets away from a node that leaves. `left_nodes_do_not_run` fails: nobody tells the node that it left.
+    `a_dead_node_is_replaced` fails: nobody looks whether the node to be replaced has come back.
     """
 
-    exercised_at = scopes(
-        {TopologyWayBack.requests: 1}, {TopologyWayBack.faults: 0}, {}
-    )
+    exercised_at = scopes({TopologyOrder.requests: 1}, {TopologyOrder.faults: 0}, {})
 
-    # -- the tables ------------------------------------------------------------------------------------
+    # -- barriers --------------------------------------------------------------------------------------
 
     @step_property
-    def nodes_follow_the_diagram(self, after: Self, n: Term[Node]) -> Bool:
-        """001, "State transition diagram for nodes", with the releases' edges back to normal."""
-        old, new = self.node_state[n], after.node_state[n]
-        return (old != new).implies(old.column(lambda state: NODE_DIAGRAM[state]).has(new))
-
-    @step_property
-    def nodes_that_left_are_kept(self, after: Self, n: Term[Node]) -> Bool:
-        """001: "Nodes in state left are never removed from the state.\""""
-        is_left = self.node_state[n] == NodeState.left
-        return is_left.implies(after.node_state[n] == NodeState.left)
-
-    @step_property
-    def the_topology_follows_its_table(self, after: Self) -> Bool:
-        """001: the order of the transition states, with the releases' states between them."""
-        old, new = self.transition_state, after.transition_state
-        return (old != new).implies(old.column(lambda state: TRANSITION_TABLE[state]).has(new))
-
-    @invariant
-    def one_node_in_transition(self) -> Bool:
-        """001: "one of the nodes is in a bootstrapping/decommissioning/removing/replacing state"."""
-        return count(self._in_transition(n) for n in Node) <= 1
-
-    @invariant
-    def node_state_fits_transition_state(self, n: Term[Node]) -> Bool:
-        """The state of the node and that of the topology are a pair of the table (scylladb #16568)."""
-        states = self.transition_state.column(lambda state: state.of)
-        return self._in_transition(n).implies(states.has(self.node_state[n]))
-
-    @invariant
-    def transition_state_has_its_owner(self) -> Bool:
-        """`transition_state` is set on behalf of who owns it, and of nobody else (scylladb #23751)."""
-        owner = self.transition_state.column(lambda state: state.owner)
-        moving = some(self._in_transition(n) for n in Node)
-        generation = self.global_request == GlobalRequest.new_cdc_generation
-        on_tables = self.global_request.any_of(
-            GlobalRequest.truncate_table, GlobalRequest.snapshot_tables
-        )
-        return (
-            (owner == Owner.node).implies(moving)
-            & (owner == Owner.generation).implies(moving | generation)
-            & (owner == Owner.request).implies(on_tables)
+    def barriers_are_told_truly(self, after: Self) -> Bool:
+        """A barrier passes when all who take part have answered, and is waived where it has failed."""
+        answered = (self.barrier == Barrier.running) & every(~self._blocks(n) for n in Node)
+        passes = (self.barrier != after.barrier) & (after.barrier == Barrier.passed)
+        waived = (self.barrier != after.barrier) & (after.barrier == Barrier.waived)
+        return passes.implies(answered) & waived.implies(
+            (self.barrier == Barrier.failed) & self._puts_up()
         )
 
+    @step_property
+    def what_was_learned_counts_in_its_state_alone(self, after: Self) -> Bool:
+        """A barrier that passed, a stream that ended, a failure: they say nothing of the next state."""
+        moves = (self.transition_state != after.transition_state) | (self.session != after.session)
+        nothing = (after.barrier == Barrier.none) & ~after.streamed & ~after.giving_up
+        return moves.implies(nothing)
+
     @invariant
-    def tablets_move_in_their_tracks(self) -> Bool:
-        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
-        that there are no tablet transitions in the system." Later they also drain from a node that leaves.
-        """
-        tracks = self.transition_state.column(lambda state: state.tablets)
-        resizing = self.transition_state == T.tablet_resize_finalization
-        return self.tablet_work.is_some().implies(tracks & ~resizing)
+    def barriers_are_of_states_that_have_one(self) -> Bool:
+        """Barriers are run, and streams end, in the states that say so."""
+        has = self.transition_state.column(lambda state: state.barrier)
+        streams = self.transition_state == T.write_both_read_old
+        return (self.barrier == Barrier.none) | has & self.streamed.implies(streams)
 
     @step_property
-    def the_load_balancer_waits(self, after: Self) -> Bool:
-        """001: "If there is a pending topology change request, the load balancer will not be invoked"."""
-        planned = after.tablet_work.any_of(Work.balancing)
-        begins = (self.tablet_work != after.tablet_work) & planned
-        return begins.implies(self._at_rest() & ~self._pending())
-
-    # -- requests --------------------------------------------------------------------------------------
-
-    @invariant
-    def a_request_is_pending_until_it_is_taken_up(self, n: Term[Node]) -> Bool:
-        """001: a request is an entry in the map until its operation begins."""
-        request = self.topology_request[n]
-        joins = request.any_of(Request.join, Request.replace)
-        goes = request.any_of(Request.leave, Request.remove, Request.rebuild)
-        return (self._is(n, NodeState.none) == joins) & goes.implies(self._is(n, NodeState.normal))
+    def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
+        """Older requests are fenced when a barrier is done with them, or at the end of a rollback."""
+        moves = self.fence_version != after.fence_version
+        passes = (self.barrier != Barrier.passed) & (after.barrier == Barrier.passed)
+        undone = self.transition_state == T.rollback_to_normal
+        return moves.implies(passes | undone | self._at_rest())
 
     @step_property
-    def requests_are_served_in_order(self, after: Self, n: Term[Node], m: Term[Node]) -> Bool:
-        """The order in which requests are served is replace, join, remove, leave, rebuild."""
-        begins = ~self._in_transition(n) & after._in_transition(n)
-        earlier = some(
-            (self.topology_request[n] == request) & self.topology_request[m].any_of(*before)
-            for request in Request
-            if (before := [r for r in Request if r.priority < request.priority])
-        )
-        return begins.implies(~(earlier & self._ready(m)))
-
-    @step_property
-    def paused_requests_do_not_begin(self, after: Self, n: Term[Node]) -> Bool:
-        """A node that still holds tablet replicas begins to leave only where tablets drain meanwhile."""
-        only_when(self.release.draining_state or self.release.parallel_draining)
-        begins = ~self._in_transition(n) & after._in_transition(n)
-        leaves = after._is(n, *LEAVING) & self.tablet_hosts.has(n)
-        return (begins & leaves).implies(after.transition_state.column(lambda s: s.tablets))
-
-    @invariant
-    def joined_means_normal(self, n: Term[Node]) -> Bool:
-        """A request to join or replace that is done without error has made the node normal."""
-        joins = self.asked[n].any_of(Request.join, Request.replace)
-        outside = self._is(n, NodeState.none, NodeState.left) & ~self._was_replaced(n)
-        good = self.done.has(n) & ~self.error.has(n)
-        return (joins & good).implies(~outside & ~self._is(n, *JOINING))
-
-    @invariant
-    def refused_means_left(self, n: Term[Node]) -> Bool:
-        """A request to join or replace that failed leaves the node out for good."""
-        joins = self.asked[n].any_of(Request.join, Request.replace)
-        out = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
-        return (joins & self.done.has(n) & self.error.has(n)).implies(out)
-
-    @invariant
-    def gone_means_left(self, n: Term[Node]) -> Bool:
-        """A request to leave or remove that is done has the node left, or as good as left; else it stays."""
-        leaves = self.asked[n].any_of(Request.leave, Request.remove)
-        out = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
-        stays = self._is(n, NodeState.normal) | self._was_replaced(n)
-        right = (self.error.has(n) & stays) | (~self.error.has(n) & out)
-        return (leaves & self.done.has(n)).implies(right)
-
-    @invariant
-    def nobody_waits_for_a_node_that_was_told_to_shut_down(self, n: Term[Node]) -> Bool:
-        """left_token_ring may be entered again: what was done in it is not done twice (scylladb #20865)."""
-        waits = self.barrier.any_of(Barrier.running, Barrier.failed) & self._takes_part(n)
-        return ~(waits & self._in_transition(n) & self.done.has(n))
+    def ranges_are_streamed_between_live_nodes(self, after: Self) -> Bool:
+        """001: "After the entire cluster learns about it, streaming starts"."""
+        ends = ~self.streamed & after.streamed
+        live = every(~self._blocks(n) for n in Node)
+        return ends.implies(live & (self.barrier == Barrier.passed) & self.session)
 
     # -- rings, versions, sessions ---------------------------------------------------------------------
 
     @step_property
     def routing_changes_with_the_version(self, after: Self, n: Term[Node]) -> Bool:
         """What requests use changes in a version of its own, so that barriers and fences can tell."""
+        old, new = self.transition_state, after.transition_state
         same = (self._is_written(n) == after._is_written(n)) & (
             self._is_read(n) == after._is_read(n)
         )
-        tablets = self.transition_state.column(lambda state: state.tablets)
-        same = same & (tablets == after.transition_state.column(lambda state: state.tablets))
+        same = same & (old.column(lambda t: t.writes) == new.column(lambda t: t.writes))
+        same = same & (old.column(lambda t: t.tablets) == new.column(lambda t: t.tablets))
         return same | (after.version == self.version + 1)
 
     def _is_written(self, n: Term[Node]) -> Bool:
@@ -214,8 +128,10 @@ class TopologyControl(TopologyWayBack):
         ends = old == T.left_token_ring  # with the report, after which the node may be gone
         left = (old != after.transition_state) & old.column(lambda state: state.barrier) & ~ends
         left = left | (ends & (self.done != after.done))
-        fenced = self.fence_version == self.version
-        return left.implies(fenced | self.giving_up | (self.barrier == Barrier.waived))
+        cleared = self.session & ~after.session & (old.any_of(T.truncate_table, T.snapshot_tables))
+        passed = (self.fence_version == self.version) & (self.barrier == Barrier.passed)
+        over = passed | self.giving_up | (self.barrier == Barrier.waived)
+        return (left | cleared).implies(over)
 
     @step_property
     def a_rollback_ends_fenced(self, after: Self) -> Bool:
@@ -230,6 +146,13 @@ class TopologyControl(TopologyWayBack):
         """An operation that streams has an open session (scylladb #16741)."""
         rebuilds = some(self._is(n, NodeState.rebuilding) for n in Node)
         return ((self.transition_state == T.write_both_read_old) | rebuilds).implies(self.session)
+
+    @step_property
+    def requests_on_tables_open_a_session(self, after: Self) -> Bool:
+        """TRUNCATE and snapshots run in a session, and a second barrier follows when it is closed."""
+        works = after.transition_state.any_of(T.truncate_table, T.snapshot_tables)
+        begins = works & (self.transition_state != after.transition_state)
+        return begins.implies(after.session)
 
     @invariant
     def sessions_are_closed_when_their_work_is_over(self) -> Bool:
@@ -257,9 +180,13 @@ class TopologyControl(TopologyWayBack):
     @invariant
     def nodes_that_serve_are_in_group0(self, n: Term[Node]) -> Bool:
         """A node that owns a part of the ring learns of changes, until its end has begun."""
-        ending = self._ignored(n) | (self.transition_state == T.left_token_ring)
+        reads_new = self.transition_state == T.write_both_read_new
+        ending = reads_new & self._being_replaced(n)
+        ending = ending | (self.transition_state == T.left_token_ring)
+        if not self.release.removing_leaves_ring:
+            ending = ending | (reads_new & self._is(n, NodeState.removing))
         if not self.release.rollback:
-            ending = ending | (self.transition_state == T.write_both_read_new)
+            ending = ending | reads_new
         return self.tokens.has(n).implies(self.members.has(n) | ending)
 
     @invariant
@@ -286,12 +213,20 @@ class TopologyControl(TopologyWayBack):
     @invariant
     def left_nodes_do_not_run(self, n: Term[Node]) -> Bool:
         """A node is left only when it is dead, refused, or was told to shut down."""
-        return self._is(n, NodeState.left).implies(self.down.has(n))
+        told = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
+        return self._is(n, NodeState.left).implies(self.down.has(n)) & (
+            self.stopped.has(n) & ~self._is(n, NodeState.left)
+        ).implies(told & self._in_transition(n) & self.done.has(n))
 
     @invariant
     def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:
         """A node leaves only when its tablets have moved away."""
         return self._is(n, NodeState.left).implies(~self.tablet_hosts.has(n))
+
+    @invariant
+    def left_nodes_need_no_cleanup(self, n: Term[Node]) -> Bool:
+        """Nobody waits for rows of a node that is gone."""
+        return self._is(n, NodeState.left).implies(~self.cleanup_needed.has(n))
 
     # -- cleanup ---------------------------------------------------------------------------------------
 
@@ -311,6 +246,16 @@ class TopologyControl(TopologyWayBack):
         begins = ~self._in_transition(n) & after._is(n, *LEAVING)
         return begins.implies(every(~self.cleanup_needed.has(m) | self.down.has(m) for m in Node))
 
+    @step_property
+    def rows_are_removed_when_nothing_can_write_them(self, after: Self, n: Term[Node]) -> Bool:
+        """A node cleans up while no ring changes, and no request of an older one is left (scylladb #26315)."""
+        cleaned = self.cleanup_needed.has(n) & ~after.cleanup_needed.has(n)
+        cleaned = cleaned & ~after._is(n, NodeState.left)
+        quiet = self._at_rest() & ~self.down.has(n)
+        if self.release.barrier_before_cleanup:
+            quiet = quiet & (self.fence_version == self.version)
+        return cleaned.implies(quiet)
+
     # -- CDC generations -------------------------------------------------------------------------------
 
     @invariant
@@ -329,6 +274,17 @@ class TopologyControl(TopologyWayBack):
             return begins.implies(published & ~after.unpublished_cdc_generations)
         committed = (self.transition_state == T.commit_cdc_generation) & self.new_cdc_generation
         return begins.implies(committed & after.unpublished_cdc_generations)
+
+    @step_property
+    def what_is_committed_is_to_be_published(self, after: Self) -> Bool:
+        """001: "After committing the generation we move to publish"; later a fiber does it."""
+        leaves = (self.transition_state == T.commit_cdc_generation) & after.transition_state.any_of(
+            NULL, T.write_both_read_old, T.publish_cdc_generation
+        )
+        appears = ~self.unpublished_cdc_generations & after.unpublished_cdc_generations
+        return leaves.implies(after.unpublished_cdc_generations) & appears.implies(
+            self.new_cdc_generation
+        )
 
     @liveness
     def generations_are_published(self) -> LeadsTo:
@@ -365,8 +321,3 @@ class TopologyControl(TopologyWayBack):
         nobody_down = every(~self._blocks(n) for n in Node)
         waits = self.global_request.is_some()
         return leads_to(waits, ~waits | ~nobody_down)
-
-    # -- what recurs -----------------------------------------------------------------------------------
-
-    def _was_replaced(self, n: Term[Node]) -> Bool:
-        return some((self.replaced_id[m] == n) & self._is(m, NodeState.normal) for m in Node)

@@ -67,9 +67,7 @@ class Transition(States):
 
 
 T = Transition
-FOLLOWERS = {
-    t: frozenset(T[name] for name in (t.goes_on, t.goes_back) if name) for t in Transition
-}
+FOLLOWERS = {t: frozenset(T[name] for name in (t.goes_on, t.goes_back) if name) for t in Transition}
 
 
 class At(Enum):
@@ -99,7 +97,9 @@ class TopologyCoordinator(Machine):
     at = per(Coordinator, one_of(At, init=At.top))
     read = per(Coordinator, one_of(Transition, init=T.null))  # as it was when last read
     saw_request: SetVar[Coordinator] = set_of(Coordinator)  # a request was pending then
-    guarded: SetVar[Coordinator] = set_of(Coordinator)  # nobody has committed since it took its guard
+    guarded: SetVar[Coordinator] = set_of(
+        Coordinator
+    )  # nobody has committed since it took its guard
     events: SetVar[Coordinator] = set_of(Coordinator)  # something happened since it looked
     # the operator
     waits: FlagVar = flag()  # for the answer to a request
@@ -115,7 +115,8 @@ class TopologyCoordinator(Machine):
         self.guarded.add(c)
         self.read[c] = self.transition_state
         self.saw_request.put(c, self.requested)
-        self.events.discard(c)
+        with equivalent("an event that is seen twice makes it look once more"):
+            self.events.discard(c)
         self.at[c] = At.decided
 
     @action(fair=WEAK)
@@ -123,6 +124,8 @@ class TopologyCoordinator(Machine):
         """A transition goes on: the guard is given up while the barrier of its state runs."""
         require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.read[c] != T.null, "a transition goes on")
+        with equivalent("a guard that is held for too long only loses more races"):
+            self.guarded.discard(c)
         self.at[c] = At.in_barrier
 
     @action(fair=WEAK)
@@ -150,9 +153,8 @@ class TopologyCoordinator(Machine):
     @action(fair=WEAK)
     def lose_race(self, c: Term[Coordinator]) -> None:
         """Somebody committed since the guard was taken: group0_concurrent_modification."""
-        with equivalent("to start over is always right, as long as it comes to an end"):
-            require(self.at[c].any_of(At.decided, At.passed), "the coordinator holds a guard")
-            require(~self.guarded.has(c), "its guard is of an older state")
+        require(self.at[c].any_of(At.decided, At.passed), "the coordinator holds a guard")
+        require(~self.guarded.has(c), "its guard is of an older state")
         self.at[c] = At.top
 
     # -- commits ---------------------------------------------------------------------------------------
@@ -160,7 +162,8 @@ class TopologyCoordinator(Machine):
     @action(fair=WEAK)
     def start_decommission(self, c: Term[Coordinator]) -> None:
         """The request to leave is taken up."""
-        require(self.at[c] == At.decided, "the coordinator has decided")
+        with equivalent("who holds a guard on a topology at rest has decided"):
+            require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.saw_request.has(c), "a request is pending")
         self._commit(c, T.null, T.write_both_read_old)
         self.requested = False
@@ -192,7 +195,8 @@ class TopologyCoordinator(Machine):
         require(self.at[c] == At.in_barrier, "a barrier runs")
         self._looks_again(c)
         require(self.read[c] == T.write_both_read_old, "there is a way back")
-        self._becomes(c, T.rollback_to_normal)
+        with equivalent("a barrier that failed may be tried again, if not for ever"):
+            self._becomes(c, T.rollback_to_normal)
 
     @action(fair=WEAK)
     def complete_rollback(self, c: Term[Coordinator]) -> None:
@@ -206,13 +210,16 @@ class TopologyCoordinator(Machine):
         require(self.at[c] == At.passed, "barrier passed")
 
     def _commit(self, c: Term[Coordinator], source: Transition, target: Transition) -> None:
-        require(self.read[c] == source, f"it has read {source.name}")
-        require(self.guarded.has(c), "nobody committed since it took its guard")
+        with equivalent("who has seen a request has read null"):
+            require(self.read[c] == source, f"it has read {source.name}")
+        with equivalent("the last commit of an operation may be made twice"):
+            require(self.guarded.has(c), "nobody committed since it took its guard")
         self._becomes(c, target)
 
     def _becomes(self, c: Term[Coordinator], target: Transition) -> None:
         self.transition_state = target
-        self.guarded = frozenset()
+        with equivalent("one commit may be made twice, if the next one is not"):
+            self.guarded = frozenset()
         with equivalent("who does not know of its own commit loses its next race"):
             self.at[c] = At.top
 
@@ -221,7 +228,8 @@ class TopologyCoordinator(Machine):
     @action(fair=WEAK)
     def wait(self, c: Term[Coordinator]) -> None:
         """There was no work when it looked, and nothing has happened since: it waits."""
-        require(self.at[c] == At.decided, "the coordinator has decided")
+        with equivalent("whoever waits is woken by every event that comes then"):
+            require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.read[c] == T.null, "the topology was at rest")
         require(~self.saw_request.has(c), "there was no request")
         self._nothing_happened(c)
@@ -230,16 +238,6 @@ class TopologyCoordinator(Machine):
 
     def _nothing_happened(self, c: Term[Coordinator]) -> None:
         require(~self.events.has(c), "no event came since")
-
-    @action(fair=WEAK)
-    def look_again(self, c: Term[Coordinator]) -> None:
-        """Something has happened since it looked."""
-        with equivalent("to start over is always right, as long as it comes to an end"):
-            require(self.at[c] == At.decided, "the coordinator has decided")
-            require(self.read[c] == T.null, "the topology was at rest")
-            require(~self.saw_request.has(c), "there was no request")
-        require(self.events.has(c), "an event came")
-        self.at[c] = At.top
 
     # -- around it -------------------------------------------------------------------------------------
 
@@ -250,10 +248,10 @@ class TopologyCoordinator(Machine):
         self.requested = True
         with equivalent("to be told of nothing is no harm"):
             self.waits = True
-        with equivalent("a request takes nothing back that others have read"):
-            self.guarded = frozenset()
+        self.guarded = frozenset()
         for c in Coordinator:
-            self.at[c] = choose(self.at[c] == At.waiting, At.top, self.at[c])
+            with equivalent("to start over is always right, as long as it comes to an end"):
+                self.at[c] = choose(self.at[c] == At.waiting, At.top, self.at[c])
             self.events.add(c)
 
     @action(by=NETWORK, spends=failovers)
@@ -300,9 +298,3 @@ class TopologyCoordinator(Machine):
     def work_is_noticed(self) -> LeadsTo:
         """Whoever asks is answered: the coordinator does not sleep over a request (scylladb #27958)."""
         return leads_to(self.waits, ~self.waits)
-
-    @liveness
-    def operations_end(self) -> LeadsTo:
-        """An operation that has begun ends."""
-        moving = self.transition_state != T.null
-        return leads_to(moving, ~moving)

@@ -32,6 +32,7 @@ from stagewright.spec import (
     Term,
     budget,
     count,
+    equivalent,
     every,
     flag,
     initially,
@@ -83,6 +84,7 @@ class TopologyGroup0(Machine):
     tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
     # nodes, as the failure detector sees them
     down = set_of(Node)
+    stopped = set_of(Node)  # refused, or told to shut down: they do not come back
     # what only the coordinator of the moment knows
     barrier: OneVar[Barrier] = one_of(Barrier, init=Barrier.none)
     streamed: FlagVar = flag()  # stream_ranges has ended well
@@ -142,11 +144,13 @@ class TopologyGroup0(Machine):
 
     def _ask(self, n: Term[Node], request: Request | Term[Request]) -> None:
         """A request enters the node's row and the request table."""
-        require(self.topology_request[n].is_none(), "no request of the node is pending")
+        with equivalent("a node without a row asks for nothing"):
+            require(self.topology_request[n].is_none(), "no request of the node is pending")
         self.topology_request[n] = request
         self.asked[n] = request
-        self.done.discard(n)
-        self.error.discard(n)
+        with equivalent("a node without a row has asked for nothing before"):
+            self.done.discard(n)
+            self.error.discard(n)
 
     def _begin(self, n: Term[Node], request: Request) -> None:
         """The request is taken up: it is deleted from the row, the node is in transition."""
@@ -154,7 +158,9 @@ class TopologyGroup0(Machine):
         require(self.topology_request[n] == request, f"the node asks for {request.name}")
         require(self._ready(n), "the request can proceed")
         self._is_its_turn(request)
-        self._move(n, request.asked_in, request.begins_as)
+        with equivalent("a node asks only in the state in which it may"):
+            require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")
+        self.node_state[n] = request.begins_as
         self.topology_request[n] = None
 
     def _end(self, n: Term[Node], error: bool = False) -> None:
@@ -167,7 +173,8 @@ class TopologyGroup0(Machine):
         earlier = [r for r in Request if r.priority < request.priority]
         if earlier:
             first = some(self._ready(m) & self.topology_request[m].any_of(*earlier) for m in Node)
-            require(~first, "no other request comes before it")
+            with equivalent("while a dead node waits for that, no other request can proceed"):
+                require(~first, "no other request comes before it")
 
     def _ready(self, n: Term[Node]) -> Bool:
         """A request is pending, not paused, and no node that it needs is down."""
@@ -216,17 +223,18 @@ class TopologyGroup0(Machine):
 
     def _enter(self, *, new_version: bool = True) -> None:
         """A new state is committed: what was learned under the old one does not count."""
-        self.barrier = Barrier.none
-        self.streamed = False
-        self.giving_up = False
+        with equivalent("there was nothing that it could have learned"):
+            self.barrier = Barrier.none
+            self.streamed = False
+            self.giving_up = False
         if new_version:
             self.version = self.version + 1
 
     def _barrier_passed(self) -> None:
-        require(self.barrier == Barrier.passed, "barrier passed")
+        with equivalent("whatever fails may fail before its barrier has passed"):
+            require(self.barrier == Barrier.passed, "barrier passed")
 
     def _barrier_passed_or_waived(self) -> None:
-        require(
-            self.barrier.any_of(Barrier.passed, Barrier.waived),
-            "barrier passed, or it failed and ring_delay is over",
-        )
+        over = self.barrier.any_of(Barrier.passed, Barrier.waived)
+        with equivalent("the way back is closed already, and the end comes after this barrier"):
+            require(over, "barrier passed, or it failed and ring_delay is over")

@@ -23,6 +23,7 @@ from stagewright.spec import (
     Term,
     action,
     choose,
+    equivalent,
     only_when,
     require,
     some,
@@ -71,8 +72,9 @@ class TopologyOperations(TopologyTracks):
         """The node has taken JOIN_NODE_RESPONSE and is a member of group0."""
         only_when(self.release.join_group0)
         self._joining(n)
-        require(~self.down.has(n), "the node is up")
-        require(~self.members.has(n), "the node is not in group0")
+        with equivalent("a node that joins and dies at once, or that joins again"):
+            require(~self.down.has(n), "the node is up")
+            require(~self.members.has(n), "the node is not in group0")
         self.members.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -152,7 +154,8 @@ class TopologyOperations(TopologyTracks):
         """The replaced node is removed from group0 before it is left."""
         self._past_read_fence()
         require(self._is(n, NodeState.replacing) & (self.replaced_id[n] == dead), "it is replaced")
-        require(self.members.has(dead), "it is still in group0")
+        with equivalent("what is removed may be removed again"):
+            require(self.members.has(dead), "it is still in group0")
         self.members.discard(dead)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -176,8 +179,11 @@ class TopologyOperations(TopologyTracks):
         require(out, "the replaced node is removed from group0")
 
     def _joining(self, n: Term[Node]) -> None:
-        require(self.transition_state == T.join_group0, "a node joins group0")
-        require(self._in_transition(n) & ~self.giving_up, "the node is in transition")
+        with equivalent("no other node is outside of group0, or as far as this one"):
+            require(self.transition_state == T.join_group0, "a node joins group0")
+            require(self._in_transition(n), "the node is in transition")
+        with equivalent("what has not joined yet may be refused, or go on to join"):
+            require(~self.giving_up, "the operation goes on")
 
     def _joined(self, n: Term[Node]) -> None:
         require(self.members.has(n), "the node is in group0")
@@ -290,8 +296,9 @@ class TopologyOperations(TopologyTracks):
         """001: "After the entire cluster learns about it, streaming starts": and ends well."""
         require(self.transition_state == T.write_both_read_old, "writes go to both rings")
         self._barrier_passed()
-        require(~self.streamed & ~self.giving_up, "it has not ended yet")
-        require(self.session, "session is open")
+        with equivalent("what is streamed may be streamed again; the state has a session"):
+            require(~self.streamed & ~self.giving_up, "it has not ended yet")
+            require(self.session, "session is open")
         require(~some(self._blocks(n) for n in Node), "all nodes that take part are up")
         self.streamed = True
 
@@ -303,22 +310,26 @@ class TopologyOperations(TopologyTracks):
     @action(by=COORDINATOR, fair=WEAK)
     def stream_with_dead_node(self) -> None:
         """Streaming fails, for a node that takes part is down."""
-        require(some(self._blocks(n) for n in Node), "a node that takes part is down")
+        with equivalent("a stream may fail at any time"):
+            require(some(self._blocks(n) for n in Node), "a node that takes part is down")
         self._streaming_fails()
 
     def _streaming_fails(self) -> None:
         require(self.transition_state == T.write_both_read_old, "writes go to both rings")
         self._barrier_passed()
-        require(~self.streamed & ~self.giving_up, "it has not ended yet")
+        with equivalent("a stream may fail at any time, or not"):
+            require(~self.streamed & ~self.giving_up, "it has not ended yet")
         if self.release.rollback:
-            self.giving_up = True
+            with equivalent("a stream may fail at any time, or not"):
+                self.giving_up = True
         else:
             self.barrier = Barrier.none
 
     @action(by=COORDINATOR, fair=WEAK)
     def read_new(self, n: Term[Node]) -> None:
         """001: "When streaming finishes, we move to write_both_read_new state"."""
-        require(self.transition_state == T.write_both_read_old, "writes go to both rings")
+        with equivalent("something streams in no other state"):
+            require(self.transition_state == T.write_both_read_old, "writes go to both rings")
         require(self._in_transition(n), "the node is in transition")
         require(self.streamed & ~self.giving_up, "streaming is done")
         if self.release.rollback:
@@ -333,7 +344,8 @@ class TopologyOperations(TopologyTracks):
 
     def _past_read_fence(self) -> None:
         """The cluster has learned of it, and "no reads that started before this point exist"."""
-        require(self.transition_state == T.write_both_read_new, "reads use the new ring")
+        with equivalent("a replaced node is removed from group0 only here"):
+            require(self.transition_state == T.write_both_read_new, "reads use the new ring")
         self._barrier_passed_or_waived()
 
     def _finish(self) -> None:
@@ -369,7 +381,8 @@ class TopologyOperations(TopologyTracks):
     @action(by=COORDINATOR, fair=WEAK)
     def fail_to_rebuild(self, n: Term[Node]) -> None:
         """The node died while it streamed."""
-        require(self.down.has(n), "the node is down")
+        with equivalent("a stream may fail at any time"):
+            require(self.down.has(n), "the node is down")
         self._rebuilt(n)
         self._end(n, error=True)
 

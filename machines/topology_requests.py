@@ -9,6 +9,7 @@ from __future__ import annotations
 from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR, TopologyGroup0
 from stagewright.machines.topology_states import (
+    Barrier,
     GlobalRequest,
     NodeState,
     Request,
@@ -21,6 +22,7 @@ from stagewright.spec import (
     Term,
     action,
     choose,
+    equivalent,
     only_when,
     require,
     some,
@@ -47,7 +49,8 @@ class TopologyRequests(TopologyGroup0):
     @action(by=NODE, spends=TopologyGroup0.requests)
     def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
         """The same, in the place of a dead node."""
-        require(self.down.has(dead) & self._stays(dead), "the replaced node is normal and down")
+        with equivalent("a request that cannot proceed is cancelled"):
+            require(self.down.has(dead) & self._stays(dead), "the replaced node is normal and down")
         require(self.topology_request[dead].is_none(), "it has asked for nothing")
         self._move(n, NodeState.absent, NodeState.none)
         self._ask(n, Request.replace)
@@ -85,7 +88,8 @@ class TopologyRequests(TopologyGroup0):
             require(request != GlobalRequest.snapshot_tables, "snapshot_tables is not known yet")
             if not self.release.finalization:
                 require(request != GlobalRequest.truncate_table, "truncate_table is not known yet")
-        self.global_request = request
+        with equivalent("a request that is not made asks for nothing"):
+            self.global_request = request
 
     @action(by=COORDINATOR, fair=WEAK)
     def cancel(self, n: Term[Node]) -> None:
@@ -93,8 +97,9 @@ class TopologyRequests(TopologyGroup0):
         only_when(self.release.rollback)
         require(self._at_rest(), "the topology is at rest")
         require(self.topology_request[n].is_some(), "a request is pending")
-        require(~some(self._ready(m) for m in Node), "no request can proceed")
-        require(~self._alive_enough(n), "a node that it needs is dead")
+        with equivalent("validation may refuse any request, whatever the others do"):
+            require(~some(self._ready(m) for m in Node), "no request can proceed")
+            require(~self._alive_enough(n), "a node that it needs is dead")
         self._refuse(n)
 
     @action(by=COORDINATOR)
@@ -109,8 +114,10 @@ class TopologyRequests(TopologyGroup0):
     def _refuse(self, n: Term[Node]) -> None:
         joins = self.node_state[n] == NodeState.none
         self.node_state[n] = choose(joins, NodeState.left, self.node_state[n])
-        self.members.put(n, self.members.has(n) & ~joins)
+        if not self.release.join_group0:
+            self.members.put(n, self.members.has(n) & ~joins)
         self.down.put(n, self.down.has(n) | joins)
+        self.stopped.put(n, self.stopped.has(n) | joins)
         self.topology_request[n] = None
         self._end(n, error=True)
 
@@ -128,21 +135,26 @@ class TopologyRequests(TopologyGroup0):
     @action(spends=TopologyGroup0.faults)
     def crash(self, n: Term[Node]) -> None:
         """Node `n` stops."""
-        require(~self.down.has(n) & self._exists(n), "node is up")
-        self.down.add(n)
+        with equivalent("what does not run cannot crash, and what crashes need not"):
+            require(~self.down.has(n) & self._exists(n), "node is up")
+            self.down.add(n)
 
     @action(by=OPERATOR)
     def restart(self, n: Term[Node]) -> None:
         """Node `n` comes back, unless it was removed, replaced, or told to shut down; it need not."""
         require(self.down.has(n) & self._exists(n), "node is down")
-        gone = self._ignored(n) | (self.transition_state == T.left_token_ring)
-        require(~gone, "the cluster still wants it")
+        require(~self._ignored(n), "it is not being removed or replaced")
+        out = (self.transition_state == T.left_token_ring) & ~self.members.has(n)
+        require(~self.stopped.has(n) & ~out, "it was not told to shut down, or banned")
         self.down.discard(n)
 
     @action(by=COORDINATOR, spends=TopologyGroup0.faults)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator, or the commit races: what only memory held is lost."""
-        self._enter(new_version=False)
+        with equivalent("what was learned stays true, whether or not it is remembered"):
+            self.barrier = Barrier.none
+            self.streamed = False
+            self.giving_up = False
 
     def _exists(self, n: Term[Node]) -> Bool:
         return ~self._is(n, NodeState.absent, NodeState.left)

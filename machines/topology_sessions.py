@@ -145,6 +145,8 @@ class TopologySessions(Machine):
     def fail_to_truncate(self) -> None:
         """A node that drives the work has restarted: the session closes."""
         require(self.transition_state == T.truncate_table, "a table is truncated")
+        with equivalent("what has failed may fail again"):
+            require(self.session.is_some(), "the session is open")
         self._driver_lost()
         self.session = None
         self._fail()
@@ -156,6 +158,7 @@ class TopologySessions(Machine):
         T.null,
         by=COORDINATOR,
         fair=WEAK,
+        equivalent="what is at rest may be finished again",
     )
     def finish(self) -> None:
         """A barrier has drained the closed session."""
@@ -246,8 +249,7 @@ class TopologySessions(Machine):
 
     def _is_lost(self) -> Bool:
         """Work of the running request has lost its driver."""
-        lost = some(self.guard[n].is_some() & ~self.driven.has(n) for n in Node)
-        return lost & self.session.is_some()
+        return some(self.guard[n].is_some() & ~self.driven.has(n) for n in Node)
 
     def _driver_lost(self) -> None:
         require(self._is_lost(), "a driver restarted")
@@ -277,7 +279,10 @@ class TopologySessions(Machine):
         truncates = self.transition_state == T.truncate_table
         closed = self.session.is_none()
         own = (self.session == self.running) & ~closed
-        return (streams & own) | (truncates & (own | closed)) | (~streams & ~truncates & closed)
+        rests = self.transition_state == T.null
+        return (rests == self.running.is_none()) & (
+            (streams & own) | (truncates & (own | closed)) | (~streams & ~truncates & closed)
+        )
 
     @step_property
     def streams_find_their_session(self, after: Self, n: Term[Node], s: Term[Session]) -> Bool:
@@ -292,7 +297,8 @@ class TopologySessions(Machine):
         let_in = (self.guard[n] != s) & (after.guard[n] == s)
         reported = ~self.worked[n].has(s) & after.worked[n].has(s)
         right = (self.guard[n] == s) & self.driven.has(n) & (self.known[n] == s)
-        return let_in.implies(self.message[n] == s) & reported.implies(right)
+        sent = (self.message[n] == s) & after.driven.has(n)
+        return let_in.implies(sent) & reported.implies(right)
 
     @invariant
     def nothing_of_a_closed_session_runs(self, n: Term[Node]) -> Bool:
@@ -308,7 +314,7 @@ class TopologySessions(Machine):
     def nothing_fails_without_need(self, after: Self, s: Term[Session]) -> Bool:
         """A request fails only when a node that drove its work has lost it."""
         fails = ~self.failed.has(s) & after.failed.has(s)
-        return fails.implies((self.running == s) & self._is_lost())
+        return fails.implies((self.running == s) & self.session.is_some() & self._is_lost())
 
     @step_property
     def ids_are_used_once(self, after: Self, s: Term[Session]) -> Bool:

@@ -22,6 +22,7 @@ from stagewright.spec import (
     Fairness,
     Term,
     action,
+    equivalent,
     every,
     only_when,
     require,
@@ -45,7 +46,8 @@ class TopologyTracks(TopologyRequests):
         """barrier_and_drain is sent to the normal nodes and the one in transition."""
         require(self.transition_state.column(lambda state: state.barrier), "state has a barrier")
         require(self.barrier == Barrier.none, "no barrier yet")
-        require(~self.giving_up, "nothing is given up")
+        with equivalent("one barrier more does no harm"):
+            require(~self.giving_up, "nothing is given up")
         self._still_matters()
         self.barrier = Barrier.running
 
@@ -76,7 +78,8 @@ class TopologyTracks(TopologyRequests):
     def lose_barrier(self) -> None:
         """An answer to the barrier is lost."""
         require(self.barrier == Barrier.running, "barrier is running")
-        self.barrier = Barrier.failed
+        with equivalent("an answer that is not lost"):
+            self.barrier = Barrier.failed
 
     @action(by=COORDINATOR, fair=WEAK)
     def wait_ring_delay(self) -> None:
@@ -125,16 +128,18 @@ class TopologyTracks(TopologyRequests):
         require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
         self.transition_state = T.tablet_migration
-        self.tablet_work = work
+        with equivalent("a plan that moves nothing"):
+            self.tablet_work = work
         self._enter()
 
     @action(by=OPERATOR, spends=TopologyRequests.requests)
     def move_tablet(self) -> None:
         """An operator moves a tablet by hand: where the topology is busy, the API waits."""
         self._not_busy()
-        require(self.tablet_work.is_none(), "no tablet is in transition")
+        with equivalent("a tablet that moves with others, or not at all"):
+            require(self.tablet_work.is_none(), "no tablet is in transition")
+            self.tablet_work = Work.moving
         self.transition_state = T.tablet_migration
-        self.tablet_work = Work.moving
         self._enter()
 
     def _not_busy(self) -> None:
@@ -146,8 +151,11 @@ class TopologyTracks(TopologyRequests):
     @action(by=COORDINATOR, fair=WEAK)
     def settle_tablets(self) -> None:
         """The tablets in transition have all come to rest where they were, or elsewhere."""
-        require(self.tablet_work.is_some(), "tablets are in transition")
-        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
+        with equivalent(
+            "what is at rest comes to rest; this release moves tablets in no other state"
+        ):
+            require(self.tablet_work.is_some(), "tablets are in transition")
+            require(self.transition_state == T.tablet_migration, "in the tablet migration track")
         drains = (self.tablet_work == Work.draining) & some(self._paused(n) for n in Node)
         require(~drains, "no node is drained")
         self.tablet_work = None
@@ -156,28 +164,34 @@ class TopologyTracks(TopologyRequests):
     def finish_draining_node(self, n: Term[Node]) -> None:
         """The last tablet of a node that is to leave has moved away."""
         require(self.tablet_work == Work.draining, "a node is drained")
-        require(self.tablet_hosts.has(n), "the node holds tablets")
+        with equivalent("a node that holds no tablets is drained"):
+            require(self.tablet_hosts.has(n), "the node holds tablets")
         leaves = self._paused(n) | self._is(n, NodeState.decommissioning, NodeState.removing)
         require(leaves, "the node is to leave")
         require(self._others_stay(n), "another node stays")
         self.tablet_hosts.discard(n)
-        self.tablet_work = None
+        with equivalent("that they have come to rest may be found later"):
+            self.tablet_work = None
 
     @action(by=COORDINATOR, spends=TopologyRequests.requests)
     def settle_tablets_on(self, n: Term[Node]) -> None:
         """Some of the tablets in transition have come to rest on a node that had none."""
-        require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
-        require(self._stays(n), "the node is normal and stays")
-        require(~self.tablet_hosts.has(n), "the node holds no tablets")
-        self.tablet_hosts.add(n)
+        with equivalent("a new table may have tablets there at any time, or none"):
+            require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
+            require(self._stays(n), "the node is normal and stays")
+            require(~self.tablet_hosts.has(n), "the node holds no tablets")
+            self.tablet_hosts.add(n)
 
     @action(by=OPERATOR, spends=TopologyRequests.requests)
     def create_table(self, n: Term[Node]) -> None:
         """A new table has tablets on a node that had none; one that is about to leave is not spared."""
         reads_new = self.transition_state == T.write_both_read_new
         require(self._in_old_ring(n) & ~reads_new, "the node serves")
-        require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets")
-        self.tablet_hosts.add(n)
+        with equivalent("a table that has its tablets elsewhere"):
+            require(
+                ~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets"
+            )
+            self.tablet_hosts.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def leave_tablet_track(self) -> None:
@@ -194,7 +208,8 @@ class TopologyTracks(TopologyRequests):
         require(self._at_rest(), "the topology is at rest")
         require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
-        self.transition_state = T.tablet_resize_finalization
+        with equivalent("tablets that are not resized"):
+            self.transition_state = T.tablet_resize_finalization
         self._enter()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -218,9 +233,6 @@ class TopologyTracks(TopologyRequests):
     def commit_generation(self) -> None:
         """Every node has the data of a generation that was asked for by itself: it gets its timestamp."""
         require(self.transition_state == T.commit_cdc_generation, "a generation is to be committed")
-        require(
-            self.global_request == GlobalRequest.new_cdc_generation, "it was asked for by itself"
-        )
         require(~some(self._in_transition(n) for n in Node), "no node bootstraps")
         self._commit_generation()
         if self.release.publish_state:
@@ -231,7 +243,7 @@ class TopologyTracks(TopologyRequests):
 
     def _commit_generation(self) -> None:
         self._barrier_passed()
-        self._enter()
+        self._enter(new_version=False)
         self.new_cdc_generation = False
         self.unpublished_cdc_generations = True
 
@@ -250,7 +262,8 @@ class TopologyTracks(TopologyRequests):
     def publish_generation(self) -> None:
         """The same, by a fiber that works beside the state machine."""
         only_when(not self.release.publish_state)
-        require(self.unpublished_cdc_generations, "a generation is not published yet")
+        with equivalent("what is published may be published again"):
+            require(self.unpublished_cdc_generations, "a generation is not published yet")
         self.unpublished_cdc_generations = False
 
     # -- global requests -------------------------------------------------------------------------------
@@ -308,8 +321,9 @@ class TopologyTracks(TopologyRequests):
         """A barrier ends the requests which still go to ranges that were lost (scylladb #26315)."""
         only_when(self.release.barrier_before_cleanup)
         require(self._at_rest(), "the topology is at rest")
-        require(~self.cleanup_needed.is_empty(), "cleanup is needed")
-        require(self.fence_version < self.version, "older requests are not fenced")
+        with equivalent("a barrier more does no harm"):
+            require(~self.cleanup_needed.is_empty(), "cleanup is needed")
+            require(self.fence_version < self.version, "older requests are not fenced")
         self.fence_version = self.version
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -317,7 +331,9 @@ class TopologyTracks(TopologyRequests):
         """A node removes the rows of ranges which it has lost, before any node leaves, or on request."""
         only_when(self.release.cleanup)
         require(self._at_rest(), "the topology is at rest")
-        require(self.cleanup_needed.has(n) & ~self.down.has(n), "node is up and holds such rows")
+        require(~self.down.has(n), "node is up")
+        with equivalent("a node that holds no such rows removes none"):
+            require(self.cleanup_needed.has(n), "node holds rows of ranges that it has lost")
         if self.release.barrier_before_cleanup:
             require(self.fence_version == self.version, "older requests are fenced")
         self.cleanup_needed.discard(n)
@@ -339,7 +355,8 @@ class TopologyTracks(TopologyRequests):
         """Somebody outside locks the topology, as tests do."""
         only_when(self.release.finalization)
         require(self.transition_state == NULL, "topology is not busy")
-        self.transition_state = T.lock
+        with equivalent("a lock that is not taken"):
+            self.transition_state = T.lock
         self._enter(new_version=False)
 
     @action(by=OPERATOR, fair=WEAK)

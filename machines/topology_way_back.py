@@ -21,6 +21,7 @@ from stagewright.spec import (
     Fairness,
     Term,
     action,
+    equivalent,
     only_when,
     require,
     some,
@@ -41,29 +42,33 @@ class TopologyWayBack(TopologyOperations):
         """The request is done, and recorded as such while its node can still be told."""
         self._leaving_ring(n)
         self._barrier_passed_or_waived()
-        require(~self.done.has(n), "the request is not reported as done")
+        with equivalent("what is reported may be reported again"):
+            require(~self.done.has(n), "the request is not reported as done")
         self._end(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def shut_down(self, n: Term[Node]) -> None:
         """The node is told by a barrier that it may shut down."""
         self._leaving_ring(n)
-        require(self.done.has(n) & ~self.down.has(n), "its request is done and it is up")
+        require(self.done.has(n), "its request is done")
+        with equivalent("what is down needs not be told, and may be told"):
+            require(~self.down.has(n), "it is up")
         self.down.add(n)
+        self.stopped.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def remove_from_group0(self, n: Term[Node]) -> None:
         """The node is removed from group0."""
         self._leaving_ring(n)
         require(self.done.has(n) & self.down.has(n), "its request is done and it is down")
-        require(self.members.has(n), "it is still in group0")
+        with equivalent("what is removed may be removed again"):
+            require(self.members.has(n), "it is still in group0")
         self.members.discard(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_left(self, n: Term[Node]) -> None:
         """And is left, for ever."""
         self._leaving_ring(n)
-        require(self.done.has(n), "its request is done")
         self._out_of_group0(n)
         self.node_state[n] = NodeState.left
         self.tokens.discard(n)
@@ -73,8 +78,9 @@ class TopologyWayBack(TopologyOperations):
 
     def _leaving_ring(self, n: Term[Node]) -> None:
         only_when(self.release.rollback)
-        require(self.transition_state == T.left_token_ring, "a node has left the token ring")
-        require(self._in_transition(n), "the node is in transition")
+        with equivalent("nothing of the kind is done, or left to be done, for any other node"):
+            require(self.transition_state == T.left_token_ring, "a node has left the token ring")
+            require(self._in_transition(n), "the node is in transition")
 
     # -- the way back ----------------------------------------------------------------------------------
 
@@ -85,7 +91,8 @@ class TopologyWayBack(TopologyOperations):
         require(self.barrier == Barrier.failed, "barrier failed")
         require(self._gives_up(), "there is a way back")
         self.giving_up = True
-        self.barrier = Barrier.none
+        with equivalent("to give up twice is to give up"):
+            self.barrier = Barrier.none
 
     @action(by=COORDINATOR, spends=TopologyRequests.faults)
     def give_up_join(self) -> None:
@@ -93,16 +100,18 @@ class TopologyWayBack(TopologyOperations):
         only_when(self.release.rollback)
         require(self.transition_state == T.join_group0, "a node joins group0")
         require(some(self._in_transition(n) & self.members.has(n) for n in Node), "it has joined")
-        require(~self.giving_up, "it is not given up yet")
-        self.giving_up = True
+        with equivalent("what is given up may be given up again, or not at all"):
+            require(~self.giving_up, "it is not given up yet")
+            self.giving_up = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def give_up_with_tablets(self, n: Term[Node]) -> None:
         """A table was made meanwhile: the node that leaves holds tablets again."""
         only_when(self.release.rollback)
         require(self.transition_state == T.write_both_read_old, "writes go to both rings")
-        require(self._leaves_with_tablets(n), "a node that leaves has tablets")
-        require(~self.giving_up, "it is not given up yet")
+        with equivalent("a stream may fail at any time"):
+            require(self._leaves_with_tablets(n), "a node that leaves has tablets")
+            require(~self.giving_up, "it is not given up yet")
         self.giving_up = True
 
     @action(by=COORDINATOR, fair=WEAK)
