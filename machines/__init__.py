@@ -37,5 +37,9 @@ SHIPPED = {
     "index-rows": "stagewright.machines.index_rows:IndexRows",
     "index-postgres-rows": "stagewright.machines.index_postgres_rows:PostgresRows",
     "unique-index": "stagewright.machines.index_unique:UniqueIndex",
+    "topology": "stagewright.machines.topology_cluster:TopologyCluster",
+    "topology-control": "stagewright.machines.topology_control:TopologyControl",
+    "topology-coordinator": "stagewright.machines.topology_coordinator:TopologyCoordinator",
+    "topology-sessions": "stagewright.machines.topology_sessions:TopologySessions",
 }
 """What the command line calls a machine, and where its class is."""

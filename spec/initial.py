@@ -1,4 +1,4 @@
-"""Initial states: those of which nothing is asked are never listed, the others are sifted cell by cell."""
+"""Initial states: listed by sifting, or never listed where nothing is asked of them but a value a cell."""
 
 from __future__ import annotations
 
@@ -49,45 +49,46 @@ class Independent(Sequence[tuple[int, ...]]):
         return tuple(reversed(state))
 
 
-def sifted(choices: Sequence[range], condition: GroundNode) -> Iterator[tuple[int, ...]]:
-    """The states that satisfy a condition, in the order of `itertools.product`.
+def sifted(
+    choices: Sequence[range], condition: GroundNode, most: int
+) -> tuple[tuple[int, ...], ...] | None:
+    """The states that satisfy a condition, in the order of `itertools.product`; None if too many are looked at.
 
-    A conjunct is asked as soon as the cells are chosen that it reads, so that what fails early is not gone on with.
+    Cell after cell: each part of the condition is asked as soon as all its cells have their values.
     """
-    free = [cell for cell, values in enumerate(choices) if len(values) != 1]
-    known = {cell: place for place, cell in enumerate(free, start=1)}  # chosen at that place
-    asked: list[list[GroundNode]] = [[] for _ in range(len(free) + 1)]
-    for conjunct in condition.args if condition.op is GroundOp.AND else (condition,):
-        asked[max((known.get(cell, 0) for cell in cells_read(conjunct)), default=0)].append(
-            conjunct
-        )
-    state = [values[0] if values else 0 for values in choices]
-
-    def chosen_from(place: int) -> Iterator[tuple[int, ...]]:
-        so_far = tuple(state)
-        if not all(evaluate(conjunct, so_far) for conjunct in asked[place]):
-            return
-        if place == len(free):
-            yield so_far
-            return
-        for value in choices[free[place]]:
-            state[free[place]] = value
-            yield from chosen_from(place + 1)
-
-    return chosen_from(0)
+    due: dict[int, list[GroundNode]] = {}
+    for part in _conjuncts(condition):
+        due.setdefault(_last_cell(part), []).append(part)
+    if not all(evaluate(part, ()) for part in due.get(-1, [])):
+        return ()
+    states: list[tuple[int, ...]] = [()]
+    for cell, values in enumerate(choices):
+        if len(states) * len(values) > most:
+            return None
+        asked = due.get(cell, [])
+        longer = ((*state, value) for state in states for value in values)
+        states = [s for s in longer if all(evaluate(part, s) for part in asked)]
+    return tuple(states)
 
 
-def cells_read(node: GroundNode) -> set[int]:
-    """The cells of the old state that a node reads."""
-    cells: set[int] = set()
+def _conjuncts(node: GroundNode) -> Iterator[GroundNode]:
+    if node.op is not GroundOp.AND:
+        yield node
+        return
+    for part in node.args:
+        yield from _conjuncts(part)
+
+
+def _last_cell(node: GroundNode) -> int:
+    """The highest cell that a condition reads; -1 if it reads none."""
     seen: set[int] = set()
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
+    todo, last = [node], -1
+    while todo:
+        one = todo.pop()
         if one.id in seen:
             continue
         seen.add(one.id)
         if one.op is GroundOp.CELL:
-            cells.add(one.value)
-        waiting += one.args
-    return cells
+            last = max(last, one.value)
+        todo += one.args
+    return last

@@ -5,61 +5,50 @@ The rows follow the list of 77 historical bugs; every row is here, found or with
 
 from __future__ import annotations
 
-from stagewright.machines.known_bugs import backfill, tablets
-from stagewright.spec.known_bugs import KnownBug, NotFound
-
-KNOWN_BUGS: tuple[KnownBug, ...] = (*backfill.BUGS, *tablets.BUGS)
-"""What the checker must find."""
-
-NOT_FOUND: tuple[NotFound, ...] = (*backfill.NOT_FOUND, *tablets.NOT_FOUND)
-from stagewright.machines.known_bugs import tablets, views
-from stagewright.spec.known_bugs import KnownBug, NotFound
-
-KNOWN_BUGS: tuple[KnownBug, ...] = (*tablets.BUGS, *views.BUGS)
-"""What the checker must find."""
-
-NOT_FOUND: tuple[NotFound, ...] = (*tablets.NOT_FOUND, *views.NOT_FOUND)
 from stagewright.machines.known_bugs import (
+    backfill,
+    cdc,
     fencing,
+    index_rows,
+    index_unique,
+    resize,
     tablet_repair,
     tablet_replicas,
     tablet_stream_session,
     tablets,
+    topology,
+    views,
 )
 from stagewright.spec.known_bugs import KnownBug, NotFound
 
 KNOWN_BUGS: tuple[KnownBug, ...] = (
+    *backfill.BUGS,
+    *cdc.BUGS,
     *fencing.BUGS,
+    *index_rows.BUGS,
+    *index_unique.BUGS,
+    *resize.BUGS,
     *tablet_repair.BUGS,
     *tablet_replicas.BUGS,
     *tablet_stream_session.BUGS,
     *tablets.BUGS,
+    *topology.BUGS,
+    *views.BUGS,
 )
 """What the checker must find."""
 
 NOT_FOUND: tuple[NotFound, ...] = (
+    *backfill.NOT_FOUND,
+    *cdc.NOT_FOUND,
     *fencing.NOT_FOUND,
+    *index_rows.NOT_FOUND,
+    *index_unique.NOT_FOUND,
+    *resize.NOT_FOUND,
     *tablet_repair.NOT_FOUND,
     *tablet_replicas.NOT_FOUND,
     *tablet_stream_session.NOT_FOUND,
     *tablets.NOT_FOUND,
-)
-from stagewright.machines.known_bugs import cdc, resize, tablets
-from stagewright.spec.known_bugs import KnownBug, NotFound
-
-KNOWN_BUGS: tuple[KnownBug, ...] = (*cdc.BUGS, *resize.BUGS, *tablets.BUGS)
-"""What the checker must find."""
-
-NOT_FOUND: tuple[NotFound, ...] = (*cdc.NOT_FOUND, *resize.NOT_FOUND, *tablets.NOT_FOUND)
-from stagewright.machines.known_bugs import index_rows, index_unique, tablets
-from stagewright.spec.known_bugs import KnownBug, NotFound
-
-KNOWN_BUGS: tuple[KnownBug, ...] = (*tablets.BUGS, *index_rows.BUGS, *index_unique.BUGS)
-"""What the checker must find."""
-
-NOT_FOUND: tuple[NotFound, ...] = (
-    *tablets.NOT_FOUND,
-    *index_rows.NOT_FOUND,
-    *index_unique.NOT_FOUND,
+    *topology.NOT_FOUND,
+    *views.NOT_FOUND,
 )
 """What it cannot find, and why."""

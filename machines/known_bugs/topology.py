@@ -1,0 +1,183 @@
+"""Bugs of ScyllaDB's topology state machine."""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.topology_announced import TopologyAnnounced
+from stagewright.machines.topology_control import TopologyControl
+from stagewright.machines.topology_coordinator import Coordinator, TopologyCoordinator
+from stagewright.machines.topology_sessions import Session, TopologySessions
+from stagewright.machines.topology_states import TransitionState
+from stagewright.spec import Bool, Term, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+ONE = {TopologyControl.requests: 1, TopologyControl.faults: 0}
+
+
+@known_bug(
+    "T17",
+    "scylladb PR #23751",
+    breaks=(TopologyControl.node_state_fits_transition_state, TopologyControl.every_request_ends),
+    profile="scylla-2025.4",
+    budgets={TopologyControl.requests: 2, TopologyControl.faults: 0},
+)
+class TabletIsMovedWhileANodeLeaves(TopologyControl):
+    """move_tablet set the tablet migration track without looking whether the topology was busy: called
+    while tablets drained from a node, it threw the state of the decommission away, which never went on.
+    """
+
+    def _not_busy(self) -> None:
+        draining = self.transition_state == TransitionState.tablet_draining
+        require(self._may_move_tablets() | draining, "nothing but draining goes on")
+
+
+@known_bug(
+    "P02",
+    "scylladb #20865",
+    breaks=TopologyControl.nobody_waits_for_a_node_that_was_told_to_shut_down,
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
+)
+class LeftTokenRingStartsAgain(TopologyControl):
+    """A commit raced, the coordinator entered left_token_ring again and began from its top: its barrier
+    asked the node that had been told to shut down, and failed.
+    """
+
+    def _still_matters(self) -> None:
+        """It was not looked at whether the request was reported as done already."""
+
+
+@known_bug(
+    "P06",
+    "scylladb #16741",
+    breaks=TopologyControl.what_streams_has_an_open_session,
+    budgets=ONE,
+)
+class RebuildWithoutSession(TopologyControl):
+    """A rebuild began without a session: every mutation that it streamed was rejected."""
+
+    def _open_rebuild_session(self) -> None:
+        """Forgotten."""
+
+
+@known_bug(
+    "P10",
+    "scylladb #16461",
+    breaks=TopologyControl.every_request_ends,
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
+)
+class CommitOfAGenerationIsTriedForEver(TopologyControl):
+    """A node died, the barrier of commit_cdc_generation failed, and was tried again and again."""
+
+    def _gives_up(self) -> Bool:
+        return super()._gives_up() & (
+            self.transition_state != TransitionState.commit_cdc_generation
+        )
+
+
+@known_bug(
+    "P14",
+    "scylladb #14885",
+    breaks=TopologyControl.left_nodes_are_out_of_group0,
+    budgets={TopologyControl.requests: 1, TopologyControl.faults: 1},
+)
+class ReplacedNodeStaysInGroup0(TopologyControl):
+    """The replaced node was left before it was removed from the raft configuration, which was done now and
+    then only: the coordinator could sleep with a dead member.
+    """
+
+    def _replaced_is_out(self, n: Term[Node]) -> None:
+        """It was not waited for."""
+
+
+@known_bug(
+    "P01",
+    "scylladb #16568",
+    breaks=TopologyCoordinator.node_state_fits_transition_state,
+    budgets={
+        TopologyCoordinator.requests: 1,
+        TopologyCoordinator.failures: 1,
+        TopologyCoordinator.failovers: 1,
+    },
+)
+class StaleNodeAfterTheBarrier(TopologyCoordinator):
+    """After a barrier the coordinator took its guard again, but went on with the node as it had read it
+    before: it moved the topology on for a node that was being rolled back.
+    """
+
+    def _looks_again(self, c: Term[Coordinator]) -> None:
+        """What was read before the barrier is taken for the truth."""
+
+
+@known_bug(
+    "P13",
+    "scylladb #27958",
+    breaks=TopologyCoordinator.work_is_noticed,
+    budgets={
+        TopologyCoordinator.requests: 1,
+        TopologyCoordinator.failures: 0,
+        TopologyCoordinator.failovers: 0,
+    },
+)
+class EventBetweenLookAndWait(TopologyCoordinator):
+    """A request came after the coordinator had looked for work and before it waited for the event, which
+    had fired by then: it slept over the request.
+    """
+
+    def _nothing_happened(self, c: Term[Coordinator]) -> None:
+        """It was not looked at again."""
+
+
+@known_bug(
+    "P05",
+    "scylladb #22613",
+    breaks=(
+        TopologySessions.only_the_owner_replaces_the_session,
+        TopologySessions.streams_find_their_session,
+    ),
+    budgets={TopologySessions.failures: 0},
+)
+class TruncateOpensItsSessionWhenItIsQueued(TopologySessions):
+    """TRUNCATE set the session of the topology when it was queued: the decommission that streamed lost its
+    own, and its streams were told "Session not found".
+    """
+
+    def _queue(self, s: Term[Session]) -> None:
+        self.session = s
+
+
+@known_bug(
+    "P12",
+    "scylladb SCYLLADB-1805",
+    breaks=TopologySessions.every_request_ends,
+    budgets={TopologySessions.truncations: 0},
+)
+class ClosedSessionIsHeldForEver(TopologySessions):
+    """The node that drove a repair restarted before anybody saw it down; at the other nodes its work held
+    the guard of a session that was closed since, and the barrier waited for it for ever.
+    """
+
+    def _aborts(self, n: Term[Node]) -> None:
+        require(self.driven.has(n), "its driver gives it up")
+
+
+@known_bug(
+    "P08",
+    "scylladb #18678",
+    breaks=TopologyAnnounced.done_means_normal_everywhere,
+    budgets={
+        TopologyAnnounced.operations: 1,
+        TopologyAnnounced.writes: 0,
+        TopologyAnnounced.reads: 0,
+    },
+)
+class DoneWhenCommitted(TopologyAnnounced):
+    """The transition state is removed with no barrier after it, in the design document and in every release:
+    the client is told that the bootstrap is done while other nodes take the node for one that joins.
+    """
+
+    def _all_have_learned(self) -> None:
+        """The commit was all that was waited for."""
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

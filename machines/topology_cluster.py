@@ -1,0 +1,326 @@
+"""A topology that changes under clients: the topology coordinator's steps, joined with nodes and data.
+
+The control machine of `topology_control.py` inside of what can go wrong around it (`topology_nodes.py`),
+and the promises of the design document about reads and writes.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.machines.tablet_nodes import NETWORK, Node
+from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
+from stagewright.machines.topology_nodes import TopologyNodes
+from stagewright.machines.topology_states import (
+    Barrier,
+    GlobalRequest,
+    NodeState,
+    Request,
+    TransitionState,
+)
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    FlagVar,
+    Term,
+    action,
+    budget,
+    choose,
+    every,
+    final,
+    flag,
+    invariant,
+    only_when,
+    require,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+T = TransitionState
+
+
+class TopologyCluster(TopologyNodes):
+    """Nodes that join, leave, are replaced or removed, while clients write to and read from a range."""
+
+    operations = budget(1, doc="nodes that ask to join, replace, leave or be removed")
+    failures = budget(0, doc="steps that fail although all nodes are up")
+    coordinator_changes = budget(0, doc="changes of the topology coordinator")
+
+    copied: FlagVar = flag()  # the new owner has streamed the range
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    @action(by=NODE, spends=operations)
+    def ask_to_join(self, n: Term[Node]) -> None:
+        """A node asks to join."""
+        self.topology.ask_to_join(n)
+
+    @action(by=NODE, spends=operations)
+    def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
+        """A node asks to join in the place of a dead one."""
+        self.topology.ask_to_replace(n, dead)
+        self._has_other_owners(dead)
+
+    @action(by=OPERATOR, spends=operations)
+    def ask_to_leave(self, n: Term[Node]) -> None:
+        """A node is decommissioned."""
+        self.topology.ask_to_leave(n)
+
+    @action(by=OPERATOR, spends=operations)
+    def ask_to_remove(self, n: Term[Node]) -> None:
+        """A dead node is removed."""
+        self.topology.ask_to_remove(n)
+        self._has_other_owners(n)
+
+    def _has_other_owners(self, n: Term[Node]) -> None:
+        """The rows of a node that is gone for good must be stored elsewhere too."""
+        others = some(self.owners.has(m) & (m != n) for m in Node)
+        require(~self.owners.has(n) | others, "the range has another owner")
+
+    @action(by=OPERATOR, spends=operations)
+    def ask_to_clean_up(self) -> None:
+        """The operator wants all rows removed that nodes do not own."""
+        self.topology.ask_globally(Term.of(GlobalRequest.cleanup))
+
+    # -- the ring is about to change ---------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def insert_tokens(self, n: Term[Node]) -> None:
+        """Bootstrap: one of the new node's tokens takes the range over."""
+        self.topology.insert_tokens(n)
+        self._goes_to(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_bootstrap(self, n: Term[Node]) -> None:
+        """The same, before join_group0 was a state."""
+        self.topology.start_bootstrap(n)
+        self._goes_to(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def take_tokens(self, n: Term[Node]) -> None:
+        """Replace: the new node owns what the replaced one owned."""
+        self.topology.take_tokens(n)
+        self._replaces(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_replace(self, n: Term[Node]) -> None:
+        """The same, before join_group0 was a state."""
+        self.topology.start_replace(n)
+        self._replaces(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_decommission(self, n: Term[Node], heir: Term[Node]) -> None:
+        """Another node takes over what the node owns."""
+        self._leaves_to(n, heir)
+        self.topology.start_decommission(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_remove(self, n: Term[Node], heir: Term[Node]) -> None:
+        """Another node takes over what the dead node owned."""
+        self._leaves_to(n, heir)
+        self.topology.start_remove(n)
+
+    def _goes_to(self, n: Term[Node]) -> None:
+        for m in Node:
+            self.next.put(m, m == n)
+
+    def _replaces(self, n: Term[Node]) -> None:
+        dead = self.topology.replaced_id[n]
+        owned = some(self.owners.has(m) for m in dead)
+        for m in Node:
+            self.next.put(m, (self.owners.has(m) & (dead != m)) | ((m == n) & owned))
+
+    def _leaves_to(self, n: Term[Node], heir: Term[Node]) -> None:
+        require(self.topology._stays(heir) & (heir != n), "the heir is normal and stays")
+        owned = self.owners.has(n)
+        for m in Node:
+            self.next.put(m, (self.owners.has(m) & (m != n)) | ((m == heir) & owned))
+
+    # -- barriers and streaming --------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self) -> None:
+        """All nodes that take part have learned the version and drained older requests."""
+        self._all_have_drained()
+        self.topology.pass_barrier()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def wait_ring_delay(self) -> None:
+        """Within ring_delay, whoever is up learns the version, and older requests time out."""
+        self._all_have_drained()
+        self.topology.wait_ring_delay()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def fence_before_cleanup(self) -> None:
+        """The same barrier before rows are removed."""
+        self._all_have_drained()
+        self.topology.fence_before_cleanup()
+
+    def _all_have_drained(self) -> None:
+        drained = every(self._has_drained(n) for n in Node)
+        require(drained, "all that take part and are up have learned and drained")
+
+    def _has_drained(self, n: Term[Node]) -> Bool:
+        topology, request = self.topology, self.request
+        asked = topology._takes_part(n) & topology.members.has(n) & ~topology.down.has(n)
+        knows = self.view[n].version == topology.version
+        older = (request.coordinator == n) & (request.version < topology.version)
+        return asked.implies(knows & (~older | request.abandoned))
+
+    @action(by=NETWORK, spends=failures)
+    def lose_barrier(self) -> None:
+        """An answer to the barrier is lost."""
+        self.topology.lose_barrier()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], target: Term[Node]) -> None:
+        """The new owner receives the range from an old one, in the session of the operation."""
+        topology = self.topology
+        require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
+        begun = (topology.barrier == Barrier.passed) & topology.session & ~topology.streamed
+        require(begun, "streaming has begun")
+        require(self.owners.has(source) & ~topology.down.has(source), "the source is a live owner")
+        require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
+        require(~topology.down.has(target) & ~self.copied, "the target is up and still streams")
+        newer = self.data[target] < self.data[source]
+        self.data[target] = choose(newer, self.data[source], self.data[target])
+        self.copied = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream_ranges(self) -> None:
+        """Every node that streams answers that it is done."""
+        gained = some(self.next.has(n) & ~self.owners.has(n) for n in Node)
+        require(self.copied | ~gained, "the new owner has streamed the range")
+        self.topology.stream_ranges()
+        self.copied = False
+
+    @action(by=NETWORK, spends=failures)
+    def fail_to_stream(self) -> None:
+        """Streaming fails."""
+        self.topology.fail_to_stream()
+        self.copied = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream_with_dead_node(self) -> None:
+        """Streaming fails, for a node that takes part is down."""
+        self.topology.stream_with_dead_node()
+        self.copied = False
+
+    @action(by=COORDINATOR, spends=coordinator_changes)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator."""
+        self.topology.fail_over()
+        self.copied = False
+
+    # -- the ring has changed, or not ----------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_bootstrap(self, n: Term[Node]) -> None:
+        """The new owner is the owner."""
+        self.topology.finish_bootstrap(n)
+        self._adopt()
+
+    def _adopt(self) -> None:
+        self.owners = self.next
+        self.next = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_replace(self, n: Term[Node]) -> None:
+        """The replacing node owns what the replaced one did."""
+        self.topology.finish_replace(n)
+        self._adopt()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_token_ring(self, n: Term[Node]) -> None:
+        """The heir owns what the node that leaves did."""
+        self.topology.leave_token_ring(n)
+        self._adopt()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_leaving(self, n: Term[Node]) -> None:
+        """The same, where no left_token_ring follows."""
+        self.topology.finish_leaving(n)
+        self._adopt()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def roll_back_join(self, n: Term[Node]) -> None:
+        """The old owner stays the owner."""
+        self.topology.roll_back_join(n)
+        self.next = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def roll_back_leave(self, n: Term[Node]) -> None:
+        """The old owner stays the owner; the heir may hold rows."""
+        self.topology.roll_back_leave(n)
+        self.next = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def shut_down(self, n: Term[Node]) -> None:
+        """The node stops, with what it coordinated."""
+        self.topology.shut_down(n)
+        self._abandon(n)
+
+    @action(fair=WEAK)
+    def clean_up(self, n: Term[Node]) -> None:
+        """The node, having learned the topology, removes the rows of ranges that it does not own."""
+        self.topology.clean_up(n)
+        require(self._is_current(n), "node has learned what is committed")
+        self.data[n] = choose(self.owners.has(n), self.data[n], 0)
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def reads_see_acknowledged_writes(self) -> Bool:
+        """Read after write: a read returns what was acknowledged before it began, or something newer."""
+        return ~self.stale_read
+
+    @invariant
+    def streaming_begins_when_writes_go_to_both(self) -> Bool:
+        """001: "Writes are going to both new and old replicas … After the entire cluster learns about it,
+        streaming starts."
+        """
+        writes = self.request.coordinator.is_some() & self.request.write & ~self.request.abandoned
+        both = (self.owners | self.next) <= self.request.targets
+        begun = (self.topology.transition_state == T.write_both_read_old) & (
+            self.topology.barrier == Barrier.passed
+        )
+        return (begun & writes).implies(both)
+
+    @invariant
+    def new_owners_are_complete(self, n: Term[Node]) -> Bool:
+        """What is read from new owners holds all that was acknowledged."""
+        reads_new = self.topology.transition_state == T.write_both_read_new
+        gains = self.next.has(n) & ~self.owners.has(n)
+        return (reads_new & gains).implies(self.data[n] >= self.acknowledged)
+
+    @step_property
+    def no_read_outlives_the_old_ring(self, after: Self) -> Bool:
+        """001: "make sure that no reads that started before this point exist in the system"."""
+        before, now = self.topology.transition_state, after.topology.transition_state
+        ends = (before == T.write_both_read_new) & (before != now)
+        reads = self.request.coordinator.is_some() & ~self.request.write & ~self.request.abandoned
+        return (ends & reads).implies(self.request.targets <= self.next)
+
+    @invariant
+    def rows_of_lost_ranges_are_known(self, n: Term[Node]) -> Bool:
+        """A node that stores rows of a range which it does not own is known to need cleanup."""
+        only_when(self.topology.release.cleanup)
+        topology = self.topology
+        holds = (self.data[n] > 0) & ~self.owners.has(n) & ~self.next.has(n)
+        stays = topology.node_state[n] == NodeState.normal
+        return (holds & stays & topology._at_rest()).implies(topology.cleanup_needed.has(n))
+
+    @invariant
+    def nobody_writes_to_nodes_that_left(self, n: Term[Node]) -> Bool:
+        """left_token_ring waits until all nodes have stopped to write to the node."""
+        only_when(self.topology.release.rollback)
+        topology, request = self.topology, self.request
+        told = topology.asked[n].any_of(Request.leave, Request.join)
+        left = (topology.node_state[n] == NodeState.left) & told
+        return (left & request.write & ~request.abandoned).implies(~request.targets.has(n))
+
+    @final
+    def at_rest(self) -> Bool:
+        """A topology at rest may stay so."""
+        return self.topology._at_rest()

@@ -1,0 +1,240 @@
+"""What group0 keeps of the topology: node rows, static columns, the request table; and what recurs about it.
+
+The columns are those of `system.topology` (001, "Topology state persistence table") and, of the newer
+releases, its `version`, `fence_version`, `session` and `cleanup_status`, and `done` and `error` of
+`system.topology_requests`. `topology_control.py` drives it; `topology_row.py` writes it down.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.topology_states import (
+    SCYLLA_6_0,
+    SCYLLA_2025_4,
+    SCYLLA_2026_2,
+    SEED,
+    Barrier,
+    GlobalRequest,
+    NodeState,
+    Request,
+    TransitionState,
+    Work,
+)
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    FlagVar,
+    Machine,
+    NumberVar,
+    OneVar,
+    OptionalVar,
+    Term,
+    budget,
+    count,
+    equivalent,
+    every,
+    flag,
+    initially,
+    number,
+    one_of,
+    optional,
+    per,
+    profiles,
+    require,
+    set_of,
+    some,
+)
+
+COORDINATOR = Actor("topology coordinator")
+OPERATOR = Actor("operator")
+NODE = Actor("node")
+LAST_VERSION = 30
+NULL = TransitionState.null
+
+
+class TopologyGroup0(Machine):
+    """The topology as group0 has it, and what only the coordinator of the moment knows."""
+
+    release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
+    requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
+    faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
+
+    # a row for every node
+    node_state = per(Node, one_of(NodeState))
+    topology_request = per(Node, optional(Request))
+    tokens = set_of(Node, init=ANY)  # nodes that own tokens
+    replaced_id = per(Node, optional(Node))  # the node that it replaces, or has replaced
+    cleanup_needed = set_of(Node)  # nodes that hold rows of ranges which they have lost
+    # static columns
+    transition_state: OneVar[TransitionState] = one_of(TransitionState, init=NULL)
+    version: NumberVar = number(0, LAST_VERSION)
+    fence_version: NumberVar = number(0, LAST_VERSION)
+    session: FlagVar = flag()  # an open session: streaming for the topology is accepted
+    new_cdc_generation: FlagVar = flag()  # its data is written, it is to be committed
+    unpublished_cdc_generations: FlagVar = flag()  # committed; users do not see it yet
+    global_request: OptionalVar[GlobalRequest] = optional(GlobalRequest)
+    # the request table
+    asked = per(Node, optional(Request))  # the newest request of the node
+    done = set_of(Node)  # it has ended
+    error = set_of(Node)  # it has failed, or is bound to
+    # raft, tablets
+    members = set_of(Node, init=ANY)  # of group0
+    tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
+    tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
+    # nodes, as the failure detector sees them
+    down = set_of(Node)
+    stopped = set_of(Node)  # refused, or told to shut down: they do not come back
+    # what only the coordinator of the moment knows
+    barrier: OneVar[Barrier] = one_of(Barrier, init=Barrier.none)
+    streamed: FlagVar = flag()  # stream_ranges has ended well
+    giving_up: FlagVar = flag()  # `_rollback`: an action has failed, the operation is to be undone
+
+    @initially
+    def a_cluster_of_normal_nodes(self) -> Bool:
+        """Some nodes are normal and members of group0, others are not there yet."""
+        rows = every(self.node_state[n].any_of(NodeState.normal, NodeState.absent) for n in Node)
+        fits = every(
+            (self.tokens.has(n) == self._is(n, NodeState.normal))
+            & (self.members.has(n) == self._is(n, NodeState.normal))
+            & self.tablet_hosts.has(n).implies(self._is(n, NodeState.normal))
+            for n in Node
+        )
+        return rows & fits & some(self._is(n, NodeState.normal) for n in Node)
+
+    # -- nodes -----------------------------------------------------------------------------------------
+
+    def _is(self, n: Term[Node], *states: NodeState) -> Bool:
+        return self.node_state[n].any_of(*states)
+
+    def _in_transition(self, n: Term[Node]) -> Bool:
+        return self.node_state[n].column(lambda state: state.in_transition)
+
+    def _at_rest(self) -> Bool:
+        """No transition state, and no node in transition."""
+        moving = some(self._in_transition(n) for n in Node)
+        return (self.transition_state == NULL) & ~moving
+
+    def _being_replaced(self, n: Term[Node]) -> Bool:
+        return some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
+
+    def _ignored(self, n: Term[Node]) -> Bool:
+        """Barriers do not ask a node that is being removed or replaced."""
+        return self._is(n, NodeState.removing) | self._being_replaced(n)
+
+    def _takes_part(self, n: Term[Node]) -> Bool:
+        """Barriers ask the normal nodes and the one in transition."""
+        present = self._is(n, NodeState.normal) | self._in_transition(n)
+        return present & ~self._ignored(n)
+
+    def _move(self, n: Term[Node], source: NodeState, target: NodeState) -> None:
+        require(self.node_state[n] == source, f"node is {source.name}")
+        self.node_state[n] = target
+
+    # -- rings -----------------------------------------------------------------------------------------
+
+    def _in_old_ring(self, n: Term[Node]) -> Bool:
+        return self.tokens.has(n) & self.node_state[n].column(lambda state: state.owns)
+
+    def _in_new_ring(self, n: Term[Node]) -> Bool:
+        will_own = self.node_state[n].column(lambda state: state.will_own)
+        return self.tokens.has(n) & will_own & ~self._being_replaced(n)
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    def _ask(self, n: Term[Node], request: Request | Term[Request]) -> None:
+        """A request enters the node's row and the request table."""
+        with equivalent("a node without a row asks for nothing"):
+            require(self.topology_request[n].is_none(), "no request of the node is pending")
+        self.topology_request[n] = request
+        self.asked[n] = request
+        with equivalent("a node without a row has asked for nothing before"):
+            self.done.discard(n)
+            self.error.discard(n)
+
+    def _begin(self, n: Term[Node], request: Request) -> None:
+        """The request is taken up: it is deleted from the row, the node is in transition."""
+        require(self._at_rest(), "the topology is at rest")
+        require(self.topology_request[n] == request, f"the node asks for {request.name}")
+        require(self._ready(n), "the request can proceed")
+        self._is_its_turn(request)
+        with equivalent("a node asks only in the state in which it may"):
+            require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")
+        self.node_state[n] = request.begins_as
+        self.topology_request[n] = None
+
+    def _end(self, n: Term[Node], error: bool = False) -> None:
+        self.done.add(n)
+        if error:
+            self.error.add(n)
+
+    def _is_its_turn(self, request: Request) -> None:
+        """Replace, join, remove, leave, rebuild: no request that could proceed comes before this one."""
+        earlier = [r for r in Request if r.priority < request.priority]
+        if earlier:
+            first = some(self._ready(m) & self.topology_request[m].any_of(*earlier) for m in Node)
+            with equivalent("while a dead node waits for that, no other request can proceed"):
+                require(~first, "no other request comes before it")
+
+    def _ready(self, n: Term[Node]) -> Bool:
+        """A request is pending, not paused, and no node that it needs is down."""
+        pending = self.topology_request[n].is_some()
+        if self.release.parallel_draining:
+            pending = pending & ~self._paused(n)
+        if self.release.rollback:
+            pending = pending & self._alive_enough(n)
+        return pending
+
+    def _alive_enough(self, n: Term[Node]) -> Bool:
+        """All nodes are up but the one that is to be removed or replaced, which is down."""
+        request = self.topology_request[n]
+        others = every(
+            ~self.down.has(m) | (m == n) | (self.replaced_id[n] == m) | ~self._takes_part(m)
+            for m in Node
+        )
+        gone = every(self.down.has(m) for m in self.replaced_id[n])
+        of_dead = (request == Request.remove) & self.down.has(n)
+        return others & (of_dead | ((request != Request.remove) & ~self.down.has(n) & gone))
+
+    def _paused(self, n: Term[Node]) -> Bool:
+        """A node that still holds tablet replicas does not begin to leave; it stays normal meanwhile."""
+        leaves = self.topology_request[n].any_of(Request.leave, Request.remove)
+        return leaves & self.tablet_hosts.has(n)
+
+    def _pending(self) -> Bool:
+        """A topology change waits for its turn."""
+        if self.release.parallel_draining:
+            return some(self.topology_request[n].is_some() & ~self._paused(n) for n in Node)
+        return some(self.topology_request[n].is_some() for n in Node)
+
+    def _stays(self, n: Term[Node]) -> Bool:
+        """A normal node that nobody has asked to go."""
+        goes = self.topology_request[n].any_of(Request.leave, Request.remove)
+        wanted = some(
+            (self.replaced_id[m] == n) & ~self._is(m, NodeState.left, NodeState.normal)
+            for m in Node
+        )
+        return self._is(n, NodeState.normal) & ~goes & ~wanted
+
+    def _others_stay(self, n: Term[Node]) -> Bool:
+        return count((m != n) & self._stays(m) for m in Node) >= 1
+
+    # -- the coordinator -------------------------------------------------------------------------------
+
+    def _enter(self, *, new_version: bool = True) -> None:
+        """A new state is committed: what was learned under the old one does not count."""
+        with equivalent("there was nothing that it could have learned"):
+            self.barrier = Barrier.none
+            self.streamed = False
+            self.giving_up = False
+        if new_version:
+            self.version = self.version + 1
+
+    def _barrier_passed(self) -> None:
+        with equivalent("whatever fails may fail before its barrier has passed"):
+            require(self.barrier == Barrier.passed, "barrier passed")
+
+    def _barrier_passed_or_waived(self) -> None:
+        over = self.barrier.any_of(Barrier.passed, Barrier.waived)
+        with equivalent("the way back is closed already, and the end comes after this barrier"):
+            require(over, "barrier passed, or it failed and ring_delay is over")

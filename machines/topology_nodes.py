@@ -1,0 +1,266 @@
+"""What surrounds the topology state machine: nodes whose ring lags, a key range that moves, requests, faults.
+
+One range of the token ring is followed, with its owners before and after the change that goes on. A node
+learns the committed topology late; requests that began under an older version are still on their way.
+`topology_cluster.py` adds the topology coordinator's steps and the promises.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
+from stagewright.machines.topology_control import TopologyControl
+from stagewright.machines.topology_group0 import LAST_VERSION, OPERATOR
+from stagewright.machines.topology_states import (
+    SCYLLA_6_0,
+    SCYLLA_2025_4,
+    SCYLLA_2026_2,
+    SEED,
+    NodeState,
+    Ring,
+)
+from stagewright.spec import (
+    ANY,
+    Bool,
+    Fairness,
+    FlagVar,
+    Machine,
+    NumberVar,
+    Record,
+    SetOf,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    every,
+    flag,
+    initially,
+    number,
+    optional,
+    part,
+    per,
+    profiles,
+    record,
+    require,
+    set_of,
+)
+
+WEAK = Fairness.WEAK
+LAST_VALUE = 2
+
+
+# Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
+NO_PART_OF_IT = (
+    TopologyControl.ask_to_rebuild,
+    TopologyControl.start_rebuild,
+    TopologyControl.finish_rebuild,
+    TopologyControl.fail_to_rebuild,
+    TopologyControl.start_balancing,
+    TopologyControl.start_draining,
+    TopologyControl.settle_tablets_on,
+    TopologyControl.finish_draining_node,
+    TopologyControl.drain_again,
+    TopologyControl.fail_to_drain,
+    TopologyControl.give_up_with_tablets,
+    TopologyControl.start_resize_finalization,
+    TopologyControl.finish_resize,
+    TopologyControl.move_tablet,
+    TopologyControl.create_table,
+    TopologyControl.prepare_generation,
+    TopologyControl.commit_generation,
+    TopologyControl.publish_requested_generation,
+    TopologyControl.start_truncating,
+    TopologyControl.start_snapshots,
+    TopologyControl.clear_request_session,
+    TopologyControl.finish_global_request,
+    TopologyControl.lock,
+    TopologyControl.unlock,
+    TopologyControl.abort,
+)
+
+
+class View(Record):
+    """What a node has learned of the topology: its token metadata, maybe behind group0."""
+
+    version = number(0, LAST_VERSION)
+    fence = number(0, LAST_VERSION)  # requests of older versions are refused
+    writes = set_of(Node)  # the range's replicas, for writes
+    reads = set_of(Node)
+
+
+class ClientRequest(Record):
+    """The request that is on its way, if any."""
+
+    coordinator = optional(Node)
+    write = flag()
+    version = number(0, LAST_VERSION)
+    targets = set_of(Node)
+    reached = set_of(Node)
+    value = number(0, LAST_VALUE)  # of a read: the newest value acknowledged before it began
+    abandoned = flag()  # timed out, or its coordinator died; its messages may still arrive
+
+
+class TopologyNodes(Machine):
+    """Nodes that own a range and coordinate requests, under a topology that changes."""
+
+    release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
+    writes = budget(1, doc="writes that clients send")
+    reads = budget(1, doc="reads that clients send")
+    crashes = budget(0, doc="nodes that crash")
+
+    topology = part(TopologyControl, without=NO_PART_OF_IT)
+    owners: SetVar[Node] = set_of(Node, init=ANY)  # of the range, in the old ring
+    next: SetVar[Node] = set_of(Node)  # in the new ring, while the two differ
+    # the nodes
+    view = per(Node, record(View))
+    data = per(Node, number(0, LAST_VALUE))  # the newest value that a node stores
+    # clients
+    request = record(ClientRequest)
+    written: NumberVar = number(0, LAST_VALUE)
+    acknowledged: NumberVar = number(0, LAST_VALUE)
+    stale_read: FlagVar = flag()
+
+    @initially
+    def normal_nodes_own_the_range(self) -> Bool:
+        """Some normal nodes own the range; there are no tablets."""
+        normal = every(self.topology.node_state[n] == NodeState.normal for n in self.owners)
+        return normal & ~self.owners.is_empty() & self.topology.tablet_hosts.is_empty()
+
+    # -- nodes learn -----------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """Node `n` applies what is committed to group0."""
+        require(self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member")
+        require(~self._is_current(n), "node is behind")
+        self._learn(n)
+
+    def _learn(self, n: Term[Node]) -> None:
+        view = self.view[n]
+        view.version = self.topology.version
+        view.fence = self.topology.fence_version
+        view.writes = self._ring(lambda state: state.writes)
+        view.reads = self._ring(lambda state: state.reads)
+
+    def _ring(self, column: object) -> SetOf[Node]:
+        """The owners that a column of the transition state names."""
+        ring = self.topology.transition_state.column(column)  # type: ignore[arg-type]
+        newer = choose(ring == Ring.both, self.owners | self.next, self.next)
+        return choose(ring == Ring.old, self.owners, newer)
+
+    def _is_current(self, n: Term[Node]) -> Bool:
+        view, topology = self.view[n], self.topology
+        same = (view.version == topology.version) & (view.fence == topology.fence_version)
+        return same & ~view.reads.is_empty()
+
+    # -- clients ---------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, n: Term[Node]) -> None:
+        """A client writes through node `n`, which sends the write to the owners that it knows of."""
+        require(self.written < LAST_VALUE, "a value is left")
+        self._begin(n, self.view[n].writes)
+        self.request.write = True
+        self.request.value = self.written + 1
+        self.written = self.written + 1
+
+    @action(fair=WEAK)
+    def store_write(self, r: Term[Node]) -> None:
+        """Replica `r` stores the write, unless its version is fenced as far as the replica knows."""
+        request = self.request
+        require(request.coordinator.is_some() & request.write, "a write is on its way")
+        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(~self.topology.down.has(r), "replica is up")
+        self._not_fenced(r)
+        self.data[r] = choose(self.data[r] < request.value, request.value, self.data[r])
+        request.reached.add(r)
+
+    @action(fair=WEAK)
+    def acknowledge_write(self) -> None:
+        """All replicas have answered, but for dead ones that never come back."""
+        request = self.request
+        require(request.coordinator.is_some() & request.write, "a write is on its way")
+        require(~request.abandoned, "the client still waits")
+        stored = every(request.reached.has(r) | self._is_gone(r) for r in request.targets)
+        require(stored & ~request.reached.is_empty(), "every replica has stored it")
+        newer = self.acknowledged < request.value
+        self.acknowledged = choose(newer, request.value, self.acknowledged)
+        self._forget()
+
+    @action(by=CLIENT, spends=reads)
+    def begin_read(self, n: Term[Node]) -> None:
+        """A client reads through node `n`, which asks one of the owners that it knows of."""
+        self._begin(n, self.view[n].reads)
+        self.request.value = self.acknowledged
+
+    @action(fair=WEAK)
+    def answer_read(self, r: Term[Node]) -> None:
+        """Replica `r` answers the read, unless its version is fenced as far as the replica knows."""
+        request = self.request
+        require(request.coordinator.is_some() & ~request.write, "a read is on its way")
+        require(~request.abandoned, "the client still waits")
+        require(request.targets.has(r) & ~self.topology.down.has(r), "the replica is asked and up")
+        self._not_fenced(r)
+        self.stale_read = self.stale_read | (self.data[r] < request.value)
+        self._forget()
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """A replica does not answer in time: the client is told so, but messages may still arrive."""
+        request = self.request
+        require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
+        request.abandoned = True
+
+    @action(by=NETWORK, fair=WEAK)
+    def lose_messages(self) -> None:
+        """What is left of an abandoned request is lost, or refused."""
+        require(self.request.abandoned, "request is abandoned")
+        self._forget()
+
+    def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
+        topology = self.topology
+        require(self.request.coordinator.is_none(), "no request is on its way")
+        serves = topology.node_state[n].column(lambda state: state.owns)
+        require(serves & ~topology.down.has(n), "node serves and is up")
+        require(~targets.is_empty(), "node has learned of the owners")
+        self.request.coordinator = n
+        self.request.version = self.view[n].version
+        self.request.targets = targets
+
+    def _not_fenced(self, r: Term[Node]) -> None:
+        require(self.view[r].fence <= self.request.version, "its version is not fenced")
+
+    def _forget(self) -> None:
+        request = self.request
+        request.coordinator = None
+        request.write = False
+        request.version = 0
+        request.targets = frozenset()
+        request.reached = frozenset()
+        request.value = 0
+        request.abandoned = False
+
+    def _is_gone(self, n: Term[Node]) -> Bool:
+        """Node `n` is dead, and removed or replaced."""
+        ignored = self.topology._ignored(n) | (self.topology.node_state[n] == NodeState.left)
+        return self.topology.down.has(n) & ignored
+
+    # -- faults ----------------------------------------------------------------------------------------
+
+    @action(spends=crashes)
+    def crash(self, n: Term[Node]) -> None:
+        """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
+        self.topology.crash(n)
+        self._abandon(n)
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """Node `n` comes back, and serves once it has caught up with group0."""
+        self.topology.restart(n)
+        member = self.topology.members.has(n)
+        require(member, "the node is in group0")
+        self._learn(n)
+
+    def _abandon(self, n: Term[Node]) -> None:
+        stops = self.request.coordinator == n
+        self.request.abandoned = self.request.abandoned | stops

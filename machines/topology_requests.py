@@ -1,0 +1,160 @@
+"""Requests of the topology: who asks for what, how a request is refused, and nodes that die or come back.
+
+`topology_tracks.py` adds barriers and what goes on beside nodes, `topology_control.py` the operations on
+nodes and the promises.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR, TopologyGroup0
+from stagewright.machines.topology_states import (
+    Barrier,
+    GlobalRequest,
+    NodeState,
+    Request,
+    TransitionState,
+)
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    Term,
+    action,
+    choose,
+    equivalent,
+    only_when,
+    require,
+    some,
+)
+
+WEAK = Fairness.WEAK
+NETWORK = Actor("network")
+T = TransitionState
+
+
+class TopologyRequests(TopologyGroup0):
+    """What is asked of the topology, and what befalls it."""
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    @action(by=NODE, spends=TopologyGroup0.requests)
+    def ask_to_join(self, n: Term[Node]) -> None:
+        """JOIN_NODE_REQUEST: a row in state none, with the request to join."""
+        self._move(n, NodeState.absent, NodeState.none)
+        self._ask(n, Request.join)
+        if not self.release.join_group0:
+            self.members.add(n)
+
+    @action(by=NODE, spends=TopologyGroup0.requests)
+    def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
+        """The same, in the place of a dead node."""
+        with equivalent("a request that cannot proceed is cancelled"):
+            require(self.down.has(dead) & self._stays(dead), "the replaced node is normal and down")
+        require(self.topology_request[dead].is_none(), "it has asked for nothing")
+        self._move(n, NodeState.absent, NodeState.none)
+        self._ask(n, Request.replace)
+        self.replaced_id[n] = dead
+        if not self.release.join_group0:
+            self.members.add(n)
+
+    @action(by=OPERATOR, spends=TopologyGroup0.requests)
+    def ask_to_leave(self, n: Term[Node]) -> None:
+        """The operator decommissions a node."""
+        require(~self.down.has(n) & self._stays(n), "node is normal and up")
+        require(self._others_stay(n), "another node stays")
+        self._ask(n, Request.leave)
+
+    @action(by=OPERATOR, spends=TopologyGroup0.requests)
+    def ask_to_remove(self, n: Term[Node]) -> None:
+        """The operator removes a dead node."""
+        require(self.down.has(n) & self._stays(n), "node is normal and down")
+        require(self._others_stay(n), "another node stays")
+        self._ask(n, Request.remove)
+
+    @action(by=OPERATOR, spends=TopologyGroup0.requests)
+    def ask_to_rebuild(self, n: Term[Node]) -> None:
+        """The operator wants a node's data streamed anew from other replicas."""
+        require(~self.down.has(n) & self._stays(n), "node is normal and up")
+        self._ask(n, Request.rebuild)
+
+    @action(by=OPERATOR, spends=TopologyGroup0.requests)
+    def ask_globally(self, request: Term[GlobalRequest]) -> None:
+        """A request that affects no specific node but the entire cluster."""
+        require(self.global_request.is_none(), "no global request is pending")
+        if not self.release.cleanup:
+            require(request == GlobalRequest.new_cdc_generation, "only new_cdc_generation is known")
+        elif not self.release.snapshots:
+            require(request != GlobalRequest.snapshot_tables, "snapshot_tables is not known yet")
+            if not self.release.finalization:
+                require(request != GlobalRequest.truncate_table, "truncate_table is not known yet")
+        with equivalent("a request that is not made asks for nothing"):
+            self.global_request = request
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def cancel(self, n: Term[Node]) -> None:
+        """No request can proceed because nodes are dead: they are cancelled; who is not in yet is left."""
+        only_when(self.release.rollback)
+        require(self._at_rest(), "the topology is at rest")
+        require(self.topology_request[n].is_some(), "a request is pending")
+        with equivalent("validation may refuse any request, whatever the others do"):
+            require(~some(self._ready(m) for m in Node), "no request can proceed")
+            require(~self._alive_enough(n), "a node that it needs is dead")
+        self._refuse(n)
+
+    @action(by=COORDINATOR)
+    def reject(self, n: Term[Node]) -> None:
+        """Validation fails: a node is not let in, or not let go."""
+        require(self._at_rest(), "the topology is at rest")
+        require(self.topology_request[n].is_some(), "a request is pending")
+        if not self.release.parallel_draining:
+            require(self.node_state[n] == NodeState.none, "the node wants to join")
+        self._refuse(n)
+
+    def _refuse(self, n: Term[Node]) -> None:
+        joins = self.node_state[n] == NodeState.none
+        self.node_state[n] = choose(joins, NodeState.left, self.node_state[n])
+        if not self.release.join_group0:
+            self.members.put(n, self.members.has(n) & ~joins)
+        self.down.put(n, self.down.has(n) | joins)
+        self.stopped.put(n, self.stopped.has(n) | joins)
+        self.topology_request[n] = None
+        self._end(n, error=True)
+
+    @action(by=OPERATOR, spends=TopologyGroup0.faults)
+    def abort(self, n: Term[Node]) -> None:
+        """The operator aborts a request to leave or remove that is pending or paused."""
+        only_when(self.release.parallel_draining)
+        leaves = self.topology_request[n].any_of(Request.leave, Request.remove)
+        require(leaves, "a request to leave is pending or paused")
+        self.topology_request[n] = None
+        self._end(n, error=True)
+
+    # -- faults ----------------------------------------------------------------------------------------
+
+    @action(spends=TopologyGroup0.faults)
+    def crash(self, n: Term[Node]) -> None:
+        """Node `n` stops."""
+        with equivalent("what does not run cannot crash, and what crashes need not"):
+            require(~self.down.has(n) & self._exists(n), "node is up")
+            self.down.add(n)
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """Node `n` comes back, unless it was removed, replaced, or told to shut down; it need not."""
+        require(self.down.has(n) & self._exists(n), "node is down")
+        require(~self._ignored(n), "it is not being removed or replaced")
+        out = (self.transition_state == T.left_token_ring) & ~self.members.has(n)
+        require(~self.stopped.has(n) & ~out, "it was not told to shut down, or banned")
+        self.down.discard(n)
+
+    @action(by=COORDINATOR, spends=TopologyGroup0.faults)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, or the commit races: what only memory held is lost."""
+        with equivalent("what was learned stays true, whether or not it is remembered"):
+            self.barrier = Barrier.none
+            self.streamed = False
+            self.giving_up = False
+
+    def _exists(self, n: Term[Node]) -> Bool:
+        return ~self._is(n, NodeState.absent, NodeState.left)
