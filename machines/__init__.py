@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "partition-index": "stagewright.machines.partition_index:PartitionIndex",
     "partition-states": "stagewright.machines.partition_group:PartitionGroup",
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",

@@ -21,6 +21,7 @@ from stagewright.spec import (
     Actor,
     Bool,
     Fairness,
+    FlagVar,
     LeadsTo,
     Machine,
     Record,
@@ -86,6 +87,9 @@ class PartitionGroup(Machine):
     group = per(Partition, record(Entry))
     requested = per(Partition, one_of(Role, init=Role.none))  # by the cluster manager, last
     paused: SetVar[Partition] = set_of(Partition)  # by the cluster manager
+    down: FlagVar = (
+        flag()
+    )  # the group process has crashed: its memory says nothing (partition_index.py)
 
     # -- the cluster manager ---------------------------------------------------------------------------
 
@@ -277,20 +281,21 @@ class PartitionGroup(Machine):
     @step_property
     def index_of_a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
         """A partition that is added was not present (004): no row of an earlier time is counted as new."""
-        return (after._has(p) & ~self._has(p)).implies(after.group[p].rows == 0)
+        added = ~self.down & after._has(p) & ~self._has(p)
+        return added.implies(after.group[p].rows == 0)
 
     @step_property
     def the_index_of_a_partition_only_grows(self, after: Self, p: Term[Partition]) -> Bool:
         """004: indexing starts "from last indexed sequence", whether active or passive until then."""
         forward = after.group[p].seq >= self.group[p].seq
-        return (self._has(p) & after._has(p)).implies(forward)
+        return (~self.down & self._has(p) & after._has(p)).implies(forward)
 
     @step_property
     def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "A view query will return the results that are currently indexed"."""
         before, then = self.group[p], after.group[p]
         frozen = self.paused.has(p) & after.paused.has(p) & self._has(p) & after._has(p)
-        return frozen.implies(then.rows == before.rows)
+        return (~self.down & frozen).implies(then.rows == before.rows)
 
     @final
     def nothing_is_left_to_do(self) -> Bool:

@@ -1,0 +1,277 @@
+"""The group process of an index and the two workers that change its B-trees: updater and cleaner.
+
+Each works on a snapshot of the group, as its own process, and hands back a group that the group process
+takes over, while the bitmasks may have changed under it. `partition_index.py` adds compactor, file and
+crashes, and the promises.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.partition_group import LAST_SEQ, MANAGER, Entry, PartitionGroup
+from stagewright.machines.partition_states import COUCHBASE, SEED, Partition
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    Machine,
+    Term,
+    action,
+    budget,
+    choose,
+    flag,
+    number,
+    part,
+    per,
+    profiles,
+    record,
+    require,
+    some,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+UPDATER = Actor("updater")
+CLEANER = Actor("cleaner")
+
+
+class PartitionWorkers(Machine):
+    """One index whose partitions change their state while workers update it and clean it up."""
+
+    release = profiles(SEED, COUCHBASE)
+    writes = budget(2, doc="mutations of documents")
+    requests = budget(3, doc="requests of the cluster manager")
+    interruptions = budget(1, doc="workers that the group process stops before they are done")
+
+    index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))
+    source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
+    unwritten: FlagVar = flag()  # the group process is about to write a header
+    updater: FlagVar = flag()
+    updating = per(Partition, record(Entry))  # the updater's group
+    cleaner: FlagVar = flag()
+    cleaning = per(Partition, record(Entry))  # the cleaner's group
+    compactor: FlagVar = flag()
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document of the partition changes."""
+        require(self.source[p] < LAST_SEQ, "a sequence number is left")
+        self.source[p] = self.source[p] + 1
+
+    # -- requests: the group process stops the workers whose result would be of another index -------------
+
+    @action(by=MANAGER, spends=requests)
+    def set_active(self, p: Term[Partition]) -> None:
+        """The partition is to be active; one that was passive does not disturb the updater."""
+        self._updater_may_go_on(self._has(p))
+        self._change_states()
+        self.index.set_active(p)
+
+    @action(by=MANAGER, spends=requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """The partition is to be passive; the updater, if it runs, will be told of a new one."""
+        self._updater_may_go_on(~self.index.group[p].cbit)
+        self._change_states()
+        self.index.set_passive(p)
+
+    @action(by=MANAGER, spends=requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The partition is to be removed: the updater has to start again without it."""
+        self._updater_may_go_on(~self._has(p))
+        self._change_states()
+        self.index.set_cleanup(p)
+
+    @action(by=MANAGER, spends=requests)
+    def mark_unindexable(self, p: Term[Partition]) -> None:
+        """The updater must not go on with the partition; the mark is written with the next header."""
+        self._change_marks()
+        self.index.mark_unindexable(p)
+
+    @action(by=MANAGER, spends=requests)
+    def mark_indexable(self, p: Term[Partition]) -> None:
+        """The next updater goes on with the partition."""
+        self._change_marks()
+        self.index.mark_indexable(p)
+
+    @action(fair=WEAK)
+    def apply_pending_transition(self) -> None:
+        """Once the cleaner is done, what waited for it happens."""
+        self._change_states()
+        require(~self.updater, "updater is stopped")
+        self.index.apply_pending_transition()
+
+    # -- updater -----------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """A query, or the daemon that triggers updates, finds the index behind the documents."""
+        self._group_process_is_free()
+        require(~self.updater & ~self.cleaner, "updater does not run, cleaner is stopped")
+        require(some(self._is_behind(self.index.group[p], p) for p in Partition), "index is behind")
+        self.updater = True
+        for p in Partition:
+            self.updating[p] = self.index.group[p]
+
+    @action(by=UPDATER, fair=WEAK)
+    def index_mutation(self, p: Term[Partition]) -> None:
+        """The updater writes the rows of the next mutation, and purges the rows of partitions in cleanup."""
+        entry = self.updating[p]
+        require(self._is_behind(entry, p), "a mutation is left")
+        entry.rows = choose(entry.rows <= entry.seq, entry.seq + 1, entry.rows)
+        entry.seq = entry.seq + 1
+
+    @action(by=UPDATER)
+    def purge(self, p: Term[Partition]) -> None:
+        """A bulk insert drops what it meets of partitions in cleanup."""
+        require(self.updating[p].cbit, "partition is in cleanup")
+        self.updating[p].cbit = False
+        self.updating[p].rows = 0
+
+    @action(by=UPDATER)
+    def learn_of_new_partition(self, p: Term[Partition]) -> None:
+        """The updater gets the message that a passive partition is new, in time to index it."""
+        entry = self.updating[p]
+        require(self.updater & self.index.group[p].in_seqs, "updater runs, partition is indexed")
+        require(~(entry.abit | entry.pbit), "partition is new to the updater")
+        entry.pbit = True
+        entry.in_seqs = True
+        entry.has_version = True
+
+    @action
+    def checkpoint(self) -> None:
+        """The group process takes over what the updater has written so far."""
+        self._group_process_is_free()
+        require(self.updater, "updater runs")
+        self._take_over_update()
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """The updater has come to the end of all partitions that it knows of."""
+        self._group_process_is_free()
+        require(self.updater, "updater runs")
+        behind = some(self._is_behind(self.updating[p], p) for p in Partition)
+        require(~behind, "nothing is left to index")
+        self._take_over_update()
+        self._forget_updater()
+
+    @action(spends=interruptions)
+    def stop_updater(self) -> None:
+        """The updater is stopped for a request; what it has written is taken over."""
+        self._group_process_is_free()
+        require(self.updater, "updater runs")
+        self._take_over_update()
+        self._forget_updater()
+
+    # -- cleaner -----------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def start_cleaner(self) -> None:
+        """No other worker runs and there is something to clean up."""
+        self._group_process_is_free()
+        require(~self.cleaner, "cleaner does not run")
+        require(~self.updater & ~self.compactor, "no other worker runs")
+        require(some(self.index.group[p].cbit for p in Partition), "a partition is in cleanup")
+        self.cleaner = True
+        for p in Partition:
+            self.cleaning[p] = self.index.group[p]
+
+    @action(by=CLEANER, fair=WEAK)
+    def clean(self, p: Term[Partition]) -> None:
+        """The cleaner has removed the rows of a partition."""
+        require(self.cleaning[p].cbit, "partition is in cleanup")
+        self.cleaning[p].cbit = False
+        self.cleaning[p].rows = 0
+
+    @action(fair=WEAK)
+    def finish_cleaner(self) -> None:
+        """The cleaner has removed all that it had to."""
+        self._group_process_is_free()
+        require(self.cleaner, "cleaner runs")
+        require(~some(self.cleaning[p].cbit for p in Partition), "nothing is left to clean up")
+        self._take_over_cleanup()
+
+    @action(spends=interruptions)
+    def stop_cleaner(self) -> None:
+        """The cleaner is stopped for a request or another worker; what it has removed stays removed."""
+        self._group_process_is_free()
+        require(self.cleaner, "cleaner runs")
+        self._take_over_cleanup()
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _has(self, p: Term[Partition]) -> Bool:
+        return self.index.group[p].abit | self.index.group[p].pbit
+
+    def _is_behind(self, entry: Entry, p: Term[Partition]) -> Bool:
+        return entry.in_seqs & (entry.seq < self.source[p])
+
+    def _group_process_is_free(self) -> None:
+        require(
+            ~self.index.down & ~self.unwritten, "group process is up and has written its header"
+        )
+
+    def _updater_may_go_on(self, harmless: Bool) -> None:
+        """The updater is restarted if the indexed partitions change, or something is pending."""
+        pending = some(
+            self.index.group[p].pending_active | self.index.group[p].pending_passive
+            for p in Partition
+        )
+        require(~self.updater | (harmless & ~pending), "updater is stopped, or need not be")
+
+    def _change_states(self) -> None:
+        self._group_process_is_free()
+        require(~self.cleaner, "cleaner is stopped")
+        self.unwritten = True
+        self._stop_compactor()
+
+    def _change_marks(self) -> None:
+        self._group_process_is_free()
+        require(~self.updater, "updater is stopped")
+        self._stop_compactor()
+
+    def _stop_compactor(self) -> None:
+        self.compactor = False
+
+    def _take_over_update(self) -> None:
+        """The updater's group, under the bitmasks and the pending transition that we have by now."""
+        for p in Partition:
+            ours, theirs = self.index.group[p], self.updating[p]
+            missing = self._has(p) & ~(theirs.abit | theirs.pbit)
+            ours.cbit = theirs.cbit
+            ours.rows = theirs.rows
+            ours.seq = theirs.seq
+            ours.in_seqs = theirs.in_seqs | missing
+            ours.has_version = theirs.has_version | missing
+            ours.in_unindexable_seqs = theirs.in_unindexable_seqs
+        self.unwritten = True
+
+    def _take_over_cleanup(self) -> None:
+        """The cleaner's B-trees; partitions may have been marked since it started, so the rest is ours."""
+        for p in Partition:
+            self.index.group[p].cbit = self.cleaning[p].cbit
+            self.index.group[p].rows = self.cleaning[p].rows
+        self.unwritten = True
+        self._forget_cleaner()
+
+    def _forget_updater(self) -> None:
+        self.updater = False
+        for p in Partition:
+            self._forget(self.updating[p])
+
+    def _forget_cleaner(self) -> None:
+        self.cleaner = False
+        for p in Partition:
+            self._forget(self.cleaning[p])
+
+    def _forget(self, entry: Entry) -> None:
+        entry.abit = False
+        entry.pbit = False
+        entry.cbit = False
+        entry.in_seqs = False
+        entry.in_unindexable_seqs = False
+        entry.has_version = False
+        entry.seq = 0
+        entry.rows = 0
+        entry.pending_active = False
+        entry.pending_passive = False
+        entry.pending_unindexable = False
