@@ -2,7 +2,7 @@
 
 SHIPPED = {
     "partition-index": "stagewright.machines.partition_index:PartitionIndex",
-    "partition-states": "stagewright.machines.partition_group:PartitionGroup",
+    "partition-states": "stagewright.machines.partition_group:PartitionStates",
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
 }

@@ -6,6 +6,8 @@ adds the file, whose last header is what is left after a crash, and the compacto
 
 from __future__ import annotations
 
+from typing import Self
+
 from stagewright.machines.partition_group import LAST_SEQ, Entry
 from stagewright.machines.partition_states import Partition, Role
 from stagewright.machines.partition_workers import PartitionWorkers
@@ -28,6 +30,7 @@ from stagewright.spec import (
     per,
     record,
     require,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -44,100 +47,96 @@ class PartitionIndex(PartitionWorkers):
     compactions = budget(1, doc="compactions that are started")
 
     header = per(Partition, record(Entry))  # the last one of the file
-    first_seq = per(Partition, number(0, LAST_SEQ))  # what the first header of the file says
     compacting = per(Partition, record(Entry))  # the compactor's group, in the new file
     log = per(
         Partition, number(0, LAST_SEQ)
     )  # up to where the logs for the compactor have the rows
     logged: FlagVar = flag()  # there are logs that the compactor has not applied
-    compact_first_seq = per(Partition, number(0, LAST_SEQ))  # of the new file
-
     # -- the file ----------------------------------------------------------------------------------------
 
     @action(fair=WEAK)
     def write_header(self) -> None:
         """The group process writes a header, and only then answers or goes on."""
-        require(self.unwritten & ~self.index.down, "header is to be written")
+        require(self.unwritten, "header is to be written")
         for p in Partition:
             self.header[p] = self.index.group[p]
         self.unwritten = False
 
     @action(spends=crashes)
     def crash(self) -> None:
-        """The group process dies with its workers; what they did is in no header."""
-        require(~self.index.down, "group process is up")
-        self.index.down = True
+        """The group process dies with its workers, and falls back to the last header of the file.
+
+        What it has not written, it has not answered either; marks that are in no header are made again.
+        """
+        require(~self.down, "group process is up")
+        unanswered = self.unwritten
+        self.down = True
         self._forget_updater()
         self._forget_cleaner()
         self._stop_compactor()
-
-    @action(spends=lost_headers)
-    def lose_headers(self) -> None:
-        """Only the first header of the file is valid: the one of an empty index."""
-        require(self.index.down, "group process is down")
-        for p in Partition:
-            last = self.header[p]
-            last.seq = choose(last.abit | last.pbit, self.first_seq[p], 0)
-            last.rows = 0
-
-    @action(fair=WEAK)
-    def reopen(self) -> None:
-        """The group process opens the file at its last header; marks that are not in it are made again."""
-        require(self.index.down, "group process is down")
-        unanswered = self.unwritten
         for p in Partition:
             last = self.header[p]
             active, passive = last.abit | last.pending_active, last.pbit | last.pending_passive
             said = choose(active, Role.active, choose(passive, Role.passive, Role.none))
             self.index.requested[p] = choose(unanswered, said, self.index.requested[p])
-            self.index.paused.put(p, last.in_unindexable_seqs | last.pending_unindexable)
-            self.index.group[p] = self.header[p]
+            marked = last.content.in_unindexable_seqs | last.pending_unindexable
+            self.index.paused.put(p, marked)
+            self.index.group[p] = last
         self.unwritten = False
-        self.index.down = False
+
+    @action(spends=lost_headers)
+    def lose_headers(self) -> None:
+        """Only the first header of the file is valid: the one of an empty index."""
+        require(self.down, "group process is down")
+        for p in Partition:
+            for content in (self.header[p].content, self.index.group[p].content):
+                content.seq = 0
+                content.rows = 0
+
+    @action(fair=WEAK)
+    def reopen(self) -> None:
+        """The group process has opened its file."""
+        require(self.down, "group process is down")
+        self.down = False
 
     # -- compactor ---------------------------------------------------------------------------------------
 
     @action(spends=compactions)
     def start_compactor(self) -> None:
         """The compactor copies a snapshot, without what is in cleanup: the updater's own, if one runs."""
+        self._group_process_is_free()
         require(~self.compactor, "compactor does not run")
         require(~self.cleaner, "cleaner is stopped")
-        self._group_process_is_free()
         self.compactor = True
         for p in Partition:
             snapshot = choose(self.updater, self.updating[p], self.index.group[p])
-            copy = self.compacting[p]
+            copy, dropped = self.compacting[p], snapshot.content.cbit
             copy.abit = snapshot.abit
             copy.pbit = snapshot.pbit
-            copy.in_seqs = snapshot.in_seqs
-            copy.in_unindexable_seqs = snapshot.in_unindexable_seqs
-            copy.has_version = snapshot.has_version
-            copy.seq = snapshot.seq
-            copy.rows = choose(snapshot.cbit, 0, snapshot.rows)
-            self.log[p] = choose(snapshot.cbit, 0, snapshot.rows)
-            self.compact_first_seq[p] = 0
+            copy.content = choose(dropped, self.blank.content, snapshot.content)
+            self.log[p] = choose(dropped, 0, snapshot.content.rows)
 
     @action(fair=WEAK)
     def apply_logs(self) -> None:
-        """The compactor has copied the snapshot but the index has moved on: it applies what was logged."""
+        """The index has moved on since the snapshot: the compactor applies what was logged."""
         require(self.compactor & self.logged, "there are logs for the compactor")
         for p in Partition:
             copy, ours = self.compacting[p], self.index.group[p]
-            copy.seq = ours.seq
-            copy.in_seqs = ours.in_seqs
-            copy.in_unindexable_seqs = ours.in_unindexable_seqs
-            copy.has_version = ours.has_version
-            copy.rows = self.log[p]
+            copy.content.seq = ours.content.seq
+            copy.content.in_seqs = ours.content.in_seqs
+            copy.content.in_unindexable_seqs = ours.content.in_unindexable_seqs
+            copy.content.has_version = ours.content.has_version
+            copy.content.rows = self.log[p]
         self.logged = False
 
     @action(fair=WEAK)
     def switch_file(self) -> None:
         """The compacted index is up to date: it replaces the other one, and a running updater with it."""
-        require(self.compactor & ~self.logged, "compactor is done, and no log is left")
         self._group_process_is_free()
+        require(self.compactor, "compactor runs")
+        require(~self.logged, "no log is left")
         for p in Partition:
             self._take_over_compaction(p)
-            self.first_seq[p] = self.compact_first_seq[p]
         self.unwritten = True
         self._forget_updater()
         self._stop_compactor()
@@ -146,30 +145,42 @@ class PartitionIndex(PartitionWorkers):
 
     def _take_over_compaction(self, p: Term[Partition]) -> None:
         """The compactor's group, under the bitmasks that we have by now."""
-        ours, theirs = self.index.group[p], self.compacting[p]
-        missing = self._has(p) & ~(theirs.abit | theirs.pbit)
-        ours.cbit = False
-        ours.rows = theirs.rows
-        ours.seq = theirs.seq
-        ours.in_seqs = theirs.in_seqs | missing
-        ours.has_version = theirs.has_version | missing
-        ours.in_unindexable_seqs = theirs.in_unindexable_seqs
+        self.index.group[p].content = self._merged(p, self.compacting[p])
 
     def _take_over_update(self) -> None:
         super()._take_over_update()
         for p in Partition:
-            self.log[p] = choose(self.compactor, self.updating[p].rows, self.log[p])
+            written = self.updating[p].content
+            logs = self.compactor & ~written.cbit
+            self.log[p] = choose(logs, written.rows, self.log[p])
         self.logged = self.compactor
 
     def _stop_compactor(self) -> None:
         super()._stop_compactor()
         self.logged = False
         for p in Partition:
-            self._forget(self.compacting[p])
+            self.compacting[p] = self.blank
             self.log[p] = 0
-            self.compact_first_seq[p] = 0
 
     # -- promises ----------------------------------------------------------------------------------------
+
+    @step_property
+    def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
+        """A partition that is added was not present (004): no row of an earlier time is counted as new."""
+        return self._crashes(after) | self.index._starts_empty(after.index, p)
+
+    @step_property
+    def the_index_of_a_partition_only_grows(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: indexing starts "from last indexed sequence", whether active or passive until then."""
+        return self._crashes(after) | self.index._only_grows(after.index, p)
+
+    @step_property
+    def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: "A view query will return the results that are currently indexed"."""
+        return self._crashes(after) | self.index._stays_if_unindexable(after.index, p)
+
+    def _crashes(self, after: Self) -> Bool:
+        return self.down | after.down
 
     @invariant
     def the_header_follows(self, p: Term[Partition]) -> Bool:
@@ -177,8 +188,18 @@ class PartitionIndex(PartitionWorkers):
         mutation sequence numbers"; and no request is answered before it is written.
         """
         last, ours = self.header[p], self.index.group[p]
-        bits = (last.abit == ours.abit) & (last.pbit == ours.pbit) & (last.cbit == ours.cbit)
-        return self.unwritten | self.index.down | (bits & (last.seq == ours.seq))
+        bits = (
+            (last.abit == ours.abit)
+            & (last.pbit == ours.pbit)
+            & (last.content.cbit == ours.content.cbit)
+        )
+        return self.unwritten | (bits & (last.content.seq == ours.content.seq))
+
+    @invariant
+    def the_updater_knows_what_it_has_to_index(self, p: Term[Partition]) -> Bool:
+        """004: "The updater loops through all partitions": it knows the active ones, or is told in time."""
+        known = self.updating[p].abit | self.updating[p].pbit | self.told.has(p)
+        return (self.updater & self.index.group[p].abit).implies(known)
 
     @invariant
     def the_cleaner_works_alone(self) -> Bool:
@@ -188,7 +209,7 @@ class PartitionIndex(PartitionWorkers):
     @invariant
     def nothing_is_indexed_that_is_not_there(self, p: Term[Partition]) -> Bool:
         """No sequence number of the index is ahead of the documents."""
-        return self.index.group[p].seq <= self.source[p]
+        return self.index.group[p].content.seq <= self.source[p]
 
     @final
     def all_is_quiet(self) -> Bool:
@@ -198,7 +219,7 @@ class PartitionIndex(PartitionWorkers):
             & ~self.updater
             & ~self.cleaner
             & every(
-                ~self.index.group[p].cbit & ~self._is_behind(self.index.group[p], p)
+                ~self.index.group[p].content.cbit & ~self._is_behind(self.index.group[p], p)
                 for p in Partition
             )
         )

@@ -7,7 +7,7 @@ crashes, and the promises.
 
 from __future__ import annotations
 
-from stagewright.machines.partition_group import LAST_SEQ, MANAGER, Entry, PartitionGroup
+from stagewright.machines.partition_group import LAST_SEQ, MANAGER, Content, Entry, PartitionGroup
 from stagewright.machines.partition_states import COUCHBASE, SEED, Partition
 from stagewright.spec import (
     Actor,
@@ -15,10 +15,12 @@ from stagewright.spec import (
     Fairness,
     FlagVar,
     Machine,
+    SetVar,
     Term,
     action,
     budget,
     choose,
+    constant,
     flag,
     number,
     part,
@@ -26,6 +28,7 @@ from stagewright.spec import (
     profiles,
     record,
     require,
+    set_of,
     some,
 )
 
@@ -45,12 +48,17 @@ class PartitionWorkers(Machine):
 
     index = part(PartitionGroup, without=(PartitionGroup.index, PartitionGroup.clean))
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
+    down: FlagVar = flag()  # the group process has crashed, and is starting again
     unwritten: FlagVar = flag()  # the group process is about to write a header
     updater: FlagVar = flag()
     updating = per(Partition, record(Entry))  # the updater's group
+    told: SetVar[Partition] = set_of(
+        Partition
+    )  # messages to the updater: partitions that are new, and passive
     cleaner: FlagVar = flag()
     cleaning = per(Partition, record(Entry))  # the cleaner's group
     compactor: FlagVar = flag()
+    blank = constant(record(Entry))
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
@@ -63,21 +71,22 @@ class PartitionWorkers(Machine):
     @action(by=MANAGER, spends=requests)
     def set_active(self, p: Term[Partition]) -> None:
         """The partition is to be active; one that was passive does not disturb the updater."""
-        self._updater_may_go_on(self._has(p))
+        require(~self.updater | self._has(p), "updater is stopped, or knows the partition")
         self._change_states()
         self.index.set_active(p)
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
         """The partition is to be passive; the updater, if it runs, will be told of a new one."""
-        self._updater_may_go_on(~self.index.group[p].cbit)
         self._change_states()
+        new = ~self._has(p) & ~self.index.group[p].content.cbit
+        self.told.put(p, self.told.has(p) | (self.updater & new))
         self.index.set_passive(p)
 
     @action(by=MANAGER, spends=requests)
     def set_cleanup(self, p: Term[Partition]) -> None:
         """The partition is to be removed: the updater has to start again without it."""
-        self._updater_may_go_on(~self._has(p))
+        require(~self.updater | ~self._has(p), "updater is stopped, or does not know the partition")
         self._change_states()
         self.index.set_cleanup(p)
 
@@ -117,31 +126,33 @@ class PartitionWorkers(Machine):
         """The updater writes the rows of the next mutation, and purges the rows of partitions in cleanup."""
         entry = self.updating[p]
         require(self._is_behind(entry, p), "a mutation is left")
-        entry.rows = choose(entry.rows <= entry.seq, entry.seq + 1, entry.rows)
-        entry.seq = entry.seq + 1
+        entry.content.rows = choose(
+            entry.content.rows <= entry.content.seq, entry.content.seq + 1, entry.content.rows
+        )
+        entry.content.seq = entry.content.seq + 1
 
     @action(by=UPDATER)
     def purge(self, p: Term[Partition]) -> None:
         """A bulk insert drops what it meets of partitions in cleanup."""
-        require(self.updating[p].cbit, "partition is in cleanup")
-        self.updating[p].cbit = False
-        self.updating[p].rows = 0
+        require(self.updating[p].content.cbit, "partition is in cleanup")
+        self.updating[p].content.cbit = False
+        self.updating[p].content.rows = 0
 
     @action(by=UPDATER)
     def learn_of_new_partition(self, p: Term[Partition]) -> None:
         """The updater gets the message that a passive partition is new, in time to index it."""
         entry = self.updating[p]
-        require(self.updater & self.index.group[p].in_seqs, "updater runs, partition is indexed")
-        require(~(entry.abit | entry.pbit), "partition is new to the updater")
+        require(self.told.has(p), "the updater is told of the partition")
         entry.pbit = True
-        entry.in_seqs = True
-        entry.has_version = True
+        entry.content = self.index.group[p].content
+        self.told.discard(p)
 
     @action
     def checkpoint(self) -> None:
         """The group process takes over what the updater has written so far."""
         self._group_process_is_free()
         require(self.updater, "updater runs")
+        require(some(self._has_written(p) for p in Partition), "updater has written a batch")
         self._take_over_update()
 
     @action(fair=WEAK)
@@ -170,7 +181,9 @@ class PartitionWorkers(Machine):
         self._group_process_is_free()
         require(~self.cleaner, "cleaner does not run")
         require(~self.updater & ~self.compactor, "no other worker runs")
-        require(some(self.index.group[p].cbit for p in Partition), "a partition is in cleanup")
+        require(
+            some(self.index.group[p].content.cbit for p in Partition), "a partition is in cleanup"
+        )
         self.cleaner = True
         for p in Partition:
             self.cleaning[p] = self.index.group[p]
@@ -178,16 +191,18 @@ class PartitionWorkers(Machine):
     @action(by=CLEANER, fair=WEAK)
     def clean(self, p: Term[Partition]) -> None:
         """The cleaner has removed the rows of a partition."""
-        require(self.cleaning[p].cbit, "partition is in cleanup")
-        self.cleaning[p].cbit = False
-        self.cleaning[p].rows = 0
+        require(self.cleaning[p].content.cbit, "partition is in cleanup")
+        self.cleaning[p].content.cbit = False
+        self.cleaning[p].content.rows = 0
 
     @action(fair=WEAK)
     def finish_cleaner(self) -> None:
         """The cleaner has removed all that it had to."""
         self._group_process_is_free()
         require(self.cleaner, "cleaner runs")
-        require(~some(self.cleaning[p].cbit for p in Partition), "nothing is left to clean up")
+        require(
+            ~some(self.cleaning[p].content.cbit for p in Partition), "nothing is left to clean up"
+        )
         self._take_over_cleanup()
 
     @action(spends=interruptions)
@@ -203,20 +218,13 @@ class PartitionWorkers(Machine):
         return self.index.group[p].abit | self.index.group[p].pbit
 
     def _is_behind(self, entry: Entry, p: Term[Partition]) -> Bool:
-        return entry.in_seqs & (entry.seq < self.source[p])
+        return entry.content.in_seqs & (entry.content.seq < self.source[p])
+
+    def _has_written(self, p: Term[Partition]) -> Bool:
+        return self.updating[p].content.rows != self.index.group[p].content.rows
 
     def _group_process_is_free(self) -> None:
-        require(
-            ~self.index.down & ~self.unwritten, "group process is up and has written its header"
-        )
-
-    def _updater_may_go_on(self, harmless: Bool) -> None:
-        """The updater is restarted if the indexed partitions change, or something is pending."""
-        pending = some(
-            self.index.group[p].pending_active | self.index.group[p].pending_passive
-            for p in Partition
-        )
-        require(~self.updater | (harmless & ~pending), "updater is stopped, or need not be")
+        require(~self.down & ~self.unwritten, "group process is up and has written its header")
 
     def _change_states(self) -> None:
         self._group_process_is_free()
@@ -235,43 +243,29 @@ class PartitionWorkers(Machine):
     def _take_over_update(self) -> None:
         """The updater's group, under the bitmasks and the pending transition that we have by now."""
         for p in Partition:
-            ours, theirs = self.index.group[p], self.updating[p]
-            missing = self._has(p) & ~(theirs.abit | theirs.pbit)
-            ours.cbit = theirs.cbit
-            ours.rows = theirs.rows
-            ours.seq = theirs.seq
-            ours.in_seqs = theirs.in_seqs | missing
-            ours.has_version = theirs.has_version | missing
-            ours.in_unindexable_seqs = theirs.in_unindexable_seqs
+            self.index.group[p].content = self._merged(p, self.updating[p])
         self.unwritten = True
+
+    def _merged(self, p: Term[Partition], theirs: Entry) -> Content:
+        """A worker's content of the partition; ours, if the partition is newer than the worker."""
+        known = theirs.content.in_seqs | theirs.content.in_unindexable_seqs
+        return choose(self._has(p) & ~known, self.index.group[p].content, theirs.content)
 
     def _take_over_cleanup(self) -> None:
         """The cleaner's B-trees; partitions may have been marked since it started, so the rest is ours."""
         for p in Partition:
-            self.index.group[p].cbit = self.cleaning[p].cbit
-            self.index.group[p].rows = self.cleaning[p].rows
+            self.index.group[p].content.cbit = self.cleaning[p].content.cbit
+            self.index.group[p].content.rows = self.cleaning[p].content.rows
         self.unwritten = True
         self._forget_cleaner()
 
     def _forget_updater(self) -> None:
         self.updater = False
+        self.told = frozenset()
         for p in Partition:
-            self._forget(self.updating[p])
+            self.updating[p] = self.blank
 
     def _forget_cleaner(self) -> None:
         self.cleaner = False
         for p in Partition:
-            self._forget(self.cleaning[p])
-
-    def _forget(self, entry: Entry) -> None:
-        entry.abit = False
-        entry.pbit = False
-        entry.cbit = False
-        entry.in_seqs = False
-        entry.in_unindexable_seqs = False
-        entry.has_version = False
-        entry.seq = 0
-        entry.rows = 0
-        entry.pending_active = False
-        entry.pending_passive = False
-        entry.pending_unindexable = False
+            self.cleaning[p] = self.blank
