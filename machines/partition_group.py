@@ -117,9 +117,7 @@ class PartitionGroup(Machine):
         self._merge_into_pending_transition(p)
         entry.abit = False
         entry.pbit = False
-        entry.content.in_seqs = False
-        entry.content.seq = 0
-        entry.content.has_version = False
+        self._forget_sequence_number(p)
         self.requested[p] = Role.none
         if not self.release.pauses_first:
             entry.content.in_unindexable_seqs = False
@@ -218,6 +216,11 @@ class PartitionGroup(Machine):
         entry.content.has_version = entry.content.has_version | new
         if not self.release.pending_transition:
             entry.content.cbit = False
+
+    def _forget_sequence_number(self, p: Term[Partition]) -> None:
+        self.group[p].content.in_seqs = False
+        self.group[p].content.seq = 0
+        self.group[p].content.has_version = False
 
     def _is(self, p: Term[Partition], state: PartitionState) -> Bool:
         entry = self.group[p]

@@ -16,6 +16,7 @@ from stagewright.spec import (
     Fairness,
     FlagVar,
     LeadsTo,
+    Number,
     Term,
     action,
     budget,
@@ -90,7 +91,7 @@ class PartitionIndex(PartitionWorkers):
         require(self.down, "group process is down")
         for p in Partition:
             for content in (self.header[p].content, self.index.group[p].content):
-                content.seq = 0
+                content.seq = self._first_seq(p)
                 content.rows = 0
 
     @action(fair=WEAK)
@@ -142,6 +143,10 @@ class PartitionIndex(PartitionWorkers):
         self._stop_compactor()
 
     # -- what recurs -------------------------------------------------------------------------------------
+
+    def _first_seq(self, _p: Term[Partition]) -> Number | int:
+        """What the first header of a file says: the file is empty, whatever index it replaces."""
+        return 0
 
     def _take_over_compaction(self, p: Term[Partition]) -> None:
         """The compactor's group, under the bitmasks that we have by now."""
