@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "partition-queries": "stagewright.machines.partition_queries:PartitionQueries",
     "partition-index": "stagewright.machines.partition_index:PartitionIndex",
     "partition-states": "stagewright.machines.partition_group:PartitionStates",
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",

@@ -174,7 +174,7 @@ class PartitionGroup(Machine):
         """The updater indexes the next mutation of the partition."""
         entry = self.group[p]
         require(entry.content.in_seqs, "partition is indexed")
-        require(entry.content.seq < LAST_SEQ, "a mutation is left")
+        require(entry.content.seq < LAST_SEQ, "a sequence number is left")
         entry.content.rows = choose(
             entry.content.rows <= entry.content.seq, entry.content.seq + 1, entry.content.rows
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from stagewright.machines.partition_group import LAST_SEQ, PartitionStates
 from stagewright.machines.partition_index import PartitionIndex
+from stagewright.machines.partition_queries import PartitionQueries, Stale
 from stagewright.machines.partition_states import Partition
-from stagewright.spec import Bool, Number, Term, number, per
+from stagewright.spec import Bool, Number, Term, constant, number, one_of, per, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -127,6 +128,43 @@ class CompactFileStartsWithSequenceNumbers(PartitionIndex):
 
     def _first_seq(self, p: Term[Partition]) -> Number:
         return self.first_seq[p]
+
+
+@known_bug(
+    "Z30",
+    "couchdb maybe_reply_with_group (3161a55b)",
+    breaks=PartitionQueries.an_answer_covers_what_was_acknowledged,
+    budgets={PartitionQueries.monitors: 0},
+)
+class SequenceNumbersAreComparedAsLists(PartitionQueries):
+    """The lists of sequence numbers were compared, not the numbers of each partition.
+
+    A list is the greater one if its first number that differs is. One more write to the first partition
+    hides that a paused one is behind.
+    """
+
+    first = constant(one_of(Partition))  # the one with the lowest id, which comes first in a list
+
+    def _has_caught_up(self) -> Bool:
+        ahead = some(
+            (p == self.first) & (self.index.group[p].content.seq > self.wanted[p])
+            for p in Partition
+        )
+        return ahead | super()._has_caught_up()
+
+
+@known_bug(
+    "Z55",
+    "MB-6158, MB-6537, MB-6541",
+    breaks=PartitionQueries.listeners_are_told,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.queries: 0},
+)
+class ListenersDoNotStartTheUpdater(PartitionQueries):
+    """The updater ended, or was stopped, and was not started again for the listeners that were left."""
+
+    def _somebody_waits(self) -> Bool:
+        return self.triggered | (self.query == Stale.false)
 
 
 BUGS = known_bugs_in(globals())
