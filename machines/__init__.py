@@ -1,6 +1,8 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "partition-replicas": "stagewright.machines.partition_replicas:PartitionReplicas",
+    "partition-rebalance": "stagewright.machines.partition_rebalance:PartitionRebalance",
     "partition-queries": "stagewright.machines.partition_queries:PartitionQueries",
     "partition-index": "stagewright.machines.partition_index:PartitionIndex",
     "partition-states": "stagewright.machines.partition_group:PartitionStates",

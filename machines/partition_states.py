@@ -66,7 +66,10 @@ class Engine(Profile):
 
     pending_transition: bool  # a partition still in cleanup is added again only when it is clean
     pauses_first: bool  # an unindexable partition keeps its state until it is indexable again
+    pauses_after_backfill: (
+        bool  # the old index is paused when the new node has the documents, not before
+    )
 
 
-SEED = Engine("seed", False, False)
-COUCHBASE = Engine("couchbase", True, True)
+SEED = Engine("seed", False, False, False)
+COUCHBASE = Engine("couchbase", True, True, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.partition_group import LAST_SEQ, PartitionStates
 from stagewright.machines.partition_index import PartitionIndex
 from stagewright.machines.partition_queries import PartitionQueries, Stale
+from stagewright.machines.partition_rebalance import Node, PartitionRebalance
 from stagewright.machines.partition_states import Partition
 from stagewright.spec import Bool, Number, Term, constant, number, one_of, per, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -165,6 +166,23 @@ class ListenersDoNotStartTheUpdater(PartitionQueries):
 
     def _somebody_waits(self) -> Bool:
         return self.triggered | (self.query == Stale.false)
+
+
+@known_bug(
+    "Z32",
+    "MB-7082",
+    breaks=PartitionRebalance.each_partition_is_served_once,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.writes: 0, PartitionRebalance.moves: 1},
+)
+class WantedPartitionsAreIgnored(PartitionRebalance):
+    """Each node sent what was active there, whatever was wanted from it.
+
+    Between the takeover and the cleanup a partition is active on two nodes: its rows came twice.
+    """
+
+    def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
+        return self.nodes[n].group[p].abit
 
 
 BUGS = known_bugs_in(globals())
