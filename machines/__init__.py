@@ -1,6 +1,9 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "partition-requests": "stagewright.machines.partition_requests:PartitionRequests",
+    "partition-updater": "stagewright.machines.partition_updater:PartitionUpdater",
+    "partition-versions": "stagewright.machines.partition_versions:PartitionVersions",
     "partition-replicas": "stagewright.machines.partition_replicas:PartitionReplicas",
     "partition-rebalance": "stagewright.machines.partition_rebalance:PartitionRebalance",
     "partition-queries": "stagewright.machines.partition_queries:PartitionQueries",
