@@ -1,6 +1,8 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "partition-merge": "stagewright.machines.partition_merge:PartitionMerge",
+    "partition-rollback": "stagewright.machines.partition_rollback:PartitionRollback",
     "partition-requests": "stagewright.machines.partition_requests:PartitionRequests",
     "partition-updater": "stagewright.machines.partition_updater:PartitionUpdater",
     "partition-versions": "stagewright.machines.partition_versions:PartitionVersions",
