@@ -28,6 +28,7 @@ from stagewright.spec import (
     Term,
     action,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -49,6 +50,9 @@ from stagewright.spec import (
 WEAK = Fairness.WEAK
 MANAGER = Actor("cluster manager")
 LAST_SEQ = 2
+REFUSED = (
+    "the code refuses it; a partition that changes its role while it is paused would stay paused"
+)
 
 
 class Content(Record):
@@ -88,7 +92,8 @@ class PartitionGroup(Machine):
     def set_active(self, p: Term[Partition]) -> None:
         """The partition is to be indexed and queried; if it is still in cleanup, once that is done."""
         entry = self.group[p]
-        self._is_indexable(p)
+        with equivalent(REFUSED):
+            self._is_indexable(p)
         waits = self._waits(p)
         self._add(p, ~waits)
         self._merge_into_pending_transition(p, active=waits)
@@ -100,7 +105,8 @@ class PartitionGroup(Machine):
     def set_passive(self, p: Term[Partition]) -> None:
         """The partition is to be indexed but not queried; if it is still in cleanup, once that is done."""
         entry = self.group[p]
-        self._is_indexable(p)
+        with equivalent(REFUSED):
+            self._is_indexable(p)
         waits = self._waits(p)
         self._add(p, ~waits)
         self._merge_into_pending_transition(p, passive=waits)
@@ -156,7 +162,8 @@ class PartitionGroup(Machine):
     def apply_pending_transition(self) -> None:
         """Pending partitions that are no longer in cleanup become what they are to be."""
         only_when(self.release.pending_transition)
-        require(some(self._is_ready(p) for p in Partition), "a pending partition is clean")
+        with equivalent("where nothing is ready nothing changes"):
+            require(some(self._is_ready(p) for p in Partition), "a pending partition is clean")
         for p in Partition:
             entry, ready = self.group[p], self._is_ready(p)
             stays = entry.pending_unindexable
@@ -175,9 +182,9 @@ class PartitionGroup(Machine):
         entry = self.group[p]
         require(entry.content.in_seqs, "partition is indexed")
         require(entry.content.seq < LAST_SEQ, "a sequence number is left")
-        entry.content.rows = choose(
-            entry.content.rows <= entry.content.seq, entry.content.seq + 1, entry.content.rows
-        )
+        newer = entry.content.rows <= entry.content.seq
+        with equivalent("there are more rows only under the seed, of an earlier time"):
+            entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
         entry.content.seq = entry.content.seq + 1
 
     # -- what recurs -----------------------------------------------------------------------------------

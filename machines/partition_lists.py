@@ -65,9 +65,11 @@ def inserted(ids: Ids, p: Number) -> Mapping[Place, Number]:
     new: dict[Place, Number] = {}
     for i, place in enumerate(PLACES):
         smaller = (ids[place] > 0) & (ids[place] < p)
-        moved = ids[PLACES[i - 1]] if i else ids[place]
-        follows = (ids[PLACES[i - 1]] > 0) & (ids[PLACES[i - 1]] < p) if i else ~smaller
-        there = choose(follows, p, moved)
+        if i == 0:
+            new[place] = choose(smaller, ids[place], p)
+            continue
+        before = ids[PLACES[i - 1]]
+        there = choose((before > 0) & (before < p), p, before)
         new[place] = choose(smaller | has(ids, p), ids[place], there)
     return new
 
@@ -86,11 +88,22 @@ def prepended(ids: Ids, p: Number) -> Mapping[Place, Number]:
     return {place: p + 0 if i == 0 else ids[PLACES[i - 1]] + 0 for i, place in enumerate(PLACES)}
 
 
-def removed(ids: Ids, p: Number) -> Mapping[Place, Number]:
-    """The list without `p`."""
-    new: dict[Place, Number] = {}
-    for i, place in enumerate(PLACES):
+def removed(ids: Ids, p: Number) -> Mapping[Place, Number | int]:
+    """The list without `p`; a list without it has room at its end, as there are no more ids than places."""
+    new: dict[Place, Number | int] = {}
+    for i, place in enumerate(PLACES[:-1]):
         gone = some(ids[earlier] == p for earlier in PLACES[: i + 1])
-        following = ids[PLACES[i + 1]] if i + 1 < len(PLACES) else ids[place] - ids[place]
-        new[place] = choose(gone, following, ids[place])
-    return new
+        new[place] = choose(gone, ids[PLACES[i + 1]], ids[place])
+    return new | {PLACES[-1]: 0}
+
+
+def rest(ids: Ids) -> Mapping[Place, Number | int]:
+    """The list without its head."""
+    following = {place: ids[after] + 0 for place, after in pairwise(PLACES)}
+    return following | {PLACES[-1]: 0}
+
+
+def assign(ids: Ids, new: Mapping[Place, Number] | Mapping[Place, Number | int]) -> None:
+    """Effect: the list is the other one afterwards."""
+    for place, p in new.items():
+        ids[place] = p

@@ -104,7 +104,6 @@ class PartitionMerge(Machine):
     def send_row_count(self, n: Term[Node]) -> None:
         """A node says how many rows it has, however few of them the query wants."""
         require(self.producer[n] == Producer.counting, "node has said nothing yet")
-        require(~self.done, "query is going on")
         self.producer[n] = Producer.sending
         self.total = self.total + self._rows_of(n)
 
@@ -112,7 +111,6 @@ class PartitionMerge(Machine):
     def send_row(self, n: Term[Node], row: Term[Row]) -> None:
         """A node sends the next of its rows, when the last one is taken, and as many as may be needed."""
         require(self.producer[n] == Producer.sending, "node is sending")
-        require(~self.done, "query is going on")
         require(self._is_next_of(n, row), "it is the next row of the node")
         require(~self._is_queued(n), "the last one is taken")
         require(self._sent_by(n) < self._limit_of_a_node(), "the node has not sent enough")
@@ -123,7 +121,6 @@ class PartitionMerge(Machine):
     def end(self, n: Term[Node]) -> None:
         """A node has sent all its rows, or as many as may be needed."""
         require(self.producer[n] == Producer.sending, "node is sending")
-        require(~self._is_queued(n), "the last row is taken")
         enough = self._sent_by(n) >= self._limit_of_a_node()
         require(~self._has_more(n) | enough, "nothing is left, or enough is sent")
         self.producer[n] = Producer.through
@@ -132,15 +129,18 @@ class PartitionMerge(Machine):
     def fail(self, n: Term[Node]) -> None:
         """A node fails: an error comes instead of its next row."""
         working = self.producer[n].any_of(Producer.counting, Producer.sending)
-        require(working & ~self.done, "node is sending")
-        require(~self._is_queued(n), "the last row is taken")
+        require(working, "node is not through")
         self.producer[n] = Producer.failed
+
+    @action(fair=WEAK)
+    def list_error(self, n: Term[Node]) -> None:
+        """The error of a node comes to the client with the rows."""
+        require(self.producer[n] == Producer.failed, "node has failed")
         self.errors.add(n)
 
     @action(fair=WEAK)
     def take(self, row: Term[Row]) -> None:
         """The smallest row of the queue is skipped, or goes to the page."""
-        require(~self.done, "query is going on")
         require(self.queue.has(row), "the row is in the queue")
         require(self._every_producer_has_one(), "every node has sent one, or is through")
         smaller = some(self.queue.has(other) & self._comes_before(other, row) for other in Row)
@@ -153,23 +153,30 @@ class PartitionMerge(Machine):
     @action(fair=WEAK)
     def finish(self) -> None:
         """All nodes are through: the client has its page."""
-        require(~self.done, "query is going on")
         require(self.queue.is_empty(), "all rows are taken")
-        through = every(self.producer[n].any_of(Producer.through, Producer.failed) for n in Node)
-        require(through, "all nodes are through")
-        require((self.on_error == OnError.go_on) | self.errors.is_empty(), "no error stops it")
+        require(every(self._is_through(n) for n in Node), "all nodes are through")
         self.done = True
 
     @action(fair=WEAK)
     def abort(self) -> None:
         """A node has failed, and the query is one that stops then."""
-        require(~self.done, "query is going on")
         require(self.on_error == OnError.stop, "an error stops the query")
-        require(~self.errors.is_empty(), "a node has failed")
+        require(some(self._has_failed(n) for n in Node), "a node has failed")
         self.done = True
         self.aborted = True
 
     # -- what recurs -------------------------------------------------------------------------------------
+
+    def _has_failed(self, n: Term[Node]) -> Bool:
+        return self.producer[n] == Producer.failed
+
+    def _is_through(self, n: Term[Node]) -> Bool:
+        """The node has sent all, or its error is listed with the rows."""
+        listed = self.errors.has(n) & (self.on_error == OnError.go_on)
+        return (self.producer[n] == Producer.through) | (self._has_failed(n) & listed)
+
+    def _nobody_failed(self) -> Bool:
+        return ~some(self._has_failed(n) for n in Node)
 
     def _limit_of_a_node(self) -> Number:
         """A node cannot know which of its rows are skipped: it sends as many as if all were its own."""
@@ -214,7 +221,7 @@ class PartitionMerge(Machine):
         before = count(self.at[other].is_some() & self._comes_before(other, row) for other in Row)
         on_page = (before >= self.skip) & (before < self.skip + self.limit)
         right = self.page.has(row) == (self.at[row].is_some() & on_page)
-        return (self.done & self.errors.is_empty()).implies(right)
+        return (self.done & self._nobody_failed()).implies(right)
 
     @step_property
     def rows_come_in_order(self, after: Self, row: Term[Row]) -> Bool:
@@ -232,14 +239,29 @@ class PartitionMerge(Machine):
     def total_rows_counts_all(self) -> Bool:
         """total_rows is the number of rows of all nodes, also of a query with limit=0."""
         total = count(self.at[row].is_some() for row in Row)
-        return (self.done & self.errors.is_empty()).implies(self.total == total)
+        return (self.done & self._nobody_failed()).implies(self.total == total)
 
     @invariant
-    def an_error_is_told(self) -> Bool:
+    def an_error_is_told(self, n: Term[Node]) -> Bool:
         """An answer without a word on errors is complete: a node that failed is listed, or all is aborted."""
-        failed = some(self.producer[n] == Producer.failed for n in Node)
-        stopped = (self.on_error == OnError.stop).implies(self.aborted)
-        return (self.done & failed).implies(~self.errors.is_empty() & stopped)
+        told = self.errors.has(n) | self.aborted
+        return (self.done & self._has_failed(n)).implies(told)
+
+    @invariant
+    def only_an_error_stops_a_query(self) -> Bool:
+        """on_error=continue: "errors" are appended, and the query goes on."""
+        stopped = (self.on_error == OnError.stop) & ~self._nobody_failed()
+        return self.aborted.implies(stopped)
+
+    @invariant
+    def a_node_has_one_row_on_the_way(self, n: Term[Node]) -> Bool:
+        """004: the queue "blocks the enqueue operation by each process": the rows stay with the nodes."""
+        return count(self.queue.has(row) & (self.at[row] == n) for row in Row) <= 1
+
+    @invariant
+    def a_node_sends_no_more_than_may_be_needed(self, n: Term[Node]) -> Bool:
+        """A limit is one of the nodes, too: none sends all its rows for a page."""
+        return self._sent_by(n) <= self.skip + self.limit
 
     @final
     def the_query_is_answered(self) -> Bool:

@@ -6,6 +6,8 @@ been purged, and if the documents are now those of a replica that did not have a
 
 from __future__ import annotations
 
+from typing import Self
+
 from stagewright.spec import (
     Actor,
     Bool,
@@ -20,6 +22,7 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    equivalent,
     final,
     invariant,
     leads_to,
@@ -29,12 +32,14 @@ from stagewright.spec import (
     record,
     require,
     set_of,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
 SOURCE = Actor("document store")
 LAST_SEQ = 4
+DOCUMENTS = "the index follows whatever happens to the documents"
 
 
 class Item(Entity, scope=2):
@@ -81,22 +86,25 @@ class PartitionRollback(Machine):
     def write(self, d: Term[Item]) -> None:
         """A client writes a document."""
         self._advance(d)
-        self.live.add(d)
+        with equivalent(DOCUMENTS):
+            self.live.add(d)
 
     @action(by=CLIENT, spends=changes)
     def delete(self, d: Term[Item]) -> None:
         """A client deletes a document: what is left of it is a tombstone."""
-        require(self.live.has(d), "document is there")
+        with equivalent(DOCUMENTS):
+            require(self.live.has(d), "document is there")
         self._advance(d)
-        self.live.discard(d)
+        with equivalent(DOCUMENTS):
+            self.live.discard(d)
 
     @action(by=SOURCE)
     def purge(self, d: Term[Item]) -> None:
         """Compaction of the documents removes a tombstone for good."""
-        require(~self.live.has(d) & (self.changed_at[d] > 0), "there is a tombstone")
-        require(self.changed_at[d] < self.high, "it is not the last change")
+        require(~self.live.has(d), "what is left of the document is a tombstone")
         self.purged = choose(self.purged < self.changed_at[d], self.changed_at[d], self.purged)
-        self.changed_at[d] = 0
+        with equivalent(DOCUMENTS):
+            self.changed_at[d] = 0
 
     @action(by=SOURCE)
     def replicate(self) -> None:
@@ -114,8 +122,9 @@ class PartitionRollback(Machine):
         self.branch = 1
         self.branched_at = self.replica_high
         self.live = self.replica_live
-        self.high = self.replica_high
-        self.purged = self.replica_purged
+        with equivalent(DOCUMENTS):
+            self.high = self.replica_high
+            self.purged = self.replica_purged
         for d in Item:
             self.changed_at[d] = self.replica_changed_at[d]
 
@@ -124,15 +133,18 @@ class PartitionRollback(Machine):
     @action(fair=WEAK)
     def update(self) -> None:
         """The updater resumes where the index is, and indexes all that has changed since."""
-        require(self._is_behind(), "the index is behind")
+        with equivalent("an index that has caught up has nothing to update"):
+            require(self._is_behind(), "the index is behind")
         require(~self._has_diverged(), "no rollback is needed")
         require(~self._has_missed_deletions(), "no deletion is missed")
         since = self.index.seq + 0
-        self.earlier = self.index
+        with equivalent("with no header but the first a rollback is a reset"):
+            self.earlier = self.index
         for d in Item:
             changed = self.changed_at[d] > since
             rows = choose(changed, self.live.has(d), self.index.rows.has(d))
-            self.index.rows.put(d, rows)
+            with equivalent("what has not changed since is what is indexed"):
+                self.index.rows.put(d, rows)
         self.index.seq = self.high
         self.index.branch = self.branch
 
@@ -142,15 +154,14 @@ class PartitionRollback(Machine):
         require(self._has_diverged(), "a rollback is needed")
         require(self._earlier_header_will_do(), "the header is old enough")
         self.index = self.earlier
-        self.earlier = self.empty
 
     @action(fair=WEAK)
     def reset(self) -> None:
         """No header is old enough, or deletions were missed: the index starts again, empty."""
-        lost = self._has_diverged() & ~self._earlier_header_will_do()
-        require(lost | self._has_missed_deletions(), "no header helps")
+        lost = (self.index.branch != self.branch) & ~self._earlier_header_will_do()
+        with equivalent("what is empty stays empty"):
+            require(lost | self._has_missed_deletions(), "no header helps")
         self.index = self.empty
-        self.earlier = self.empty
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -180,6 +191,23 @@ class PartitionRollback(Machine):
         and none of one that was deleted, or lost (MB-8689, MB-32420).
         """
         return self._is_behind() | (self.index.rows.has(d) == self.live.has(d))
+
+    @step_property
+    def the_index_goes_back_only_if_it_has_to(self, after: Self) -> Bool:
+        """004: the updater goes on "from last indexed sequence", unless what it has indexed is lost, or what it
+        has not is forgotten.
+        """
+        lost = (self.index.branch != self.branch) & (self.index.seq > self.replica_high)
+        back = after.index.seq < self.index.seq
+        return back.implies(lost | self._has_missed_deletions())
+
+    @step_property
+    def one_rollback_is_enough(self, after: Self) -> Bool:
+        """A rollback goes to a header of the common history, and not behind it if there is one."""
+        back = after.index.seq < self.index.seq
+        useful = self._earlier_header_will_do() & ~self._has_missed_deletions()
+        kept = useful.implies(after.index.seq >= self.earlier.seq)
+        return back.implies(~after._has_diverged() & kept)
 
     @invariant
     def an_index_starts_empty(self) -> Bool:

@@ -21,6 +21,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -33,6 +34,7 @@ from stagewright.spec import (
     set_of,
 )
 
+CLIENTS = "what clients write is theirs"
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
 SOURCE = Actor("document store")
@@ -72,20 +74,23 @@ class PartitionUpdater(Machine):
     @action(by=CLIENT, spends=mutations)
     def change(self, d: Term[Document], key: Term[Key]) -> None:
         """A client changes a document."""
-        self.value[d] = key
+        with equivalent(CLIENTS):
+            self.value[d] = key
         self.changed.add(d)
 
     @action(by=CLIENT, spends=mutations)
     def delete(self, d: Term[Document]) -> None:
         """A client deletes a document."""
-        self.value[d] = None
+        with equivalent(CLIENTS):
+            self.value[d] = None
         self.changed.add(d)
 
     @action(by=SOURCE, fair=WEAK)
     def mark_snapshot(self) -> None:
         """The next snapshot has what has changed, once; what is in the batch has to be written first."""
         require(self.snapshot.is_empty(), "the last snapshot is through")
-        require(~self.changed.is_empty(), "documents have changed")
+        with equivalent("a snapshot of nothing is none"):
+            require(~self.changed.is_empty(), "documents have changed")
         self.snapshot = self.changed
         self.changed = frozenset()
         self.boundary = self._writes_before_the_next_snapshot()
@@ -95,7 +100,8 @@ class PartitionUpdater(Machine):
     @action(by=SOURCE, fair=WEAK)
     def load(self, d: Term[Document]) -> None:
         """A document of the snapshot is loaded, mapped, and put into the batch."""
-        require(self.snapshot.has(d), "document is in the snapshot")
+        with equivalent("what comes again is what it was in the snapshot"):
+            require(self.snapshot.has(d), "document is in the snapshot")
         require(~self.boundary, "what came before the snapshot marker is written")
         self.snapshot.discard(d)
         self.batch.add(d)
@@ -108,7 +114,8 @@ class PartitionUpdater(Machine):
     @action(fair=WEAK)
     def write_batch(self) -> None:
         """The batch is written: what the back index knows of a document is removed, the new key inserted."""
-        require(~self.batch.is_empty(), "there is a batch")
+        with equivalent("an empty batch writes nothing"):
+            require(~self.batch.is_empty(), "there is a batch")
         for d in Document:
             written = self.batch.has(d)
             removed = {key: written & (self.back_index[d] == key) for key in Key}
@@ -116,13 +123,17 @@ class PartitionUpdater(Machine):
             for key in Key:
                 self.view[d].put(key, rows[key] | self.inserts[d].has(key))
             self.back_index[d] = choose(written, self.mapped[d], self.back_index[d])
+        self.boundary = False
         self._forget_batch()
 
     @action(spends=crashes)
     def crash(self) -> None:
         """The updater dies: the next one loads again what was not written."""
         self.changed = self.changed | self.snapshot | self.batch
-        self.snapshot = frozenset()
+        with equivalent("a stream that goes on brings what comes again anyway"):
+            self.snapshot = frozenset()
+        with equivalent("the next snapshot marker says it anew"):
+            self.boundary = False
         self._forget_batch()
 
     # -- what recurs -------------------------------------------------------------------------------------
@@ -133,10 +144,8 @@ class PartitionUpdater(Machine):
 
     def _forget_batch(self) -> None:
         self.batch = frozenset()
-        self.boundary = False
         for d in Document:
             self.inserts[d] = frozenset()
-            self.mapped[d] = None
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -163,3 +172,9 @@ class PartitionUpdater(Machine):
         """004: "The updater loads a batch of mutations" and "updates the view btrees"."""
         right = self.back_index[d] == self.value[d]
         return leads_to(~right, right)
+
+    @liveness
+    def the_updater_comes_to_an_end(self) -> LeadsTo:
+        """Nothing is loaded again without need, for ever."""
+        through = self.nothing_is_left_to_index()
+        return leads_to(~through, through)

@@ -14,12 +14,14 @@ from stagewright.machines.partition_lists import (
     Ids,
     PartitionId,
     Place,
+    assign,
     has,
     inserted,
     is_empty,
     is_ordset,
     number_of,
     removed,
+    rest,
 )
 from stagewright.spec import (
     Actor,
@@ -61,40 +63,33 @@ class PartitionVersions(Machine):
     @action(by=MANAGER, spends=requests)
     def add(self, p: Term[PartitionId]) -> None:
         """A partition becomes passive, and the updater is told: its messages are merged."""
-        require(~self.partitions.has(p), "partition is not in the index")
         self.partitions.add(p)
-        self._assign(self.told, self._merged(self.told, number_of(p)))
+        assign(self.told, self._merged(self.told, number_of(p)))
 
     @action(fair=WEAK)
     def read_message(self) -> None:
         """The updater adds the first of the partitions that it is told of to its list."""
         require(~is_empty(self.told), "there is a message")
         p = self.told[Place.first] + 0
-        self._assign(self.versions, self._merged(self.versions, p))
-        self._assign(self.told, removed(self.told, p))
+        assign(self.versions, self._merged(self.versions, p))
+        assign(self.told, rest(self.told))
 
     @action
     def take_over(self, p: Term[PartitionId]) -> None:
-        """The group process adds a partition that the updater has not read of yet."""
+        """The group process adds a partition that the updater may not have read of yet."""
         require(self.partitions.has(p), "partition is in the index")
-        require(~has(self.versions, number_of(p)), "the list does not have it")
-        self._assign(self.versions, self._merged(self.versions, number_of(p)))
+        assign(self.versions, self._merged(self.versions, number_of(p)))
 
     @action(by=MANAGER, spends=requests)
     def remove(self, p: Term[PartitionId]) -> None:
         """A partition is cleaned up: it leaves the list, and nobody is told of it any more."""
-        require(self.partitions.has(p), "partition is in the index")
         self.partitions.discard(p)
-        self._assign(self.versions, removed(self.versions, number_of(p)))
-        self._assign(self.told, removed(self.told, number_of(p)))
+        assign(self.versions, removed(self.versions, number_of(p)))
+        assign(self.told, removed(self.told, number_of(p)))
 
     def _merged(self, ids: Ids, p: Number) -> Mapping[Place, Number]:
         """The union of two ordsets, of which one has one member."""
         return inserted(ids, p)
-
-    def _assign(self, ids: Ids, new: Mapping[Place, Number]) -> None:
-        for place, p in new.items():
-            ids[place] = p
 
     @invariant
     def versions_are_sorted(self) -> Bool:

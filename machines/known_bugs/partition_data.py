@@ -68,15 +68,12 @@ class PurgedDeletionsAreMissed(PartitionRollback):
 @known_bug(
     "Z64",
     "MB-18125",
-    breaks=(
-        PartitionRequests.lists_are_ordsets,
-        PartitionRequests.what_is_to_be_removed_is_not_pending,
-    ),
+    breaks=PartitionRequests.lists_are_ordsets,
 )
 class FilteringReversesTheList(PartitionRequests):
     """A list was filtered by a fold from the left that put each id in front of those before it.
 
-    What is subtracted in the wrong order stays: the partition is added later although it is not wanted.
+    What is subtracted in the wrong order stays, and what is intersected with is missed.
     """
 
     def _kept(self, ids: Ids, p: Number) -> Mapping[Place, Number]:
