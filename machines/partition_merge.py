@@ -27,6 +27,7 @@ from stagewright.spec import (
     choose,
     constant,
     count,
+    equivalent,
     every,
     final,
     flag,
@@ -130,7 +131,8 @@ class PartitionMerge(Machine):
         """A node fails: an error comes instead of its next row."""
         working = self.producer[n].any_of(Producer.counting, Producer.sending)
         require(working, "node is not through")
-        self.producer[n] = Producer.failed
+        with equivalent("what need not happen"):
+            self.producer[n] = Producer.failed
 
     @action(fair=WEAK)
     def list_error(self, n: Term[Node]) -> None:
@@ -173,7 +175,7 @@ class PartitionMerge(Machine):
     def _is_through(self, n: Term[Node]) -> Bool:
         """The node has sent all, or its error is listed with the rows."""
         listed = self.errors.has(n) & (self.on_error == OnError.go_on)
-        return (self.producer[n] == Producer.through) | (self._has_failed(n) & listed)
+        return (self.producer[n] == Producer.through) | listed
 
     def _nobody_failed(self) -> Bool:
         return ~some(self._has_failed(n) for n in Node)
@@ -244,8 +246,13 @@ class PartitionMerge(Machine):
     @invariant
     def an_error_is_told(self, n: Term[Node]) -> Bool:
         """An answer without a word on errors is complete: a node that failed is listed, or all is aborted."""
-        told = self.errors.has(n) | self.aborted
+        told = (self.errors.has(n) & (self.on_error == OnError.go_on)) | self.aborted
         return (self.done & self._has_failed(n)).implies(told)
+
+    @invariant
+    def only_errors_are_told(self, n: Term[Node]) -> Bool:
+        """What is listed as an error is one."""
+        return self.errors.has(n).implies(self._has_failed(n))
 
     @invariant
     def only_an_error_stops_a_query(self) -> Bool:
