@@ -181,7 +181,6 @@ class PartitionGroup(Machine):
         """The updater indexes the next mutation of the partition."""
         entry = self.group[p]
         require(entry.content.in_seqs, "partition is indexed")
-        require(entry.content.seq < LAST_SEQ, "a sequence number is left")
         newer = entry.content.rows <= entry.content.seq
         with equivalent("there are more rows only under the seed, of an earlier time"):
             entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
@@ -328,6 +327,12 @@ class PartitionStates(PartitionGroup):
     before that: it is indexed from the beginning while its old rows are still there. So
     `a_partition_starts_empty` and `content_is_that_of_the_sequence_number` fail.
     """
+
+    @action
+    def index_mutation(self, p: Term[Partition]) -> None:
+        """There are mutations up to the last sequence number."""
+        require(self.group[p].content.seq < LAST_SEQ, "a mutation is left")
+        self.index(p)
 
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:

@@ -25,6 +25,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -37,12 +38,14 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     some,
     step_property,
 )
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
+CLIENTS = "what does not happen asks for nothing"
 
 
 class Stale(Enum):
@@ -70,6 +73,8 @@ class PartitionQueries(Machine):
     queries = budget(1, doc="queries")
     monitors = budget(1, doc="updates of a partition that somebody waits for")
 
+    exercised_at = scopes({}, {Partition: 1, requests: 5, queries: 2, writes: 3})
+
     index = part(PartitionGroup)
     source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
     updater: FlagVar = flag()
@@ -84,7 +89,8 @@ class PartitionQueries(Machine):
     def write(self, p: Term[Partition]) -> None:
         """A document of the partition changes, and the client is told so."""
         require(self.source[p] < LAST_SEQ, "a sequence number is left")
-        self.source[p] = self.source[p] + 1
+        with equivalent(CLIENTS):
+            self.source[p] = self.source[p] + 1
 
     # -- requests of the cluster manager -----------------------------------------------------------------
 
@@ -92,15 +98,14 @@ class PartitionQueries(Machine):
     def set_active(self, p: Term[Partition]) -> None:
         """The partition is to be active: waiting queries wait for its documents, too."""
         entry = self.index.group[p]
-        self._wait_for(p, ~entry.abit & ~(entry.content.cbit & self.release.pending_transition))
-        self._restart_updater()
+        waits = (entry.content.cbit | self._is_pending(p)) & self.release.pending_transition
+        self._wait_for(p, ~entry.abit & ~waits)
         self.index.set_active(p)
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
         """The partition is to be passive: no query waits for its documents."""
         self.wanted[p] = 0
-        self._restart_updater()
         self.index.set_passive(p)
 
     @action(by=MANAGER, spends=requests)
@@ -108,19 +113,16 @@ class PartitionQueries(Machine):
         """The partition is to be removed: nobody waits for it any more."""
         self.wanted[p] = 0
         self.listener[p] = 0
-        self._restart_updater()
         self.index.set_cleanup(p)
 
     @action(by=MANAGER, spends=requests)
     def mark_unindexable(self, p: Term[Partition]) -> None:
-        """The updater stops, and does not go on with the partition."""
-        self._restart_updater()
+        """The updater does not go on with the partition."""
         self.index.mark_unindexable(p)
 
     @action(by=MANAGER, spends=requests)
     def mark_indexable(self, p: Term[Partition]) -> None:
         """The updater may go on with the partition."""
-        self._restart_updater()
         self.index.mark_indexable(p)
 
     @action(fair=WEAK)
@@ -129,7 +131,6 @@ class PartitionQueries(Machine):
         for p in Partition:
             entry = self.index.group[p]
             self._wait_for(p, entry.pending_active & ~entry.content.cbit)
-        self._restart_updater()
         self.index.apply_pending_transition()
 
     # -- queries -----------------------------------------------------------------------------------------
@@ -140,23 +141,23 @@ class PartitionQueries(Machine):
         require(self.query.is_none(), "the last query is answered")
         self.query = stale
         for p in Partition:
-            self.asked[p] = self.source[p]
+            with equivalent("what was acknowledged is remembered for the promise alone"):
+                self.asked[p] = self.source[p]
             waits = (stale == Stale.false) & self.index.group[p].abit
             self.wanted[p] = choose(waits, self.source[p], 0)
 
     @action(fair=WEAK)
     def answer(self) -> None:
         """The query gets the group, with which it reads the B-trees."""
-        require(self.query.is_some(), "a query waits")
-        require(
-            ~some(self._is_pending(p) for p in Partition), "no partition that it wants is pending"
-        )
+        pending = some(self.index.group[p].pending_active for p in Partition)
+        with equivalent("without a query nothing changes"):
+            require(self.query.is_some(), "a query waits")
+        require(~pending, "no partition that it wants is pending")
         require(self._has_caught_up(), "the index has caught up with what the query waits for")
         trigger = (self.query == Stale.update_after) & ~self.updater
         self.triggered = self.triggered | trigger
         self.query = None
         for p in Partition:
-            self.asked[p] = 0
             self.wanted[p] = 0
 
     @action(by=MANAGER, spends=monitors)
@@ -164,26 +165,31 @@ class PartitionQueries(Machine):
         """The cluster manager waits until the partition is indexed up to its last document."""
         require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
         behind = self.index.group[p].content.seq < self.source[p]
-        self.listener[p] = choose(behind | self._is_pending(p), self.source[p], 0)
+        with equivalent(CLIENTS):
+            self.listener[p] = choose(behind, self.source[p], 0)
 
     # -- updater -----------------------------------------------------------------------------------------
 
     @action(fair=WEAK)
     def start_updater(self) -> None:
         """The updater is started when somebody waits for it, also when another one has just ended."""
-        require(~self.updater, "updater does not run")
-        require(self._somebody_waits(), "somebody waits for it")
-        require(some(self._is_behind(p, self.source[p]) for p in Partition), "the index is behind")
+        behind = some(self._is_behind(p, self.source[p]) for p in Partition)
+        with equivalent("an updater that starts again goes on"):
+            require(~self.updater, "updater does not run")
+        with equivalent("a daemon may start it, too"):
+            require(self._somebody_waits(), "somebody waits for it")
+        with equivalent("an updater that has nothing to do ends"):
+            require(behind, "the index is behind")
         self.updater = True
-        self.triggered = False
+        with equivalent("it would start once more"):
+            self.triggered = False
         for p in Partition:
             self.target[p] = self.source[p]
 
     @action(fair=WEAK)
     def index_mutation(self, p: Term[Partition]) -> None:
         """A mutation is indexed; whoever waited for it is told."""
-        require(self.updater, "updater runs")
-        require(self._is_behind(p, self.target[p]), "a mutation is left")
+        require(self.index.group[p].content.seq < self.target[p], "a mutation is left")
         reached = self.index.group[p].content.seq + 1 >= self.listener[p]
         self.listener[p] = choose(reached, 0, self.listener[p])
         self.index.index(p)
@@ -191,10 +197,14 @@ class PartitionQueries(Machine):
     @action(fair=WEAK)
     def finish_updater(self) -> None:
         """All is indexed that was there when the updater started."""
-        require(self.updater, "updater runs")
         behind = some(self._is_behind(p, self.target[p]) for p in Partition)
+        with equivalent("an updater that does not run has ended"):
+            require(self.updater, "updater runs")
         require(~behind, "nothing is left to index")
-        self._forget_updater()
+        self.updater = False
+        for p in Partition:
+            with equivalent("the next one gets its own"):
+                self.target[p] = 0
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -217,16 +227,6 @@ class PartitionQueries(Machine):
     def _somebody_waits(self) -> Bool:
         listens = some(self.listener[p] > 0 for p in Partition)
         return self.triggered | (self.query == Stale.false) | listens
-
-    def _restart_updater(self) -> None:
-        """The updater is stopped, and starts again if it was running."""
-        self.triggered = self.triggered | self.updater
-        self._forget_updater()
-
-    def _forget_updater(self) -> None:
-        self.updater = False
-        for p in Partition:
-            self.target[p] = 0
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -254,6 +254,17 @@ class PartitionQueries(Machine):
         told = (self.listener[p] > 0) & (after.listener[p] == 0)
         indexed = after.index.group[p].content.rows >= self.listener[p]
         return told.implies(indexed | (after.index.requested[p] == Role.none))
+
+    @invariant
+    def a_query_waits_for_what_is_queried(self, p: Term[Partition]) -> Bool:
+        """What is passive, or to be removed, is not waited for; nor is anything without a query."""
+        waits = (self.query == Stale.false) & self.index.group[p].abit
+        return (self.wanted[p] > 0).implies(waits)
+
+    @invariant
+    def nothing_is_indexed_that_is_not_there(self, p: Term[Partition]) -> Bool:
+        """No sequence number of the index is ahead of the documents."""
+        return self.index.group[p].content.seq <= self.source[p]
 
     @invariant
     def nobody_waits_for_what_is_there(self, p: Term[Partition]) -> Bool:

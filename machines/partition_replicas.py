@@ -7,10 +7,11 @@ main index from the beginning, as passive, and becomes active there.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.partition_group import LAST_SEQ, MANAGER, PartitionGroup
-from stagewright.machines.partition_states import COUCHBASE, SEED, Partition
+from stagewright.machines.partition_states import COUCHBASE, SEED, Partition, Role
 from stagewright.spec import (
     Actor,
     Bool,
@@ -23,22 +24,35 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     final,
     invariant,
     leads_to,
     liveness,
     number,
+    one_of,
     part,
     per,
     profiles,
     require,
+    scopes,
     set_of,
     step_property,
 )
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
+OF_THE_GROUP = "what else a group does about it is judged where it is alone: partition-states"
 MARKS = (PartitionGroup.mark_unindexable, PartitionGroup.mark_indexable)  # of other machines
+
+
+class Asked(Enum):
+    """What the cluster manager has asked for last, of a partition."""
+
+    nothing = auto()
+    replica = auto()
+    passive = auto()
+    active = auto()
 
 
 class PartitionReplicas(Machine):
@@ -57,11 +71,13 @@ class PartitionReplicas(Machine):
     writes = budget(2, doc="mutations of documents")
     requests = budget(5, doc="requests of the cluster manager")
 
+    exercised_at = scopes({}, {Partition: 1, writes: 3, requests: 6})
+
     main = part(PartitionGroup, without=MARKS)
     replica = part(PartitionGroup, without=MARKS)
     replicas: SetVar[Partition] = set_of(Partition)  # replica partitions of this server
     on_transfer: SetVar[Partition] = set_of(Partition)  # queried in the replica index
-    wanted: SetVar[Partition] = set_of(Partition)  # by the cluster manager, to be queried here
+    asked = per(Partition, one_of(Asked, init=Asked.nothing))
     kv = per(Partition, number(0, LAST_SEQ))  # the documents, replicated to this server
     target = per(Partition, number(0, LAST_SEQ))  # what the main index has to reach
 
@@ -69,47 +85,55 @@ class PartitionReplicas(Machine):
     def write(self, p: Term[Partition]) -> None:
         """A document changes, here or on the server of which this one has the replica."""
         require(self.kv[p] < LAST_SEQ, "a sequence number is left")
-        self.kv[p] = self.kv[p] + 1
+        with equivalent("what clients write is theirs"):
+            self.kv[p] = self.kv[p] + 1
 
     # -- the cluster manager -----------------------------------------------------------------------------
 
     @action(by=MANAGER, spends=requests)
     def add_replica(self, p: Term[Partition]) -> None:
         """The partition is passive in the replica index; one that the main index has is left alone."""
-        require(~self._main_has(p), "the main index does not have the partition")
+        require(self.main.requested[p] == Role.none, "the main index does not have the partition")
         self.replicas.add(p)
+        self.asked[p] = Asked.replica
         self.replica.set_passive(p)
 
     @action(by=MANAGER, spends=requests)
     def remove_replica(self, p: Term[Partition]) -> None:
         """The replica is not needed any more; it is cleaned up."""
-        require(self.replicas.has(p) & ~self.on_transfer.has(p), "it is a replica, not on transfer")
+        require(self.asked[p] == Asked.replica, "it is a replica, not on transfer")
         self.replicas.discard(p)
-        self.replica.set_cleanup(p)
+        self.asked[p] = Asked.nothing
+        with equivalent(OF_THE_GROUP):
+            self.replica.set_cleanup(p)
 
     @action(by=MANAGER, spends=requests)
     def fail_over(self, p: Term[Partition]) -> None:
         """The partition is to be active: its replica is queried, and the main index starts with it."""
-        require(self.replicas.has(p) & ~self.on_transfer.has(p), "it is a replica, not on transfer")
+        require(self.asked[p] == Asked.replica, "it is a replica, not on transfer")
         self.on_transfer.add(p)
-        self.wanted.add(p)
+        self.asked[p] = Asked.active
         self.target[p] = self.kv[p]
-        self.main.set_passive(p)
+        with equivalent(OF_THE_GROUP):
+            self.main.set_passive(p)
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
         """A partition on transfer is to be passive: it is so in the main index, which goes on with it."""
         require(self.on_transfer.has(p), "it is on transfer")
-        self._leave(p)
-        self.wanted.discard(p)
+        self.on_transfer.discard(p)
+        self.replicas.discard(p)
+        self.asked[p] = Asked.passive
 
     @action(by=MANAGER, spends=requests)
     def set_cleanup(self, p: Term[Partition]) -> None:
-        """The partition is to be removed, from the main index and, if it is on transfer, from the other."""
-        require(self._main_has(p), "the main index has the partition, or waits for it")
-        self._leave(p)
-        self.wanted.discard(p)
-        self.main.set_cleanup(p)
+        """The main index is to remove the partition; a replica stays, unless it is on transfer."""
+        stays = self.asked[p] == Asked.replica
+        self.on_transfer.discard(p)
+        self.replicas.put(p, stays)
+        self.asked[p] = choose(stays, Asked.replica, Asked.nothing)
+        with equivalent(OF_THE_GROUP):
+            self.main.set_cleanup(p)
 
     # -- the group processes of the two indexes ------------------------------------------------------------
 
@@ -123,16 +147,17 @@ class PartitionReplicas(Machine):
     def index_replica(self, p: Term[Partition]) -> None:
         """The updater of the replica index does so; not while the replica is queried (unindexable)."""
         require(self.replica.group[p].content.seq < self.kv[p], "a mutation is left")
-        require(~self.on_transfer.has(p), "the replica is not on transfer")
+        require(self._may_be_indexed(p), "the replica is not on transfer")
         self.replica.index(p)
 
     @action(fair=WEAK)
     def activate_replica(self, p: Term[Partition]) -> None:
         """The replica index learns that its copy is queried: at once, or after a restart in between."""
-        require(
-            self.on_transfer.has(p) & ~self.replica.group[p].abit, "it is on transfer, but passive"
-        )
-        self.replica.set_active(p)
+        require(self.on_transfer.has(p), "it is on transfer")
+        with equivalent("what is active stays so"):
+            require(~self.replica.group[p].abit, "it is passive in the replica index")
+        with equivalent(OF_THE_GROUP):
+            self.replica.set_active(p)
 
     @action(fair=WEAK)
     def finish_transfer(self, p: Term[Partition]) -> None:
@@ -140,26 +165,41 @@ class PartitionReplicas(Machine):
         require(self.on_transfer.has(p), "it is on transfer")
         require(self.main.group[p].pbit, "the main index has it")
         require(self.main.group[p].content.seq >= self.target[p], "the main index has caught up")
-        self._leave(p)
-        self.main.set_active(p)
+        self.on_transfer.discard(p)
+        self.replicas.discard(p)
+        with equivalent(OF_THE_GROUP):
+            self.main.set_active(p)
 
     @action(fair=WEAK)
     def clean_up_replica(self, p: Term[Partition]) -> None:
         """The replica index removes a copy that is not needed any more: at once, or after a restart."""
-        there = self.replica.group[p].abit | self.replica.group[p].pbit
-        require(there & ~self.replicas.has(p), "it is in the replica index, and no replica")
-        self.replica.set_cleanup(p)
+        there = self.replica.requested[p] != Role.none
+        with equivalent("what is not there is not cleaned up"):
+            require(there, "it is in the replica index")
+        require(~self.replicas.has(p), "it is no replica")
+        with equivalent(OF_THE_GROUP):
+            self.replica.set_cleanup(p)
+
+    @action(fair=WEAK)
+    def apply_pending_in_main(self) -> None:
+        """The main index adds what it has cleaned up."""
+        with equivalent(OF_THE_GROUP):
+            self.main.apply_pending_transition()
+
+    @action(fair=WEAK)
+    def apply_pending_in_replica(self) -> None:
+        """The replica index adds what it has cleaned up."""
+        with equivalent(OF_THE_GROUP):
+            self.replica.apply_pending_transition()
 
     # -- what recurs -------------------------------------------------------------------------------------
 
-    def _main_has(self, p: Term[Partition]) -> Bool:
-        entry = self.main.group[p]
-        return entry.abit | entry.pbit | entry.pending_active | entry.pending_passive
+    def _may_be_indexed(self, p: Term[Partition]) -> Bool:
+        """004: "replica index: active, unindexable"."""
+        return ~self.on_transfer.has(p)
 
-    def _leave(self, p: Term[Partition]) -> None:
-        self.on_transfer.discard(p)
-        self.replicas.discard(p)
-        self.target[p] = 0
+    def _is_wanted(self, p: Term[Partition]) -> Bool:
+        return self.asked[p] == Asked.active
 
     def _waits(self, p: Term[Partition]) -> Bool:
         """A query waits for what is still in cleanup in the replica index."""
@@ -181,7 +221,7 @@ class PartitionReplicas(Machine):
         has = replica.abit | replica.pbit | self._waits(p)
         there = self.on_transfer.has(p) & has
         main = self.main.group[p].abit
-        return (self.wanted.has(p) == (there | main)) & ~(there & main)
+        return (self._is_wanted(p) == (there | main)) & ~(there & main)
 
     @invariant
     def what_is_on_transfer_is_passive(self, p: Term[Partition]) -> Bool:
@@ -190,12 +230,18 @@ class PartitionReplicas(Machine):
         passive = (entry.pbit | entry.pending_passive) & self.replicas.has(p)
         return self.on_transfer.has(p).implies(passive)
 
+    @invariant
+    def a_replica_is_one(self, p: Term[Partition]) -> Bool:
+        """The replicas of the cluster manager are in the list, and what is on transfer is, too."""
+        replica = (self.asked[p] == Asked.replica) | self.on_transfer.has(p)
+        return self.replicas.has(p) == replica
+
     @step_property
     def no_row_is_lost(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "Once the indexing is completed it will be switched to active": a query finds what one
         before it has found, also when the other index answers.
         """
-        both = self.wanted.has(p) & ~self._waits(p) & after.wanted.has(p) & ~after._waits(p)
+        both = self._is_wanted(p) & ~self._waits(p) & after._is_wanted(p) & ~after._waits(p)
         return both.implies(after._rows_found(p) >= self._rows_found(p))
 
     @final
