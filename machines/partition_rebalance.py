@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from stagewright.machines.partition_group import LAST_SEQ, MANAGER, PartitionGroup
+from stagewright.machines.partition_group import LAST_SEQ, MANAGER, OF_THE_GROUP, PartitionGroup
 from stagewright.machines.partition_states import COUCHBASE, SEED, Partition, PartitionState, Seqs
 from stagewright.spec import (
     Actor,
@@ -25,6 +25,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
+    equivalent_value,
+    equivalents,
     every,
     final,
     flag,
@@ -38,6 +41,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    scopes,
     set_of,
     some,
     step_property,
@@ -90,6 +94,12 @@ class PartitionRebalance(Machine):
     stops = budget(1, doc="moves that are stopped half-way")
     queries = budget(1, doc="queries of the cluster")
 
+    exercised_at = scopes({}, {Partition: 1, writes: 3, queries: 2})
+    equivalent_tables = equivalents(
+        equivalent_value(Move.none, lambda move: move.old, because="without a move nothing is old"),
+        equivalent_value(Move.none, lambda move: move.new, because="without a move nothing is new"),
+    )
+
     # the cluster
     nodes = many(PartitionGroup, over=Node)
     master = per(Partition, optional(Node))  # the vBucket map: where clients and queries go
@@ -118,7 +128,8 @@ class PartitionRebalance(Machine):
         require(self.master[p].is_none(), "partition is new")
         self.master[p] = n
         self.documents_at[p] = n
-        self.nodes[n].set_active(p)
+        with equivalent(OF_THE_GROUP):
+            self.nodes[n].set_active(p)
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition], n: Term[Node]) -> None:
@@ -131,7 +142,8 @@ class PartitionRebalance(Machine):
     @action(fair=WEAK)
     def replicate(self, p: Term[Partition], n: Term[Node]) -> None:
         """The documents stream to the node to which the partition moves."""
-        require(self.destination[p] == n, "partition moves to the node")
+        with equivalent("documents may also be where nobody needs them"):
+            require(self.destination[p] == n, "partition moves to the node")
         require(self.kv[n][p] < self.acknowledged[p], "a mutation is left")
         self.kv[n][p] = self.kv[n][p] + 1
 
@@ -140,6 +152,12 @@ class PartitionRebalance(Machine):
         """The updater of a node indexes a mutation that the node has."""
         require(self.nodes[n].group[p].content.seq < self.kv[n][p], "the node has the mutation")
         self.nodes[n].index(p)
+
+    @action(fair=WEAK)
+    def apply_pending_transition(self, n: Term[Node]) -> None:
+        """A node adds what it has cleaned up."""
+        with equivalent(OF_THE_GROUP):
+            self.nodes[n].apply_pending_transition()
 
     # -- a move ------------------------------------------------------------------------------------------
 
@@ -150,17 +168,19 @@ class PartitionRebalance(Machine):
         require(~self.nodes[old].paused.has(p), "its index goes on after an earlier move")
         self.origin[p] = old
         self.destination[p] = new
-        self.kv[new][p] = 0
-        self.nodes[new].set_passive(p)
+        with equivalent(OF_THE_GROUP):
+            self.nodes[new].set_passive(p)
 
     @move.step(Move.indexing, Move.paused, by=MANAGER, fair=WEAK)
     def pause(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
         """The backfill is done: the old index gets no more updates, the new one has to come as far."""
-        self._is_moving(p, old, new)
-        if self.release.pauses_after_backfill:
-            require(self.kv[new][p] == self.kv[old][p], "backfill is done")
+        with equivalent("the old index is paused no longer than it has to be"):
+            self._is_moving(p, old, new)
+            if self.release.pauses_after_backfill:
+                require(self.kv[new][p] == self.kv[old][p], "backfill is done")
         self.due[p] = self.kv[old][p]
-        self.nodes[old].mark_unindexable(p)
+        with equivalent(OF_THE_GROUP):
+            self.nodes[old].mark_unindexable(p)
 
     @move.step(Move.paused, Move.taken_over, by=MANAGER, fair=WEAK)
     def take_over(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
@@ -173,8 +193,10 @@ class PartitionRebalance(Machine):
     @move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
     def activate(self, p: Term[Partition], new: Term[Node]) -> None:
         """The partition becomes active on the new node."""
-        require(self.destination[p] == new, "partition moves to the node")
-        self.nodes[new].set_active(p)
+        with equivalent("the other one is unindexable"):
+            require(self.destination[p] == new, "partition moves to the node")
+        with equivalent(OF_THE_GROUP):
+            self.nodes[new].set_active(p)
 
     @move.step(Move.activated, Move.mapped, by=MANAGER, fair=WEAK)
     def update_map(self, p: Term[Partition], new: Term[Node]) -> None:
@@ -185,8 +207,10 @@ class PartitionRebalance(Machine):
     @move.step(Move.mapped, Move.released, by=MANAGER, fair=WEAK)
     def release_old(self, p: Term[Partition], old: Term[Node]) -> None:
         """What is to be cleaned up on the old node is made indexable first."""
-        require(self.origin[p] == old, "partition moves from the node")
-        self.nodes[old].mark_indexable(p)
+        with equivalent("the other one is indexable"):
+            require(self.origin[p] == old, "partition moves from the node")
+        with equivalent(OF_THE_GROUP):
+            self.nodes[old].mark_indexable(p)
 
     @move.step(Move.released, Move.none, by=MANAGER, fair=WEAK)
     def finish(self, p: Term[Partition], old: Term[Node]) -> None:
@@ -195,20 +219,23 @@ class PartitionRebalance(Machine):
         self._leave(p)
         waits = self.querying & ~self.answered.has(old) & (self.wanted_from[p] == old)
         self.refused = self.refused | waits
-        self.nodes[old].set_cleanup(p)
+        with equivalent(OF_THE_GROUP):
+            self.nodes[old].set_cleanup(p)
 
     @move.step((Move.indexing, Move.paused), Move.none, by=MANAGER, spends=stops)
     def stop(self, p: Term[Partition], new: Term[Node]) -> None:
         """The rebalance is stopped: the new node drops the partition."""
         require(self.destination[p] == new, "partition moves to the node")
         self._leave(p)
-        self.nodes[new].set_cleanup(p)
+        with equivalent(OF_THE_GROUP):
+            self.nodes[new].set_cleanup(p)
 
     @action(by=MANAGER, fair=WEAK)
     def resume(self, p: Term[Partition], n: Term[Node]) -> None:
         """After a stop the partition is indexable again on the node that keeps it."""
         require((self.move[p] == Move.none) & (self.master[p] == n), "the node keeps the partition")
-        self.nodes[n].mark_indexable(p)
+        with equivalent(OF_THE_GROUP):
+            self.nodes[n].mark_indexable(p)
 
     # -- a query of the cluster ----------------------------------------------------------------------------
 
@@ -217,13 +244,15 @@ class PartitionRebalance(Machine):
         """A node sends a query on to all nodes, with the partitions that are wanted from each by the map."""
         require(~self.querying, "the last query is answered")
         require(every(self.master[p].is_some() for p in Partition), "all partitions are assigned")
-        self.querying = True
+        with equivalent("a query that is not asked"):
+            self.querying = True
         self.newest = newest
         for p in Partition:
+            self.wanted_from[p] = self.master[p]
             some_rows = choose(self._is_indexed_to(p, 1), 1, 0)
             rows = choose(self._is_indexed_to(p, LAST_SEQ), LAST_SEQ, some_rows)
-            self.needed[p] = choose(newest, self.acknowledged[p], rows)
-        self._send()
+            with equivalent("what it has to find is remembered for the promise alone"):
+                self.needed[p] = choose(newest, self.acknowledged[p], rows)
 
     @action(fair=WEAK)
     def answer(self, n: Term[Node]) -> None:
@@ -243,24 +272,27 @@ class PartitionRebalance(Machine):
     @action(fair=WEAK)
     def send_again(self, n: Term[Node]) -> None:
         """A node does not have a partition that is wanted from it: the query starts again, with a new map."""
-        require(self.querying & ~self.answered.has(n), "a query waits for the node")
         missing = self.refused | self._is_outdated(n)
-        require(missing, "a partition that is wanted from the node is not there")
-        self._send()
+        with equivalent("to send it again is never wrong"):
+            require(self.querying & ~self.answered.has(n), "a query waits for the node")
+            require(missing, "a partition that is wanted from the node is not there")
+        self.refused = False
+        self._forget_answers()
+        for p in Partition:
+            self.wanted_from[p] = self.master[p]
 
     @action(fair=WEAK)
     def merge(self) -> None:
         """All nodes have answered: their rows are merged."""
-        require(self.querying & ~self.refused, "a query is going on")
         require(every(self.answered.has(n) for n in Node), "all nodes have answered")
         self.querying = False
-        self.newest = False
-        for p in Partition:
-            self.needed[p] = 0
-            self.wanted_from[p] = None
-            self.times[p] = 0
-            self.found[p] = 0
-        self.answered = frozenset()
+        self._forget_answers()
+        with equivalent("the next query sets it anew"):
+            self.newest = False
+            for p in Partition:
+                self.needed[p] = 0
+                self.wanted_from[p] = None
+                self.found[p] = 0
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -274,7 +306,6 @@ class PartitionRebalance(Machine):
     def _leave(self, p: Term[Partition]) -> None:
         self.origin[p] = None
         self.destination[p] = None
-        self.due[p] = 0
 
     def _has(self, n: Term[Node], p: Term[Partition]) -> Bool:
         return self.nodes[n].group[p].abit | self.nodes[n].group[p].pbit
@@ -285,13 +316,10 @@ class PartitionRebalance(Machine):
             (self.master[p] == n) & (self.nodes[n].group[p].content.rows >= seq) for n in Node
         )
 
-    def _send(self) -> None:
-        self.refused = False
-        for p in Partition:
-            self.wanted_from[p] = self.master[p]
-            self.times[p] = 0
-            self.found[p] = 0
+    def _forget_answers(self) -> None:
         self.answered = frozenset()
+        for p in Partition:
+            self.times[p] = 0
 
     def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
         """The partition is wanted from the node; whether it is active or passive there says nothing."""
@@ -345,10 +373,27 @@ class PartitionRebalance(Machine):
         """The node that takes writes has every document that was acknowledged."""
         return (self.documents_at[p] == n).implies(self.kv[n][p] == self.acknowledged[p])
 
+    @invariant
+    def a_move_has_two_nodes(self, p: Term[Partition]) -> Bool:
+        """What moves, moves from one node to another; what does not, is on one."""
+        rests = self.move[p] == Move.none
+        return (self.origin[p].is_none() == rests) & (self.destination[p].is_none() == rests)
+
+    @invariant
+    def the_map_names_where_the_documents_are(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """Clients find the node that takes their writes, but for the time of a takeover."""
+        changes = self.move[p].any_of(Move.taken_over, Move.activated)
+        return changes | ((self.master[p] == n) == (self.documents_at[p] == n))
+
     @final
     def nothing_moves(self) -> Bool:
         """A cluster may stay as it is when no partition moves and no query is going on."""
         return ~self.querying & every(self.move[p] == Move.none for p in Partition)
+
+    @liveness
+    def partitions_are_assigned(self, p: Term[Partition]) -> LeadsTo:
+        """Every partition gets a node."""
+        return leads_to(self.master[p].is_none(), self.master[p].is_some())
 
     @liveness
     def moves_end(self, p: Term[Partition]) -> LeadsTo:

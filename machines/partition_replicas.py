@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.partition_group import LAST_SEQ, MANAGER, PartitionGroup
+from stagewright.machines.partition_group import LAST_SEQ, MANAGER, OF_THE_GROUP, PartitionGroup
 from stagewright.machines.partition_states import COUCHBASE, SEED, Partition, Role
 from stagewright.spec import (
     Actor,
@@ -42,7 +42,6 @@ from stagewright.spec import (
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
-OF_THE_GROUP = "what else a group does about it is judged where it is alone: partition-states"
 MARKS = (PartitionGroup.mark_unindexable, PartitionGroup.mark_indexable)  # of other machines
 
 
