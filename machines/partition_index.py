@@ -21,6 +21,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -31,10 +32,14 @@ from stagewright.spec import (
     per,
     record,
     require,
+    scopes,
     step_property,
 )
 
 WEAK = Fairness.WEAK
+REQUESTS = PartitionWorkers.requests
+INTERRUPTIONS = PartitionWorkers.interruptions
+WRITES = PartitionWorkers.writes
 
 
 class PartitionIndex(PartitionWorkers):
@@ -46,6 +51,13 @@ class PartitionIndex(PartitionWorkers):
     crashes = budget(1, doc="crashes of the group process")
     lost_headers = budget(1, doc="crashes after which later headers cannot be read")
     compactions = budget(1, doc="compactions that are started")
+
+    exercised_at = scopes(
+        {Partition: 1, REQUESTS: 4, crashes: 2, compactions: 2},
+        {REQUESTS: 4, crashes: 0, lost_headers: 0, compactions: 0, INTERRUPTIONS: 0},
+        {crashes: 0, lost_headers: 0},
+        {WRITES: 1, lost_headers: 0, compactions: 0, INTERRUPTIONS: 0},
+    )
 
     header = per(Partition, record(Entry))  # the last one of the file
     compacting = per(Partition, record(Entry))  # the compactor's group, in the new file
@@ -69,7 +81,8 @@ class PartitionIndex(PartitionWorkers):
 
         What it has not written, it has not answered either; marks that are in no header are made again.
         """
-        require(~self.down, "group process is up")
+        with equivalent("what is down may crash"):
+            require(~self.down, "group process is up")
         unanswered = self.unwritten
         self.down = True
         self._forget_updater()
@@ -79,7 +92,8 @@ class PartitionIndex(PartitionWorkers):
             last = self.header[p]
             active, passive = last.abit | last.pending_active, last.pbit | last.pending_passive
             said = choose(active, Role.active, choose(passive, Role.passive, Role.none))
-            self.index.requested[p] = choose(unanswered, said, self.index.requested[p])
+            with equivalent("what was answered is what the header says"):
+                self.index.requested[p] = choose(unanswered, said, self.index.requested[p])
             marked = last.content.in_unindexable_seqs | last.pending_unindexable
             self.index.paused.put(p, marked)
             self.index.group[p] = last
@@ -97,7 +111,8 @@ class PartitionIndex(PartitionWorkers):
     @action(fair=WEAK)
     def reopen(self) -> None:
         """The group process has opened its file."""
-        require(self.down, "group process is down")
+        with equivalent("what is up stays up"):
+            require(self.down, "group process is down")
         self.down = False
 
     # -- compactor ---------------------------------------------------------------------------------------
@@ -108,24 +123,22 @@ class PartitionIndex(PartitionWorkers):
         self._group_process_is_free()
         require(~self.compactor, "compactor does not run")
         require(~self.cleaner, "cleaner is stopped")
-        self.compactor = True
+        with equivalent("a compaction that does not start"):
+            self.compactor = True
         for p in Partition:
             snapshot = choose(self.updater, self.updating[p], self.index.group[p])
-            copy, dropped = self.compacting[p], snapshot.content.cbit
-            copy.abit = snapshot.abit
-            copy.pbit = snapshot.pbit
-            copy.content = choose(dropped, self.blank.content, snapshot.content)
+            dropped = snapshot.content.cbit
+            self.compacting[p] = choose(dropped, self.blank, snapshot)
             self.log[p] = choose(dropped, 0, snapshot.content.rows)
 
     @action(fair=WEAK)
     def apply_logs(self) -> None:
         """The index has moved on since the snapshot: the compactor applies what was logged."""
-        require(self.compactor & self.logged, "there are logs for the compactor")
+        require(self.logged, "there are logs for the compactor")
         for p in Partition:
             copy, ours = self.compacting[p], self.index.group[p]
             copy.content.seq = ours.content.seq
             copy.content.in_seqs = ours.content.in_seqs
-            copy.content.in_unindexable_seqs = ours.content.in_unindexable_seqs
             copy.content.has_version = ours.content.has_version
             copy.content.rows = self.log[p]
         self.logged = False
@@ -163,9 +176,10 @@ class PartitionIndex(PartitionWorkers):
     def _stop_compactor(self) -> None:
         super()._stop_compactor()
         self.logged = False
-        for p in Partition:
-            self.compacting[p] = self.blank
-            self.log[p] = 0
+        with equivalent("the next one makes its own copy"):
+            for p in Partition:
+                self.compacting[p] = self.blank
+                self.log[p] = 0
 
     # -- promises ----------------------------------------------------------------------------------------
 

@@ -94,7 +94,11 @@ class PartitionRebalance(Machine):
     stops = budget(1, doc="moves that are stopped half-way")
     queries = budget(1, doc="queries of the cluster")
 
-    exercised_at = scopes({}, {Partition: 1, writes: 3, queries: 2})
+    exercised_at = scopes(
+        {Partition: 1, writes: 3, moves: 1},
+        {Partition: 1, queries: 2},
+        {writes: 0, moves: 1, stops: 0},
+    )
     equivalent_tables = equivalents(
         equivalent_value(Move.none, lambda move: move.old, because="without a move nothing is old"),
         equivalent_value(Move.none, lambda move: move.new, because="without a move nothing is new"),
@@ -233,7 +237,9 @@ class PartitionRebalance(Machine):
     @action(by=MANAGER, fair=WEAK)
     def resume(self, p: Term[Partition], n: Term[Node]) -> None:
         """After a stop the partition is indexable again on the node that keeps it."""
-        require((self.move[p] == Move.none) & (self.master[p] == n), "the node keeps the partition")
+        require(self.move[p] == Move.none, "the move is stopped")
+        with equivalent("no other node has it unindexable"):
+            require(self.master[p] == n, "the node keeps the partition")
         with equivalent(OF_THE_GROUP):
             self.nodes[n].mark_indexable(p)
 

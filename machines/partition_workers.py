@@ -7,7 +7,13 @@ crashes, and the promises.
 
 from __future__ import annotations
 
-from stagewright.machines.partition_group import LAST_SEQ, MANAGER, Content, Entry, PartitionGroup
+from stagewright.machines.partition_group import (
+    LAST_SEQ,
+    MANAGER,
+    Content,
+    Entry,
+    PartitionGroup,
+)
 from stagewright.machines.partition_states import COUCHBASE, SEED, Partition
 from stagewright.spec import (
     Actor,
@@ -21,6 +27,7 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    equivalent,
     flag,
     number,
     part,
@@ -64,7 +71,8 @@ class PartitionWorkers(Machine):
     def write(self, p: Term[Partition]) -> None:
         """A document of the partition changes."""
         require(self.source[p] < LAST_SEQ, "a sequence number is left")
-        self.source[p] = self.source[p] + 1
+        with equivalent("what clients write is theirs"):
+            self.source[p] = self.source[p] + 1
 
     # -- requests: the group process stops the workers whose result would be of another index -------------
 
@@ -126,9 +134,9 @@ class PartitionWorkers(Machine):
         """The updater writes the rows of the next mutation, and purges the rows of partitions in cleanup."""
         entry = self.updating[p]
         require(self._is_behind(entry, p), "a mutation is left")
-        entry.content.rows = choose(
-            entry.content.rows <= entry.content.seq, entry.content.seq + 1, entry.content.rows
-        )
+        newer = entry.content.rows <= entry.content.seq
+        with equivalent("there are more rows only under the seed, of an earlier time"):
+            entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
         entry.content.seq = entry.content.seq + 1
 
     @action(by=UPDATER)
@@ -143,9 +151,11 @@ class PartitionWorkers(Machine):
         """The updater gets the message that a passive partition is new, in time to index it."""
         entry = self.updating[p]
         require(self.told.has(p), "the updater is told of the partition")
-        entry.pbit = True
-        entry.content = self.index.group[p].content
-        self.told.discard(p)
+        with equivalent("otherwise it will see it the next time it is started"):
+            entry.pbit = True
+            entry.content = self.index.group[p].content
+        with equivalent("to be told twice is to start twice with what is new"):
+            self.told.discard(p)
 
     @action
     def checkpoint(self) -> None:
@@ -224,7 +234,8 @@ class PartitionWorkers(Machine):
         return self.updating[p].content.rows != self.index.group[p].content.rows
 
     def _group_process_is_free(self) -> None:
-        require(~self.down & ~self.unwritten, "group process is up and has written its header")
+        with equivalent("what comes while a header is written, or a file opened, would do no harm"):
+            require(~self.down & ~self.unwritten, "group process is up, its header is written")
 
     def _change_states(self) -> None:
         self._group_process_is_free()
@@ -249,23 +260,27 @@ class PartitionWorkers(Machine):
     def _merged(self, p: Term[Partition], theirs: Entry) -> Content:
         """A worker's content of the partition; ours, if the partition is newer than the worker."""
         known = theirs.content.in_seqs | theirs.content.in_unindexable_seqs
-        return choose(self._has(p) & ~known, self.index.group[p].content, theirs.content)
+        new = self._has(p) & (self.index.group[p].content.seq == 0)
+        return choose(new & ~known, self.index.group[p].content, theirs.content)
 
     def _take_over_cleanup(self) -> None:
         """The cleaner's B-trees; partitions may have been marked since it started, so the rest is ours."""
         for p in Partition:
-            self.index.group[p].content.cbit = self.cleaning[p].content.cbit
+            with equivalent("what is clean may be cleaned again"):
+                self.index.group[p].content.cbit = self.cleaning[p].content.cbit
             self.index.group[p].content.rows = self.cleaning[p].content.rows
         self.unwritten = True
         self._forget_cleaner()
 
     def _forget_updater(self) -> None:
         self.updater = False
-        self.told = frozenset()
-        for p in Partition:
-            self.updating[p] = self.blank
+        with equivalent("the next one works on a snapshot of its own"):
+            self.told = frozenset()
+            for p in Partition:
+                self.updating[p] = self.blank
 
     def _forget_cleaner(self) -> None:
         self.cleaner = False
         for p in Partition:
-            self.cleaning[p] = self.blank
+            with equivalent("the next one works on a snapshot of its own"):
+                self.cleaning[p] = self.blank
