@@ -93,8 +93,7 @@ class PartitionGroup(Machine):
     def set_active(self, p: Term[Partition]) -> None:
         """The partition is to be indexed and queried; if it is still in cleanup, once that is done."""
         entry = self.group[p]
-        with equivalent(REFUSED):
-            self._is_indexable(p)
+        self._may_change_its_role(p)
         waits = self._waits(p)
         self._add(p, ~waits)
         self._merge_into_pending_transition(p, active=waits)
@@ -106,8 +105,7 @@ class PartitionGroup(Machine):
     def set_passive(self, p: Term[Partition]) -> None:
         """The partition is to be indexed but not queried; if it is still in cleanup, once that is done."""
         entry = self.group[p]
-        with equivalent(REFUSED):
-            self._is_indexable(p)
+        self._may_change_its_role(p)
         waits = self._waits(p)
         self._add(p, ~waits)
         self._merge_into_pending_transition(p, passive=waits)
@@ -188,6 +186,11 @@ class PartitionGroup(Machine):
         entry.content.seq = entry.content.seq + 1
 
     # -- what recurs -----------------------------------------------------------------------------------
+
+    def _may_change_its_role(self, p: Term[Partition]) -> None:
+        if self.release.pauses_first:
+            with equivalent(REFUSED):
+                require(~self.paused.has(p), "partition is indexable")
 
     def _is_indexable(self, p: Term[Partition]) -> None:
         if self.release.pauses_first:
