@@ -53,8 +53,9 @@ class PartitionIndex(PartitionWorkers):
     compactions = budget(1, doc="compactions that are started")
 
     exercised_at = scopes(
-        {Partition: 1, REQUESTS: 4, crashes: 2, compactions: 2},
+        {Partition: 1, WRITES: 3, REQUESTS: 4, crashes: 2, compactions: 2},
         {REQUESTS: 4, crashes: 0, lost_headers: 0, compactions: 0, INTERRUPTIONS: 0},
+        {REQUESTS: 4, WRITES: 1, crashes: 0, lost_headers: 0, INTERRUPTIONS: 0},
         {crashes: 0, lost_headers: 0},
         {WRITES: 1, lost_headers: 0, compactions: 0, INTERRUPTIONS: 0},
     )
@@ -70,7 +71,8 @@ class PartitionIndex(PartitionWorkers):
     @action(fair=WEAK)
     def write_header(self) -> None:
         """The group process writes a header, and only then answers or goes on."""
-        require(self.unwritten, "header is to be written")
+        with equivalent("a header may be written at any time"):
+            require(self.unwritten, "header is to be written")
         for p in Partition:
             self.header[p] = self.index.group[p]
         self.unwritten = False
@@ -97,7 +99,8 @@ class PartitionIndex(PartitionWorkers):
             marked = last.content.in_unindexable_seqs | last.pending_unindexable
             self.index.paused.put(p, marked)
             self.index.group[p] = last
-        self.unwritten = False
+        with equivalent("a header may be written once more"):
+            self.unwritten = False
 
     @action(spends=lost_headers)
     def lose_headers(self) -> None:
@@ -125,15 +128,17 @@ class PartitionIndex(PartitionWorkers):
         require(~self.cleaner, "cleaner is stopped")
         with equivalent("a compaction that does not start"):
             self.compactor = True
+        self.logged = False
         for p in Partition:
             snapshot = choose(self.updater, self.updating[p], self.index.group[p])
             dropped = snapshot.content.cbit
-            self.compacting[p] = choose(dropped, self.blank, snapshot)
-            self.log[p] = choose(dropped, 0, snapshot.content.rows)
+            with equivalent("what is not dropped is cleaned up later"):
+                self.compacting[p] = choose(dropped, self.blank, snapshot)
 
     @action(fair=WEAK)
     def apply_logs(self) -> None:
         """The index has moved on since the snapshot: the compactor applies what was logged."""
+        require(self.compactor, "compactor runs")
         require(self.logged, "there are logs for the compactor")
         for p in Partition:
             copy, ours = self.compacting[p], self.index.group[p]
@@ -163,19 +168,19 @@ class PartitionIndex(PartitionWorkers):
 
     def _take_over_compaction(self, p: Term[Partition]) -> None:
         """The compactor's group, under the bitmasks that we have by now."""
-        self.index.group[p].content = self._merged(p, self.compacting[p])
+        with equivalent("a compacted index is what it was, but for what is to be cleaned up"):
+            self.index.group[p].content = self._merged(p, self.compacting[p])
 
     def _take_over_update(self) -> None:
         super()._take_over_update()
         for p in Partition:
             written = self.updating[p].content
             logs = self.compactor & ~written.cbit
-            self.log[p] = choose(logs, written.rows, self.log[p])
+            self.log[p] = choose(logs, written.rows, 0)
         self.logged = self.compactor
 
     def _stop_compactor(self) -> None:
         super()._stop_compactor()
-        self.logged = False
         with equivalent("the next one makes its own copy"):
             for p in Partition:
                 self.compacting[p] = self.blank

@@ -10,6 +10,7 @@ from __future__ import annotations
 from stagewright.machines.partition_group import (
     LAST_SEQ,
     MANAGER,
+    OF_THE_GROUP,
     Content,
     Entry,
     PartitionGroup,
@@ -43,6 +44,7 @@ WEAK = Fairness.WEAK
 CLIENT = Actor("client")
 UPDATER = Actor("updater")
 CLEANER = Actor("cleaner")
+AGAIN = "what is clean may be cleaned again"
 
 
 class PartitionWorkers(Machine):
@@ -108,7 +110,8 @@ class PartitionWorkers(Machine):
     def mark_indexable(self, p: Term[Partition]) -> None:
         """The next updater goes on with the partition."""
         self._change_marks()
-        self.index.mark_indexable(p)
+        with equivalent(OF_THE_GROUP):
+            self.index.mark_indexable(p)
 
     @action(fair=WEAK)
     def apply_pending_transition(self) -> None:
@@ -143,7 +146,8 @@ class PartitionWorkers(Machine):
     def purge(self, p: Term[Partition]) -> None:
         """A bulk insert drops what it meets of partitions in cleanup."""
         require(self.updating[p].content.cbit, "partition is in cleanup")
-        self.updating[p].content.cbit = False
+        with equivalent(AGAIN):
+            self.updating[p].content.cbit = False
         self.updating[p].content.rows = 0
 
     @action(by=UPDATER)
@@ -154,8 +158,7 @@ class PartitionWorkers(Machine):
         with equivalent("otherwise it will see it the next time it is started"):
             entry.pbit = True
             entry.content = self.index.group[p].content
-        with equivalent("to be told twice is to start twice with what is new"):
-            self.told.discard(p)
+        self.told.discard(p)
 
     @action
     def checkpoint(self) -> None:
@@ -239,7 +242,8 @@ class PartitionWorkers(Machine):
 
     def _change_states(self) -> None:
         self._group_process_is_free()
-        require(~self.cleaner, "cleaner is stopped")
+        with equivalent("the cleaner does no harm to what is added"):
+            require(~self.cleaner, "cleaner is stopped")
         self.unwritten = True
         self._stop_compactor()
 
@@ -266,7 +270,7 @@ class PartitionWorkers(Machine):
     def _take_over_cleanup(self) -> None:
         """The cleaner's B-trees; partitions may have been marked since it started, so the rest is ours."""
         for p in Partition:
-            with equivalent("what is clean may be cleaned again"):
+            with equivalent(AGAIN):
                 self.index.group[p].content.cbit = self.cleaning[p].content.cbit
             self.index.group[p].content.rows = self.cleaning[p].content.rows
         self.unwritten = True
