@@ -1,6 +1,7 @@
 """The definitions: one file a machine, each reading like its design document."""
 
 SHIPPED = {
+    "partition-headers": "stagewright.machines.partition_headers:PartitionHeaders",
     "partition-merge": "stagewright.machines.partition_merge:PartitionMerge",
     "partition-rollback": "stagewright.machines.partition_rollback:PartitionRollback",
     "partition-requests": "stagewright.machines.partition_requests:PartitionRequests",

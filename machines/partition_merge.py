@@ -19,6 +19,7 @@ from stagewright.spec import (
     LeadsTo,
     Machine,
     Number,
+    NumberVar,
     SetVar,
     States,
     Term,
@@ -94,8 +95,8 @@ class PartitionMerge(Machine):
     producer = per(Node, one_of(Producer, init=Producer.counting))
     sent = per(Node, set_of(Row))
     queue: SetVar[Row] = set_of(Row)  # rows that are sent and not taken, at most one of a node
-    total = number(0, ROWS)  # total_rows: the sum of the row counts
-    skipped = number(0, 2)
+    total: NumberVar = number(0, ROWS)  # total_rows: the sum of the row counts
+    skipped: NumberVar = number(0, 2)
     page: SetVar[Row] = set_of(Row)
     errors: SetVar[Node] = set_of(Node)
     done: FlagVar = flag()

@@ -15,6 +15,7 @@ from stagewright.spec import (
     Fairness,
     LeadsTo,
     Machine,
+    NumberVar,
     Record,
     SetVar,
     Term,
@@ -50,7 +51,7 @@ class Header(Record):
     """A header of the index file: up to where it is, on which branch of history, and its rows."""
 
     seq = number(0, LAST_SEQ)
-    branch = number(0, 1)  # the last entry of the failover log that the updater had seen
+    branch: NumberVar = number(0, 1)  # the last entry of the failover log that the updater had seen
     rows = set_of(Item)
 
 
@@ -66,15 +67,15 @@ class PartitionRollback(Machine):
     # documents
     live: SetVar[Item] = set_of(Item)
     changed_at = per(Item, number(0, LAST_SEQ))  # 0: never, or deleted and purged
-    high = number(0, LAST_SEQ)
-    purged = number(0, LAST_SEQ)  # purge_seq: deletions up to here may be forgotten
-    branch = number(0, 1)  # failovers so far
-    branched_at = number(0, LAST_SEQ)  # up to where history is the same on both branches
+    high: NumberVar = number(0, LAST_SEQ)
+    purged: NumberVar = number(0, LAST_SEQ)  # purge_seq: deletions up to here may be forgotten
+    branch: NumberVar = number(0, 1)  # failovers so far
+    branched_at: NumberVar = number(0, LAST_SEQ)  # up to where history is the same on both branches
     # the replica
     replica_live: SetVar[Item] = set_of(Item)
     replica_changed_at = per(Item, number(0, LAST_SEQ))
-    replica_high = number(0, LAST_SEQ)
-    replica_purged = number(0, LAST_SEQ)
+    replica_high: NumberVar = number(0, LAST_SEQ)
+    replica_purged: NumberVar = number(0, LAST_SEQ)
     # the index
     index = record(Header)
     earlier = record(Header)  # the header before the last one

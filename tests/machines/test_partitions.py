@@ -10,6 +10,7 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
 from stagewright.machines.partition_group import PartitionStates
+from stagewright.machines.partition_headers import PartitionHeaders
 from stagewright.machines.partition_index import PartitionIndex
 from stagewright.machines.partition_merge import PartitionMerge
 from stagewright.machines.partition_queries import PartitionQueries
@@ -38,7 +39,8 @@ class Default:
 
 DEFAULTS = [
     Default(PartitionStates, 1_024, 7_600),
-    Default(PartitionIndex, 160_168, 510_460),
+    Default(PartitionIndex, 186_500, 589_376),
+    Default(PartitionHeaders, 7_696, 20_200),
     Default(PartitionQueries, 43_600, 191_723),
     Default(PartitionRebalance, 243_697, 861_108),
     Default(PartitionReplicas, 29_008, 120_030),
@@ -103,6 +105,7 @@ CONTENT = "content_is_that_of_the_sequence_number"
     ("machine", "leaves_open"),
     [
         (PartitionStates, {CONTENT, "a_partition_starts_empty"}),
+        (PartitionHeaders, {f"index.{CONTENT}"}),
         (PartitionQueries, {f"index.{CONTENT}"}),
         (PartitionRebalance, {f"nodes.{CONTENT}"}),
         (PartitionReplicas, {f"main.{CONTENT}", f"replica.{CONTENT}"}),
@@ -145,6 +148,18 @@ class CleanupOfPendingIsOverheard(PartitionStates):
 def test_a_cleanup_that_the_server_overhears_adds_a_partition_nobody_wants() -> None:
     """A defect of the server that we found by reading; no row of the list of known bugs."""
     assert "roles_are_those_requested" in broken(checked(CleanupOfPendingIsOverheard))
+
+
+class OldCleanupIsForgotten(PartitionHeaders):
+    """What the server does: a rollback does not look at what was in cleanup in the old header."""
+
+    def _goes_back_to_cleanup(self, p: Any) -> Any:
+        return self.header[p].content.cbit & ~self.header[p].content.cbit
+
+
+def test_a_rollback_that_forgets_an_old_cleanup_counts_old_rows_as_new() -> None:
+    report = checked(OldCleanupIsForgotten, "", {"partition": 1})
+    assert f"index.{CONTENT}" in broken(report)
 
 
 class ReplicasOnTransferAreIndexed(PartitionReplicas):
