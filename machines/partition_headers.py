@@ -78,7 +78,8 @@ class PartitionHeaders(Machine):
     def write_header(self) -> None:
         """The group process writes the header that a rollback will find."""
         for p in Partition:
-            self.header[p] = self.index.group[p]
+            with equivalent("without it a rollback goes to the empty file"):
+                self.header[p] = self.index.group[p]
 
     @action
     def index_mutation(self, p: Term[Partition]) -> None:

@@ -124,7 +124,8 @@ class PartitionIndex(PartitionWorkers):
     def start_compactor(self) -> None:
         """The compactor copies a snapshot, without what is in cleanup: the updater's own, if one runs."""
         self._group_process_is_free()
-        require(~self.compactor, "compactor does not run")
+        with equivalent("a compactor that starts again copies a newer snapshot"):
+            require(~self.compactor, "compactor does not run")
         require(~self.cleaner, "cleaner is stopped")
         with equivalent("a compaction that does not start"):
             self.compactor = True
@@ -138,7 +139,8 @@ class PartitionIndex(PartitionWorkers):
     @action(fair=WEAK)
     def apply_logs(self) -> None:
         """The index has moved on since the snapshot: the compactor applies what was logged."""
-        require(self.compactor, "compactor runs")
+        with equivalent("nobody takes over what is applied without a compactor"):
+            require(self.compactor, "compactor runs")
         require(self.logged, "there are logs for the compactor")
         for p in Partition:
             copy, ours = self.compacting[p], self.index.group[p]
