@@ -17,6 +17,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     final,
     part,
     per,
