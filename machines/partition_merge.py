@@ -47,7 +47,7 @@ from stagewright.spec import (
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
-ROWS = 4
+ROWS = 3
 
 
 class Row(States):
@@ -56,7 +56,6 @@ class Row(States):
     row1 = 1
     row2 = 2
     row3 = 3
-    row4 = 4
 
     def __init__(self, place: int) -> None:
         self.place = place

@@ -47,7 +47,7 @@ DEFAULTS = [
     Default(PartitionUpdater, 5_144, 13_140),
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),
-    Default(PartitionMerge, 176_516, 470_132),
+    Default(PartitionMerge, 48_434, 127_754),
     Default(PartitionRollback, 2_936, 7_909),
 ]
 
