@@ -1,0 +1,84 @@
+"""Bugs of Couchbase's view engine: batches of the updater, sorted lists, rollback, and the merge of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stagewright.machines.partition_lists import Ids, Place, appended, prepended
+from stagewright.machines.partition_merge import PartitionMerge
+from stagewright.machines.partition_requests import PartitionRequests
+from stagewright.machines.partition_rollback import PartitionRollback
+from stagewright.machines.partition_updater import PartitionUpdater
+from stagewright.machines.partition_versions import PartitionVersions
+from stagewright.spec import Bool, Number
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "Z57",
+    "MB-13160",
+    breaks=PartitionUpdater.the_view_has_what_the_back_index_says,
+    budgets={PartitionUpdater.crashes: 0},
+)
+class BatchesGoAcrossSnapshots(PartitionUpdater):
+    """A document of the next snapshot came into a batch that had it already.
+
+    Both times the back index, not written yet, says the same of it: the first of the two new rows is never
+    removed.
+    """
+
+    def _writes_before_the_next_snapshot(self) -> Bool | bool:
+        return False
+
+
+@known_bug("Z59", "MB-11371, MB-14068", breaks=PartitionVersions.messages_are_sorted)
+class MessagesAreAppended(PartitionVersions):
+    """Messages of new passive partitions were appended to each other, and so came into the header."""
+
+    def _merged(self, ids: Ids, p: Number) -> Mapping[Place, Number]:
+        return appended(ids, p)
+
+
+@known_bug(
+    "Z61",
+    "MB-6056",
+    breaks=PartitionMerge.the_page_is_that_of_all_rows,
+    budgets={PartitionMerge.failures: 0},
+)
+class NodesAreGivenTheLimitAsItIs(PartitionMerge):
+    """A node sent no more rows than the page has, although some of them were to be skipped."""
+
+    def _limit_of_a_node(self) -> Number:
+        return self.limit + 0
+
+
+@known_bug(
+    "Z63", "MB-8689, MB-32420", breaks=PartitionRollback.an_index_that_has_caught_up_is_right
+)
+class PurgedDeletionsAreMissed(PartitionRollback):
+    """An index that was behind when deletions were purged went on from where it was.
+
+    It never learns of them, and keeps the rows of deleted documents.
+    """
+
+    def _has_missed_deletions(self) -> Bool:
+        return self.index.seq < 0  # never
+
+
+@known_bug(
+    "Z64",
+    "MB-18125",
+    breaks=PartitionRequests.lists_are_ordsets,
+)
+class FilteringReversesTheList(PartitionRequests):
+    """A list was filtered by a fold from the left that put each id in front of those before it.
+
+    What is subtracted in the wrong order stays, and what is intersected with is missed.
+    """
+
+    def _kept(self, ids: Ids, p: Number) -> Mapping[Place, Number]:
+        return prepended(ids, p)
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

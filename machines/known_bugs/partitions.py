@@ -1,0 +1,189 @@
+"""Bugs of Couchbase's view engine: partition states, and the workers and the file of an index."""
+
+from __future__ import annotations
+
+from stagewright.machines.partition_group import LAST_SEQ, PartitionStates
+from stagewright.machines.partition_index import PartitionIndex
+from stagewright.machines.partition_queries import PartitionQueries, Stale
+from stagewright.machines.partition_rebalance import Node, PartitionRebalance
+from stagewright.machines.partition_states import Partition
+from stagewright.spec import Bool, Number, Term, constant, number, one_of, per, some
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "Z21",
+    "MB-6799",
+    breaks=PartitionStates.content_is_that_of_the_sequence_number,
+    sizes={Partition: 1},
+)
+class PendingIsAppliedDuringCleanup(PartitionStates):
+    """The pending transition was applied while its partitions were still in cleanup.
+
+    The partition is indexed from the beginning among rows of an earlier time, which the cleaner then takes
+    away with the new ones.
+    """
+
+    def _is_ready(self, p: Term[Partition]) -> Bool:
+        return self._is_pending(p)
+
+
+@known_bug(
+    "Z22",
+    "couchdb merge_into_pending_transition",
+    breaks=PartitionStates.a_pending_partition_will_be_one_thing,
+    sizes={Partition: 1},
+)
+class PendingOnlyGrows(PartitionStates):
+    """A new request was added to the pending transition without being taken out of the other list."""
+
+    def _merge_into_pending_transition(
+        self, p: Term[Partition], *, active: Bool | bool = False, passive: Bool | bool = False
+    ) -> None:
+        entry = self.group[p]
+        entry.pending_active = entry.pending_active | active
+        entry.pending_passive = entry.pending_passive | passive
+
+
+@known_bug(
+    "Z51",
+    "couchdb merge_into_pending_transition builds a record without `unindexable`",
+    breaks=PartitionStates.unindexable_is_what_was_marked,
+)
+class MergeForgetsUnindexable(PartitionStates):
+    """Any change of states built the pending transition anew, without which of it is unindexable."""
+
+    def _merge_into_pending_transition(
+        self, p: Term[Partition], *, active: Bool | bool = False, passive: Bool | bool = False
+    ) -> None:
+        super()._merge_into_pending_transition(p, active=active, passive=passive)
+        for other in Partition:
+            self.group[other].pending_unindexable = False
+
+
+@known_bug(
+    "Z53",
+    "couchdb set_cleanup_partitions",
+    breaks=PartitionStates.a_partition_is_in_one_of_the_states,
+    sizes={Partition: 1},
+)
+class CleanupKeepsTheSequenceNumber(PartitionStates):
+    """A partition that was set to cleanup kept its sequence number and its version."""
+
+    def _forget_sequence_number(self, p: Term[Partition]) -> None:
+        pass
+
+
+@known_bug(
+    "Z24",
+    "MB-7702",
+    breaks="index.roles_are_those_requested",
+    sizes={Partition: 1},
+    budgets={PartitionIndex.crashes: 0, PartitionIndex.lost_headers: 0},
+)
+class SwitchTakesOverBitmasks(PartitionIndex):
+    """The compacted group was used as it was, with the bitmasks of the time when it was copied.
+
+    The compactor copies the group of a running updater, which need not know that a partition has become
+    passive since the updater started.
+    """
+
+    def _take_over_compaction(self, p: Term[Partition]) -> None:
+        super()._take_over_compaction(p)
+        self.index.group[p].abit = self.compacting[p].abit
+        self.index.group[p].pbit = self.compacting[p].pbit
+
+
+@known_bug(
+    "Z25",
+    "MB-6689",
+    breaks="index.unindexable_is_what_was_marked",
+    sizes={Partition: 1},
+    budgets={PartitionIndex.crashes: 0, PartitionIndex.compactions: 0},
+)
+class MarksDoNotStopWorkers(PartitionIndex):
+    """A partition was marked while a worker ran, whose group then replaced the one with the mark."""
+
+    def _change_marks(self) -> None:
+        self._group_process_is_free()
+
+
+@known_bug(
+    "Z28",
+    "MB-15274",
+    breaks="index.content_is_that_of_the_sequence_number",
+    sizes={Partition: 1},
+    budgets={PartitionIndex.writes: 1, PartitionIndex.requests: 1},
+)
+class CompactFileStartsWithSequenceNumbers(PartitionIndex):
+    """The first header of a new file had the sequence numbers of the index that was to be copied.
+
+    When no later header can be read, the empty index looks up to date, and is never built again.
+    """
+
+    first_seq = per(Partition, number(0, LAST_SEQ))
+
+    def _take_over_compaction(self, p: Term[Partition]) -> None:
+        self.first_seq[p] = self.index.group[p].content.seq
+        super()._take_over_compaction(p)
+
+    def _first_seq(self, p: Term[Partition]) -> Number:
+        return self.first_seq[p]
+
+
+@known_bug(
+    "Z30",
+    "couchdb maybe_reply_with_group (3161a55b)",
+    breaks=PartitionQueries.an_answer_covers_what_was_acknowledged,
+    budgets={PartitionQueries.monitors: 0},
+)
+class SequenceNumbersAreComparedAsLists(PartitionQueries):
+    """The lists of sequence numbers were compared, not the numbers of each partition.
+
+    A list is the greater one if its first number that differs is. One more write to the first partition
+    hides that a paused one is behind.
+    """
+
+    first = constant(one_of(Partition))  # the one with the lowest id, which comes first in a list
+
+    def _has_caught_up(self) -> Bool:
+        ahead = some(
+            (p == self.first) & (self.index.group[p].content.seq > self.wanted[p])
+            for p in Partition
+        )
+        return ahead | super()._has_caught_up()
+
+
+@known_bug(
+    "Z55",
+    "MB-6158, MB-6537, MB-6541",
+    breaks=PartitionQueries.listeners_are_told,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.queries: 0},
+)
+class ListenersDoNotStartTheUpdater(PartitionQueries):
+    """The updater ended, or was stopped, and was not started again for the listeners that were left."""
+
+    def _somebody_waits(self) -> Bool:
+        return self.triggered | (self.query == Stale.false)
+
+
+@known_bug(
+    "Z32",
+    "MB-7082",
+    breaks=PartitionRebalance.each_partition_is_served_once,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.writes: 0, PartitionRebalance.moves: 1},
+)
+class WantedPartitionsAreIgnored(PartitionRebalance):
+    """Each node sent what was active there, whatever was wanted from it.
+
+    Between the takeover and the cleanup a partition is active on two nodes: its rows came twice.
+    """
+
+    def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
+        return self.nodes[n].group[p].abit
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,0 +1,226 @@
+"""Rollback and purge: an index whose partition has forgotten deletions, or lost its last documents.
+
+The updater resumes from the last sequence number that it has indexed. That is wrong if deletions after it have
+been purged, and if the documents are now those of a replica that did not have all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    LeadsTo,
+    Machine,
+    NumberVar,
+    Record,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    constant,
+    equivalent,
+    final,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    per,
+    record,
+    require,
+    set_of,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+SOURCE = Actor("document store")
+LAST_SEQ = 4
+DOCUMENTS = "the index follows whatever happens to the documents"
+
+
+class Item(Entity, scope=2):
+    """A document of the one partition."""
+
+
+class Header(Record):
+    """A header of the index file: up to where it is, on which branch of history, and its rows."""
+
+    seq = number(0, LAST_SEQ)
+    branch: NumberVar = number(0, 1)  # the last entry of the failover log that the updater had seen
+    rows = set_of(Item)
+
+
+class PartitionRollback(Machine):
+    """One partition, its replica, and an index of it.
+
+    There is no profile: the document says nothing of either.
+    """
+
+    changes = budget(3, doc="documents that are written or deleted")
+    failovers = budget(1, doc="failovers to the replica")
+
+    # documents
+    live: SetVar[Item] = set_of(Item)
+    changed_at = per(Item, number(0, LAST_SEQ))  # 0: never, or deleted and purged
+    high: NumberVar = number(0, LAST_SEQ)
+    purged: NumberVar = number(0, LAST_SEQ)  # purge_seq: deletions up to here may be forgotten
+    branch: NumberVar = number(0, 1)  # failovers so far
+    branched_at: NumberVar = number(0, LAST_SEQ)  # up to where history is the same on both branches
+    # the replica
+    replica_live: SetVar[Item] = set_of(Item)
+    replica_changed_at = per(Item, number(0, LAST_SEQ))
+    replica_high: NumberVar = number(0, LAST_SEQ)
+    replica_purged: NumberVar = number(0, LAST_SEQ)
+    # the index
+    index = record(Header)
+    earlier = record(Header)  # the header before the last one
+    empty = constant(record(Header))
+
+    # -- documents ---------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=changes)
+    def write(self, d: Term[Item]) -> None:
+        """A client writes a document."""
+        self._advance(d)
+        with equivalent(DOCUMENTS):
+            self.live.add(d)
+
+    @action(by=CLIENT, spends=changes)
+    def delete(self, d: Term[Item]) -> None:
+        """A client deletes a document: what is left of it is a tombstone."""
+        with equivalent(DOCUMENTS):
+            require(self.live.has(d), "document is there")
+        self._advance(d)
+        with equivalent(DOCUMENTS):
+            self.live.discard(d)
+
+    @action(by=SOURCE)
+    def purge(self, d: Term[Item]) -> None:
+        """Compaction of the documents removes a tombstone for good."""
+        require(~self.live.has(d), "what is left of the document is a tombstone")
+        self.purged = choose(self.purged < self.changed_at[d], self.changed_at[d], self.purged)
+        with equivalent(DOCUMENTS):
+            self.changed_at[d] = 0
+
+    @action(by=SOURCE)
+    def replicate(self) -> None:
+        """The replica gets all documents."""
+        require(self.branch == 0, "there is a replica")
+        self.replica_live = self.live
+        self.replica_high = self.high
+        self.replica_purged = self.purged
+        for d in Item:
+            self.replica_changed_at[d] = self.changed_at[d]
+
+    @action(by=SOURCE, spends=failovers)
+    def fail_over(self) -> None:
+        """The replica takes over, with a new entry in the failover log: what it does not have is lost."""
+        self.branch = 1
+        self.branched_at = self.replica_high
+        self.live = self.replica_live
+        with equivalent(DOCUMENTS):
+            self.high = self.replica_high
+            self.purged = self.replica_purged
+        for d in Item:
+            self.changed_at[d] = self.replica_changed_at[d]
+
+    # -- index -------------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def update(self) -> None:
+        """The updater resumes where the index is, and indexes all that has changed since."""
+        with equivalent("an index that has caught up has nothing to update"):
+            require(self._is_behind(), "the index is behind")
+        require(~self._has_diverged(), "no rollback is needed")
+        require(~self._has_missed_deletions(), "no deletion is missed")
+        since = self.index.seq + 0
+        with equivalent("with no header but the first a rollback is a reset"):
+            self.earlier = self.index
+        for d in Item:
+            changed = self.changed_at[d] > since
+            rows = choose(changed, self.live.has(d), self.index.rows.has(d))
+            with equivalent("what has not changed since is what is indexed"):
+                self.index.rows.put(d, rows)
+        self.index.seq = self.high
+        self.index.branch = self.branch
+
+    @action(fair=WEAK)
+    def roll_back(self) -> None:
+        """The index has documents that were lost: it goes back to a header from before."""
+        require(self._has_diverged(), "a rollback is needed")
+        require(self._earlier_header_will_do(), "the header is old enough")
+        self.index = self.earlier
+
+    @action(fair=WEAK)
+    def reset(self) -> None:
+        """No header is old enough, or deletions were missed: the index starts again, empty."""
+        lost = (self.index.branch != self.branch) & ~self._earlier_header_will_do()
+        with equivalent("what is empty stays empty"):
+            require(lost | self._has_missed_deletions(), "no header helps")
+        self.index = self.empty
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _advance(self, d: Term[Item]) -> None:
+        self.changed_at[d] = self.high + 1
+        self.high = self.high + 1
+
+    def _is_behind(self) -> Bool:
+        return (self.index.seq != self.high) | (self.index.branch != self.branch)
+
+    def _has_diverged(self) -> Bool:
+        """What was indexed last is of a branch of history that has ended before."""
+        return (self.index.branch != self.branch) & (self.index.seq > self.branched_at)
+
+    def _earlier_header_will_do(self) -> Bool:
+        return self.earlier.seq <= self.branched_at
+
+    def _has_missed_deletions(self) -> Bool:
+        """Deletions after the last one that was indexed may be purged."""
+        return (self.index.seq > 0) & (self.index.seq < self.purged)
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def an_index_that_has_caught_up_is_right(self, d: Term[Item]) -> Bool:
+        """004: the index is "up to date with the KV server": it has a row of every document that there is,
+        and none of one that was deleted, or lost (MB-8689, MB-32420).
+        """
+        return self._is_behind() | (self.index.rows.has(d) == self.live.has(d))
+
+    @step_property
+    def the_index_goes_back_only_if_it_has_to(self, after: Self) -> Bool:
+        """004: the updater goes on "from last indexed sequence", unless what it has indexed is lost, or what it
+        has not is forgotten.
+        """
+        lost = (self.index.branch != self.branch) & (self.index.seq > self.replica_high)
+        back = after.index.seq < self.index.seq
+        return back.implies(lost | self._has_missed_deletions())
+
+    @step_property
+    def one_rollback_is_enough(self, after: Self) -> Bool:
+        """A rollback goes to a header of the common history, and not behind it if there is one."""
+        back = after.index.seq < self.index.seq
+        useful = self._earlier_header_will_do() & ~self._has_missed_deletions()
+        kept = useful.implies(after.index.seq >= self.earlier.seq)
+        return back.implies(~after._has_diverged() & kept)
+
+    @invariant
+    def an_index_starts_empty(self) -> Bool:
+        """What has indexed nothing has no rows."""
+        return (self.index.seq > 0) | self.index.rows.is_empty()
+
+    @final
+    def the_index_has_caught_up(self) -> Bool:
+        """An index that is up to date may stay as it is."""
+        return ~self._is_behind()
+
+    @liveness
+    def the_index_catches_up(self) -> LeadsTo:
+        """After every rollback and reset the index catches up."""
+        return leads_to(self._is_behind(), ~self._is_behind())
