@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.view_task import TOPOLOGY, Life, ViewTask
 from stagewright.spec import (
     ANY,
@@ -38,10 +39,6 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
-
-
-class Node(Entity, scope=2):
-    """A replica of the tablet: one shard of a host, with its view building worker."""
 
 
 class Task(Entity, scope=2):
