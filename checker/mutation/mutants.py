@@ -15,6 +15,7 @@ class Kind(Enum):
 
     DROP = "drop"  # a requirement is left out
     WEAKEN = "weaken"  # a requirement asks for less
+    SKIP = "skip"  # a barrier does not wait for one of those that it waits for
     LOSE = "lose"  # an effect does not happen, or happens always
     SWAP = "swap"  # a member of a table has another value in a column
     EDGE = "edge"  # a step is added between two members that have none

@@ -173,6 +173,7 @@ _NO_STEP = "no reachable step changes: say why, or name a scope that reaches it"
 _REDUNDANT = {
     Kind.DROP: _NEVER_REFUSES,
     Kind.WEAKEN: _NEVER_REFUSES,
+    Kind.SKIP: "nobody is ever late alone: take a larger scope, or say why",
     Kind.LOSE: "it changes nothing wherever it happens: remove it, or say why it stays",
     Kind.SWAP: _NO_STEP,
     Kind.EDGE: _NO_STEP,
@@ -182,6 +183,7 @@ _REFUSES = "the action happens where it should not, and no promise minds: state 
 _SURVIVED = {
     Kind.DROP: _REFUSES,
     Kind.WEAKEN: _REFUSES,
+    Kind.SKIP: "one may be late, and no promise minds: state what goes wrong",
     Kind.LOSE: "nothing that is promised depends on it: state what does, or remove it",
     Kind.SWAP: "no promise depends on this entry: state what does",
     Kind.EDGE: "no promise forbids this step: state what goes wrong",

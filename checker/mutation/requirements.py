@@ -1,4 +1,4 @@
-"""Mutants that ask for less: a requirement is left out, or weakened in one place."""
+"""Mutants that ask for less: a requirement is left out, or weakened in one place, or does not wait for one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
+from stagewright.spec.binding import UNBOUNDED
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,
     TRUE,
     Apply,
+    Bound,
     Column,
     Literal,
     Node,
@@ -18,10 +20,11 @@ from stagewright.spec.nodes import (
     Quantified,
     Quantity,
 )
-from stagewright.spec.sorts import BoolSort, IntSort
+from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
 from stagewright.spec.words import requirement as in_words, words
 
 _ONE = Literal(1, IntSort(1, 1))
+_MANY = IntSort(0, UNBOUNDED)  # the upper bound of a count is the scope's business
 
 
 def changed_requirements(definition: Definition, action: Action) -> Iterator[Mutant]:
@@ -37,6 +40,14 @@ def changed_requirements(definition: Definition, action: Action) -> Iterator[Mut
             changed = replace(action, requirements=requirements)
             text = f"{guard.name}: only {words(less)}"
             yield _mutant(Kind.WEAKEN, definition, action, changed, guard, text)
+
+        for barrier, less in dict(_skipping(guard.condition)).items():
+            requirements = tuple(
+                replace(r, condition=less) if r is guard else r for r in action.requirements
+            )
+            changed = replace(action, requirements=requirements)
+            text = f"{guard.name}: all but one of: {words(barrier)}"
+            yield _mutant(Kind.SKIP, definition, action, changed, guard, text)
 
 
 def _mutant(
@@ -99,6 +110,33 @@ def _relaxed(node: Node, *, down: bool) -> Iterator[Node]:
             pass  # swapping its values is a change of the table
         case _:
             pass
+
+
+def _skipping(node: Node) -> Iterator[tuple[Node, Node]]:
+    """Each barrier in a condition, and the condition that does not wait for one of those it waits for.
+
+    A barrier waits until something is so of all members of a sort, or of a set.
+    """
+    match node:
+        case Apply(Op.AND | Op.OR, args):
+            for i, arg in enumerate(args):
+                for barrier, other in _skipping(arg):
+                    yield barrier, replace(node, args=(*args[:i], other, *args[i + 1 :]))
+        case Quantified(Quantity.EVERY, bound, body):
+            if isinstance(bound.sort, EntitySort | EnumSort):
+                late: Node = Apply(Op.NOT, (body,), BOOL)
+                yield node, _at_most_one(bound, late)
+            for barrier, other in _skipping(body):
+                yield barrier, replace(node, body=other)
+        case Apply(Op.NOT, (Quantified(Quantity.SOME, bound, late),)):
+            if isinstance(bound.sort, EntitySort | EnumSort):
+                yield node, _at_most_one(bound, late)
+        case _:
+            pass
+
+
+def _at_most_one(bound: Bound, late: Node) -> Node:
+    return Apply(Op.LE, (Quantified(Quantity.COUNT, bound, late, _MANY), _ONE), BOOL)
 
 
 def _by_one(node: Apply, left: Node, right: Node, *, down: bool) -> Node:

@@ -38,7 +38,7 @@ _GRAVITY = (
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
 )
-_KINDS = ("drop", "weaken", "lose", "swap", "edge")
+_KINDS = ("drop", "weaken", "skip", "lose", "swap", "edge")
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
 
@@ -52,8 +52,8 @@ examples:
   stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate --known
 
-A mutant is the machine with one requirement dropped or weakened, one effect lost, one entry of a table
-swapped, or one step added. It is caught if a promise breaks at one of the scopes at which the machine is
+A mutant is the machine with one requirement dropped or weakened (skip: a barrier waits for all but one), one
+effect lost, one entry of a table swapped, or one step added. It is caught if a promise breaks at one of the scopes at which the machine is
 judged: those of its `scopes(...)`, else the default one. A survivor is a hole to close, noise to remove,
 or has its reason in the definition: `with equivalent("why no promise can tell"):` around what is
 required or assigned, `equivalents(equivalent_step(...), equivalent_value(...))` for steps and tables.

@@ -3,7 +3,7 @@
     {"machine", "profile", "fingerprint", "seconds", "whole", "interrupted",
      "scopes":  [{"scope", "states", "depth", "stopped", "broken", "never_fired"}],
      "summary": {"mutants", "caught", "explained", "unexplained", "undecided", "same"},
-     "kinds":   {"drop": {the same}, "weaken", "lose", "swap", "edge"},
+     "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "edge"},
      "catches": {promise: how many mutants it catches},
      "mutants": [{"kind", "action", "text", "file", "line", "fate", "by", "depth", "states", "scope",
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],

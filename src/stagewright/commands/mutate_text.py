@@ -17,6 +17,7 @@ from stagewright.spec.source import Source
 _VERBS = {
     Kind.DROP: "does not require",
     Kind.WEAKEN: "requires less",
+    Kind.SKIP: "does not wait",
     Kind.LOSE: "loses",
     Kind.SWAP: "table",
     Kind.EDGE: "added step",

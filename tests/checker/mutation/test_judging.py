@@ -185,6 +185,15 @@ def test_mutants_of_a_known_machine_are_all_judged(model: str, profile: str) -> 
     assert any(f.judgement.fate is Fate.CAUGHT for f in drops)
 
 
+def test_a_barrier_that_does_not_wait_for_one_breaks_the_promise_that_it_is_for() -> None:
+    machine = find(str(MODELS / "two_phase_commit.py"), {})
+    (mutant,) = [m for m in mutants_of(machine) if m.kind is Kind.SKIP]
+    report = mutated(machine, mutants=[mutant])
+    (found,) = report.findings
+    assert mutant.action == "commit"
+    assert found.judgement.by == ("consistent",)
+
+
 def test_the_page_shows_every_mutant_once_and_hides_nothing(explained: MutationReport) -> None:
     page = render_page(explained, lambda file: Path(file).name)
     assert "{{" not in page

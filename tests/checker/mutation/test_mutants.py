@@ -30,6 +30,7 @@ from stagewright.spec import (
 )
 from stagewright.spec.define import define
 from stagewright.spec.exercised import exercising_scopes
+from stagewright.spec.nodes import Apply, Op
 from stagewright.spec.words import words
 
 
@@ -121,6 +122,21 @@ def test_a_condition_is_weakened_in_one_place_at_a_time(
         assert found.pop().endswith("1 + 1")
     else:
         assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("machine", "barriers"),
+    [(Both, 0), (EveryOne, 1), (NoOne, 1), (AtMost, 0)],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_barrier_does_not_wait_for_one(machine: type[Machine], barriers: int) -> None:
+    found = [m for m in all_mutants(define(machine)) if m.kind is Kind.SKIP]
+    assert len(found) == barriers
+    for mutant in found:
+        (guard,) = mutant.made().action("act").requirements
+        assert isinstance(guard.condition, Apply)
+        assert guard.condition.op is Op.LE
+        assert "all but one" in mutant.text
 
 
 def test_each_kind_of_mutant_is_made() -> None:
