@@ -70,7 +70,7 @@ def _kinds(report: MutationReport) -> str:
 def _promises(report: MutationReport) -> str:
     most = max([1, *report.catches.values()])
     rows = [
-        f"<tr><td><code>{escape(name)}</code></td>{_number(number)}"
+        f"<tr><td><code>{escape(name).replace('_', '_<wbr>')}</code></td>{_number(number)}"
         f'<td><div class="meter"><div style="width: {100 * number / most:.1f}%"></div></div></td></tr>'
         for name, number in report.catches.items()
     ]

@@ -247,3 +247,14 @@ def test_known_bugs_are_found_again(
 def test_known_bugs_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--known", "tests.checker.mutation.machines:Crossing") == ExitCode.BAD_INPUT
     assert "no known bug is one of Crossing" in capsys.readouterr().err
+
+
+def test_texts_of_a_machine_end_no_page_and_no_line(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(hostile, "--out", tmp_path / "found", "--verbose") == ExitCode.VIOLATED
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    page = (tmp_path / "found" / "mutants.html").read_text("utf-8")
+    assert "<b>" not in page
+    json.loads((tmp_path / "found" / "mutants.json").read_text("utf-8"))
