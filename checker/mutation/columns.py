@@ -12,7 +12,6 @@ from enum import Enum
 
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.spec.definition import Definition, EquivalentValue, Reason
-from stagewright.spec.entities import States
 from stagewright.spec.nodes import Node, children
 from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
 from stagewright.spec.source import Source, of_class
@@ -37,12 +36,12 @@ def swapped_columns(definition: Definition, afresh: Callable[[], Definition]) ->
 
 
 def _read_columns(
-    tables: Sequence[type[States]], afresh: Callable[[], Definition]
+    tables: Sequence[type[Enum]], afresh: Callable[[], Definition]
 ) -> set[tuple[type[Enum], str]]:
     """The columns that are looked at while the machine is traced: to change another one changes nothing."""
     read: set[tuple[type[Enum], str]] = set()
 
-    def noting(member: States, name: str) -> object:
+    def noting(member: Enum, name: str) -> object:
         read.add((type(member), name))
         return object.__getattribute__(member, name)
 
@@ -103,12 +102,12 @@ def _changed(member: Enum, column: str, value: object) -> Iterator[None]:
         setattr(member, column, before)
 
 
-def _tables(definition: Definition) -> tuple[type[States], ...]:
+def _tables(definition: Definition) -> tuple[type[Enum], ...]:
     """The enums with columns that the definition speaks of."""
-    found: dict[type[States], None] = {}
+    found: dict[type[Enum], None] = {}
     for sort in _sorts(definition):
         for kind in _enums(sort):
-            if issubclass(kind, States):
+            if _columns(kind):
                 found[kind] = None
     return tuple(found)
 
@@ -117,6 +116,10 @@ def _sorts(definition: Definition) -> Iterator[Sort]:
     yield from (variable.sort for variable in definition.variables)
     for action in definition.actions:
         yield from (p.sort for p in action.params)
+        for guard in action.requirements:
+            yield from (node.sort for node in _nodes(guard.condition))
+        for assignment in action.assignments:
+            yield from (node.sort for node in _nodes(assignment.value))
     for prop in definition.properties:
         yield from (node.sort for node in _nodes(prop.condition))
 
@@ -143,12 +146,12 @@ def _enums(sort: Sort) -> Iterator[type[Enum]]:
             pass
 
 
-def _columns(kind: type[States]) -> list[str]:
+def _columns(kind: type[Enum]) -> list[str]:
     members = list(kind)
     return [name for name in vars(members[0]) if not name.startswith("_")] if members else []
 
 
-def _rows(kind: type[States]) -> Mapping[str, Source]:
+def _rows(kind: type[Enum]) -> Mapping[str, Source]:
     """Where each member's row stands."""
     start = of_class(kind)
     found: dict[str, Source] = {}

@@ -63,7 +63,8 @@ def _kinds(report: MutationReport) -> str:
             numbers.undecided,
         )
         cells = "".join(_number(n) for n in shown)
-        rows.append(f"<tr><td>{'all' if kind is None else kind.value}</td>{cells}</tr>")
+        name = "all" if kind is None else kind.value
+        rows.append(f'<tr><td class="name">{name}</td>{cells}</tr>')
     return _table(head, rows)
 
 
