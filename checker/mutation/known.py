@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import StagewrightError
 from stagewright.spec.known_bugs import KnownBug
@@ -49,28 +46,21 @@ def rediscover_all(
         if told is not None:
             told(bugs[index], rediscovery)
 
-    if workers == 1 or len(bugs) < 2 or sys.platform != "linux":
+    if workers == 1 or len(bugs) < 2 or not possible():
         for index, bug in enumerate(bugs):
             keep(index, rediscovered(bug, limits))
         return [found[i] for i in range(len(bugs))]
-    _inherited[:] = list(bugs)
-    with ProcessPoolExecutor(
-        min(workers, len(bugs)),
-        mp_context=multiprocessing.get_context("fork"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    ) as pool:
-        waiting = {pool.submit(_rediscovered_here, i, limits): i for i in range(len(bugs))}
-        for future in as_completed(waiting):
-            keep(waiting[future], future.result())
-    return [found[i] for i in range(len(bugs))]
-
-
-_inherited: list[KnownBug] = []
-
-
-def _rediscovered_here(index: int, limits: Limits) -> Rediscovery:
-    return rediscovered(_inherited[index], limits)
+    died = Rediscovery(problem="its process died")
+    reached = in_processes(
+        lambda index: rediscovered(bugs[index], limits),
+        len(bugs),
+        workers,
+        over=lambda: False,
+        died=died,
+    )
+    for index, got in reached:
+        keep(index, got)
+    return [found.get(i, died) for i in range(len(bugs))]
 
 
 def rediscovered(bug: KnownBug, limits: Limits) -> Rediscovery:

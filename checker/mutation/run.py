@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.judge import Fate, Judgement, judge
 from stagewright.checker.mutation.mutants import Mutant
 from stagewright.checker.mutation.original import Original
+from stagewright.checker.mutation.processes import in_processes, possible
 
 OnJudged = Callable[[int, Judgement], None]
 
@@ -41,14 +36,17 @@ def judge_all(
 
     What is not reached within the budget is undecided. The judgements do not depend on `workers`.
     """
-    parallel = workers > 1 and len(mutants) > 1 and sys.platform == "linux"
+    parallel = workers > 1 and len(mutants) > 1 and possible()
     memory = Stop(Limits()).memory_left(0) // (workers if parallel else 1)
     work = _Work(mutants, originals, budget, time.monotonic(), memory)
     late = Judgement(Fate.UNDECIDED, note="not reached within the budget")
     if parallel:  # compile before there are several processes
         [original.compiled.engine for original in originals if original.small]
     judgements = [late] * len(mutants)
-    reached = _in_processes(work, workers) if parallel else _one_by_one(work)
+    reached = _one_by_one(work)
+    if parallel:
+        died = replace(late, note="its process died")
+        reached = in_processes(work.judged, len(mutants), workers, over=work.is_over, died=died)
     try:
         for index, judgement in reached:
             judgements[index] = judgement
@@ -68,8 +66,8 @@ class _Work:
     started: float
     memory: int  # bytes for each process
 
-    @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether the time for all of them is spent."""
         limit = self.budget.seconds
         return limit is not None and time.monotonic() - self.started >= limit
 
@@ -88,69 +86,6 @@ class _Work:
 
 def _one_by_one(work: _Work) -> Iterator[tuple[int, Judgement]]:
     for index in range(len(work.mutants)):
-        if work.over:
+        if work.is_over():
             return
         yield index, work.judged(index)
-
-
-_inherited: list[
-    _Work
-] = []  # what the processes of a pool have from their parent: mutants cannot be sent
-
-
-def _in_processes(work: _Work, workers: int) -> Iterator[tuple[int, Judgement]]:
-    _inherited.append(work)
-    pool = ProcessPoolExecutor(
-        min(workers, len(work.mutants)),
-        mp_context=multiprocessing.get_context("fork"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    )
-    finished = False
-    try:
-        yield from _collected(work, pool, workers)
-        finished = True
-    finally:
-        _inherited.clear()
-        _end(pool, at_once=not finished)
-
-
-def _collected(
-    work: _Work, pool: ProcessPoolExecutor, workers: int
-) -> Iterator[tuple[int, Judgement]]:
-    """Few are handed out at a time, so that the budget can end it soon."""
-    waiting: dict[Future[Judgement], int] = {}
-    indices = iter(range(len(work.mutants)))
-    while True:
-        while len(waiting) < 3 * workers and not work.over:
-            index = next(indices, None)
-            if index is None:
-                break
-            try:
-                waiting[pool.submit(_judged_here, index)] = index
-            except BrokenProcessPool:
-                return  # the rest is not reached
-        if not waiting:
-            return
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield waiting.pop(future), _result(future)
-
-
-def _result(future: Future[Judgement]) -> Judgement:
-    try:
-        return future.result()
-    except BrokenProcessPool:  # the system ends a process that takes too much memory
-        return Judgement(Fate.UNDECIDED, note="its process died")
-
-
-def _judged_here(index: int) -> Judgement:
-    return _inherited[-1].judged(index)
-
-
-def _end(pool: ProcessPoolExecutor, *, at_once: bool) -> None:
-    if at_once:
-        for process in list((pool._processes or {}).values()):
-            with suppress(OSError):
-                process.terminate()
-    pool.shutdown(wait=True, cancel_futures=True)
