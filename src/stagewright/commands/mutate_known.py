@@ -106,28 +106,25 @@ def _json(rows: Rows, absent: Sequence[NotFound]) -> str:
 
 
 def _table(rows: Rows, absent: Sequence[NotFound]) -> RenderableType:
+    """A line a bug, never broken, with the promises last."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name, justify in (
-        ("row", "left"),
-        ("reference", "left"),
-        ("machine", "left"),
-        ("found by", "left"),
-        ("depth", "right"),
-        ("states", "right"),
-        ("s", "right"),
-    ):
-        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
+    lines = [("row", "reference", "machine", "depth", "states", "s", "found by")]
     for bug, found in rows:
         machine = f"{bug.right.__name__} ({bug.profile})" if bug.profile else bug.right.__name__
         by = ", ".join(found.by) if found.found else f"NOT FOUND: {found.problem}"
         numbers = (str(found.depth or ""), f"{found.states:,}", f"{found.seconds:.1f}")
-        style = "" if found.found else "bold red"
-        table.add_row(bug.id, bug.reference, machine, by, *numbers, style=style)
-    parts: list[RenderableType] = [table]
+        lines.append((bug.id, bug.reference, machine, *numbers, by))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    parts: list[RenderableType] = []
+    for number, line in enumerate(lines):
+        cells = [
+            cell.rjust(width) if name in {"depth", "states", "s"} else cell.ljust(width)
+            for name, cell, width in zip(lines[0], line, widths, strict=True)
+        ]
+        missing = number > 0 and not rows[number - 1][1].found
+        parts.append(Text("  ".join(cells).rstrip(), style="bold red" if missing else ""))
     parts += [Text(f"{b.id}  {b.reference}  {b.absence.value}: {b.reason}") for b in absent]
     number, total = sum(found.found for _, found in rows), len(rows) + len(absent)
     parts += [Text(""), Text(f"found {number} of {total}", style="bold")]
