@@ -203,3 +203,17 @@ def test_the_page_shows_every_mutant_once_and_hides_nothing(explained: MutationR
     assert page.count('<span class="kind">') == shown
     for reason in (*explained.stale, *explained.unmatched):
         assert reason.text in page
+
+
+def test_compiled_code_judges_as_numpy_does(
+    explained: MutationReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stagewright.checker.mutation.original._NATIVE_FROM", 0)
+    some = [f.mutant for f in explained.findings[2:5]]
+    compiled = mutated(Explained, mutants=some)
+    for one, other in zip(compiled.findings, explained.findings[2:5], strict=True):
+        assert one.judgement.fate is other.judgement.fate
+        assert (one.judgement.by, one.judgement.steps) == (
+            other.judgement.by,
+            other.judgement.steps,
+        )
