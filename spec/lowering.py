@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
@@ -40,29 +41,53 @@ def ground(definition: Definition, scope: Scope) -> GroundModel:
         DefinitionError: a step assigns one place twice.
         ScopeError: no state satisfies the initial conditions, or they leave too many to list.
     """
-    return _Lowering(within_budgets(definition, scope), scope).model()
+    return Lowering(definition, scope).model()
 
 
-class _Lowering:
+class Lowering:
+    """A definition at a scope on its way to the ground form, and others that differ from it in little."""
+
     def __init__(self, definition: Definition, scope: Scope) -> None:
-        self.definition = definition
+        self.definition = definition = within_budgets(definition, scope)
         self.scope = scope
         self.layout = Layout(definition, scope)
         self.cells = self.layout.cells
         self.builder = Builder((c.low, c.high, isinstance(c.sort, BoolSort)) for c in self.cells)
         self.expressions = Expressions(self.layout, scope, self.builder)
+        self._model: GroundModel | None = None
+        # What the definition itself lowered to, by name; the rest is forgotten once it was used.
+        self._known_steps: dict[str, tuple[Action, list[GroundStep]]] = {}
+        self._known_promises: dict[str, tuple[Property, list[GroundProperty]]] = {}
+        self._nodes = 0
+        self._reads: dict[tuple[str, bool], Shape] = {}
+
+    def beside(self, definition: Definition) -> GroundModel:
+        """The ground form of another definition: what is equal in the two is not lowered again.
+
+        Its nodes are good until this is called once more.
+        """
+        other = within_budgets(definition, self.scope)
+        base = self._model or self.model()
+        if _frame(other) != _frame(self.definition):
+            return ground(definition, self.scope)
+        self.builder.forget(self._nodes)
+        self.expressions.reads = dict(self._reads)
+        steps, promises = self._steps(other.actions), self._promises(other.properties)
+        return replace(
+            base,
+            definition=other,
+            steps=steps,
+            invariants=promises[PropertyKind.INVARIANT],
+            step_properties=promises[PropertyKind.STEP],
+            reachable=promises[PropertyKind.REACHABLE],
+            leads_to=promises[PropertyKind.LEADS_TO],
+        )
 
     def model(self) -> GroundModel:
+        """The ground form."""
         self._refuse_too_many_starts()  # first: at a large scope the rest takes long
-        steps: list[GroundStep] = []
-        for action in self.definition.actions:
-            for chosen in self._instances(action.params):
-                step = self._step(len(steps), action, chosen)
-                if step.guard is not self.builder.false:
-                    steps.append(step)
-        kinds: dict[PropertyKind, list[GroundProperty]] = {kind: [] for kind in PropertyKind}
-        for prop in self.definition.properties:
-            kinds[prop.kind] += self._properties(prop)
+        steps = self._steps(self.definition.actions)
+        promises = self._promises(self.definition.properties)
         condition = self.builder.and_(
             self.expressions.scalar(c, {}) for c in self.definition.initially
         )
@@ -71,20 +96,57 @@ class _Lowering:
             for i, v in enumerate(self.layout.starts)
             if v is not None
         ]
-        return GroundModel(
+        model = GroundModel(
             definition=self.definition,
             scope=self.scope,
             cells=tuple(self.cells),
             initial=self._initial_states(condition),
-            steps=tuple(steps),
-            invariants=tuple(kinds[PropertyKind.INVARIANT]),
-            step_properties=tuple(kinds[PropertyKind.STEP]),
-            reachable=tuple(kinds[PropertyKind.REACHABLE]),
-            leads_to=tuple(kinds[PropertyKind.LEADS_TO]),
+            steps=steps,
+            invariants=promises[PropertyKind.INVARIANT],
+            step_properties=promises[PropertyKind.STEP],
+            reachable=promises[PropertyKind.REACHABLE],
+            leads_to=promises[PropertyKind.LEADS_TO],
             final=self.expressions.scalar(self.definition.final, {}),
             builder=self.builder,
             initial_condition=self.builder.and_([*fixed, condition]),
         )
+        self._keep(model)
+        return model
+
+    def _keep(self, model: GroundModel) -> None:
+        """Remember what is not to be lowered again."""
+        self._model, self._nodes = model, len(self.builder.nodes)
+        self._reads = dict(self.expressions.reads)
+        self._known_steps = {a.name: (a, []) for a in self.definition.actions}
+        for step in model.steps:
+            self._known_steps[step.action.name][1].append(step)
+        self._known_promises = {p.name: (p, []) for p in self.definition.properties}
+        for found in (*model.invariants, *model.step_properties, *model.reachable, *model.leads_to):
+            self._known_promises[found.property.name][1].append(found)
+
+    def _steps(self, actions: Sequence[Action]) -> tuple[GroundStep, ...]:
+        steps: list[GroundStep] = []
+        for action in actions:
+            known = self._known_steps.get(action.name)
+            for step in known[1] if known and known[0] == action else self._made(action):
+                index = len(steps)
+                steps.append(step if step.index == index else replace(step, index=index))
+        return tuple(steps)
+
+    def _made(self, action: Action) -> Iterator[GroundStep]:
+        for chosen in self._instances(action.params):
+            step = self._step(0, action, chosen)
+            if step.guard is not self.builder.false:
+                yield step
+
+    def _promises(
+        self, properties: Sequence[Property]
+    ) -> Mapping[PropertyKind, tuple[GroundProperty, ...]]:
+        kinds: dict[PropertyKind, list[GroundProperty]] = {kind: [] for kind in PropertyKind}
+        for prop in properties:
+            known = self._known_promises.get(prop.name)
+            kinds[prop.kind] += known[1] if known and known[0] == prop else self._properties(prop)
+        return {kind: tuple(found) for kind, found in kinds.items()}
 
     def _starts(self) -> tuple[range, ...]:
         """What each cell may hold at first, if no condition says more."""
@@ -176,6 +238,11 @@ class _Lowering:
             yield GroundProperty(
                 prop, arguments, self.expressions.scalar(prop.condition, env), premise
             )
+
+
+def _frame(definition: Definition) -> tuple[object, ...]:
+    """What two definitions must have in common, so that one can be lowered beside the other."""
+    return (definition.variables, definition.initially, definition.final)
 
 
 def _leaves(place: Place, value: Shape) -> Iterator[tuple[int, GroundNode]]:
