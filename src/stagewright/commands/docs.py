@@ -21,7 +21,7 @@ examples:
 
 A page a machine: its diagram, the tables of its states, its steps and promises, what its versions differ in, and
 the known bugs that are found in it. Each older version is checked, and the shortest run that breaks a promise
-is written beside the page. The directory `docs` of the repository is made so."""
+is written beside the page. All known bugs are searched for, and told on a page of their own. The directory `docs` of the repository is made so."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Write the pages."""
+    from stagewright.commands.doc_bugs import known_bugs_page
     from stagewright.commands.doc_page import index_of, page_of
     from stagewright.commands.doc_runs import write_runs
     from stagewright.commands.output import check_directory
@@ -70,6 +71,10 @@ def execute(args: argparse.Namespace) -> int:
                 print(f"written: {file}", file=sys.stderr)
     if not args.machine:
         _write(directory / "README.md", index_of(names, pages, NOT_FOUND))
+    if not args.machine and not args.no_runs:
+        called = {where: name for name, where in SHIPPED.items()}
+        page_text = known_bugs_page(KNOWN_BUGS, NOT_FOUND, called, args.timeout)
+        _write(args.out / "known-bugs.md", page_text)
     return ExitCode.HOLDS
 
 
