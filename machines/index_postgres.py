@@ -52,6 +52,18 @@ NOT_OF_YSQL = (
 NEVER = "an index of YSQL never has that permission"
 
 
+UNUSED = equivalents(
+    equivalent_step(IndexPermissions.permission, NOT_OF_YSQL, tuple(Permission), because=NEVER),
+    equivalent_value(NOT_OF_YSQL, lambda p: p.number, because=NEVER),
+    equivalent_value(NOT_OF_YSQL, lambda p: p.read, because=NEVER),
+    equivalent_value(
+        REMOVED, lambda p: p.number, because="postgres alone moves an index on from there"
+    ),
+    equivalent_value(REMOVED, lambda p: p.read, because="backends read by their flags"),
+)
+"""What the removal of YCQL is for, and YSQL leaves to postgres."""
+
+
 def _progress(flags: Flags) -> int:
     return flags.permission.number
 
@@ -66,15 +78,7 @@ class PostgresIndex(IndexPermissions):
 
     era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
 
-    unused = equivalents(
-        equivalent_step(IndexPermissions.permission, NOT_OF_YSQL, tuple(Permission), because=NEVER),
-        equivalent_value(NOT_OF_YSQL, lambda p: p.number, because=NEVER),
-        equivalent_value(NOT_OF_YSQL, lambda p: p.read, because=NEVER),
-        equivalent_value(
-            REMOVED, lambda p: p.number, because="postgres alone moves an index on from there"
-        ),
-        equivalent_value(REMOVED, lambda p: p.read, because="backends read by their flags"),
-    )
+    unused = UNUSED
 
     flags: OneVar[Flags] = one_of(Flags, init=Flags.none)
     cached = per(Server, one_of(Flags, init=Flags.none))  # by the backends of a server

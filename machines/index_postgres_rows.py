@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.index_postgres import PostgresIndex
+from stagewright.machines.index_postgres import UNUSED, PostgresIndex
 from stagewright.machines.index_rows import IndexRows
 from stagewright.machines.index_states import (
     YSQL,
@@ -47,6 +47,7 @@ class PostgresRows(IndexRows):
     `index.backfill_waits_for_every_backend`.
     """
 
+    unused = UNUSED
     not_planned_by = equivalents(
         equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),
         equivalent_value(NOT_OF_FLAGS, lambda p: p.delete, because=NO_FLAG),
