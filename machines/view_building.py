@@ -7,13 +7,8 @@ replica is paired with a view replica of its own, and a replica that is not pair
 
 from __future__ import annotations
 
-from stagewright.machines.view_tablet import (
-    Node,
-    Stage,
-    Task,
-    ViewStatus,
-    ViewTablet,
-)
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.view_tablet import Stage, Task, ViewStatus, ViewTablet
 from stagewright.machines.view_task import COORDINATOR, WORKER, Call, Life, ViewTask, Work
 from stagewright.spec import (
     Actor,

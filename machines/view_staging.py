@@ -368,6 +368,18 @@ class ViewStaging(Machine):
         return starts.implies(self.standing.any_of(Standing.replica, Standing.absent))
 
     @step_property
+    def batches_start_with_tasks(self, after: Self) -> Bool:
+        """000: the worker executes tasks, and nothing of its own accord."""
+        starts = (self.batch == Batch.none) & (after.batch == Batch.executing)
+        return starts.implies(self.waiting > 0)
+
+    @step_property
+    def tasks_are_created_for_something(self, after: Self) -> Bool:
+        """000: "a staging sstable was registered", or a task is rolled back; or it has not started any more."""
+        cause = ~self.registering.is_empty() | self.aborted | self.started
+        return (after.waiting > self.waiting).implies(cause)
+
+    @step_property
     def tasks_are_finished_or_deleted(self, after: Self) -> Bool:
         """000: group0 stores tasks until they are completed, or the operation is over."""
         stored = self.started | (self.waiting > 0) | self.aborted

@@ -112,8 +112,7 @@ class ViewTablet(Machine):
     @action(by=TOPOLOGY, spends=migrations)
     def migrate(self, leaving: Term[Node], pending: Term[Node]) -> None:
         """The load balancer moves the tablet to another node."""
-        with equivalent("without a leaving replica the RF grows"):
-            require(self.replicas.has(leaving), "the leaving node is a replica")
+        require(self.replicas.has(leaving), "the leaving node is a replica")
         require(~self.replicas.has(pending), "the pending node is not")
         self._begin()
         for n in Node:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.machines.view_building import Node, Task, ViewBuilding
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.view_building import ViewBuilding
 from stagewright.machines.view_flush import ViewFlush
 from stagewright.machines.view_range import ViewRange
 from stagewright.machines.view_resize import Ends, Slot, Tablet, ViewResize
 from stagewright.machines.view_staging import Sstable, ViewStaging
+from stagewright.machines.view_tablet import Task
 from stagewright.machines.view_task import Life, ViewTask
 from stagewright.machines.view_wakeups import ViewWakeups
 from stagewright.spec import Bool, Term, require, some
