@@ -384,7 +384,9 @@ class LoadBalancer(Machine):
         """
         starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
         moved = starts & (after.leaving[t] == leaving) & (after.pending[t] == pending)
-        in_order = self._drains(leaving) | (after._load(pending) <= after._load(leaving))
+        given = count(after._will_have(x, pending) for x in Tablet)
+        left = count(after._will_have(x, leaving) for x in Tablet)
+        in_order = self._drains(leaving) | (given <= left)
         return moved.implies(in_order)
 
     @invariant
