@@ -16,8 +16,8 @@ from stagewright.machines.load_balancer import (
     Tablet,
     Track,
 )
+from stagewright.machines.resize_guards import ResizeGuards
 from stagewright.machines.resize_replicas import Half, Resize
-from stagewright.machines.tablet_guards import TabletGuards
 from stagewright.machines.tablet_resize import TabletResize
 from stagewright.spec import Machine, count, every, scope_of, some
 from stagewright.spec.define import define
@@ -43,7 +43,7 @@ def broken(report: Report) -> set[str]:
     ("machine", "states", "steps"),
     [
         (TabletResize, 112_379, 510_418),
-        (TabletGuards, 5_270, 25_205),
+        (ResizeGuards, 5_270, 25_205),
         (LoadBalancer, 78_048, 209_022),
     ],
 )
@@ -62,7 +62,7 @@ def test_every_promise_holds_and_every_action_happens(
     [
         (TabletResize, {"decisions": 1, "migrations": 2}, {}),
         (TabletResize, {"decisions": 1, "migrations": 0, "failovers": 1, "restarts": 1}, {}),
-        (TabletGuards, {"migrations": 2, "resizes": 1}, {}),
+        (ResizeGuards, {"migrations": 2, "resizes": 1}, {}),
         (LoadBalancer, {"requests": 0}, {"tablet": 2, "node": 3}),
         (LoadBalancer, {"requests": 0, "drains": 0}, {"tablet": 2, "shard": 4}),
     ],
@@ -167,6 +167,6 @@ def test_a_mistake_breaks_the_promise_that_is_about_it(
 
 
 def test_the_safety_of_guards_is_proved() -> None:
-    definition = define(TabletGuards)
+    definition = define(ResizeGuards)
     report = prove(definition, scope_of(definition), max_k=1, depth=4)
     assert {v.outcome for v in report.verdicts} == {Outcome.HOLDS}
