@@ -63,7 +63,7 @@ class TabletResize(ResizeReplicas):
         {decisions: 1, migrations: 0},
         {decisions: 1, migrations: 0, failovers: 1},
         {decisions: 1, migrations: 0, ResizeReplicas.restarts: 1},
-        {decisions: 0, migrations: 2},
+        {Node: 3, decisions: 0, migrations: 2},
         {decisions: 1},
         {decisions: 2, migrations: 0},
     )
