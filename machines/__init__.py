@@ -3,7 +3,7 @@
 SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-guard": "stagewright.machines.tablet_guard:TabletGuard",
-    "tablet-guards": "stagewright.machines.tablet_guards:TabletGuards",
+    "resize-guards": "stagewright.machines.resize_guards:ResizeGuards",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "tablet-repair": "stagewright.machines.tablet_repair:TabletRepair",
     "tablet-replicas": "stagewright.machines.tablet_replicas:TabletReplicas",

@@ -71,11 +71,12 @@ class CdcGenerations(CdcNodes):
     The documents' two assumptions are the machine's: clocks differ by at most SKEW, and a node that is not
     cut off learns of a generation before a tick has passed.
 
-    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, three do
-    not, and the text says so of two. `base_and_log_writes_are_colocated` fails: nodes learn of the joining
+    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, four do
+    not, and the text says so of three. `base_and_log_writes_are_colocated` fails: nodes learn of the joining
     node's tokens with the generation, "but the old generation will still be operating for a minute or two.
     Thus colocation will be lost for a while". `log_writes_use_the_generation_that_operates` fails: "if
-    gossip doesn't reach the node in time, some writes might be sent to the wrong (old) generation".
+    gossip doesn't reach the node in time, some writes might be sent to the wrong (old) generation"; that node
+    takes timestamps from before the switch, too (`timestamps_are_in_the_window`).
     `decisions_of_paxos_are_applied` fails: a timestamp that was fixed before the switch, and is used
     after it, is refused for ever.
     """

@@ -134,11 +134,12 @@ class CdcMapping(Machine):
     def _first_token(self, ends: Ends, end: Token, shard: Shard, two_shards: Bool) -> Term[Token]:
         """The first token of the shard in the range that ends at `end`; else that end."""
         first = Term.of(end)
-        *others, _ = (*end.around()[1:], end)
+        others = end.around()[1:]
         for token in reversed(others):
             in_range = ~some(ends[other] for other in token.until(end))
-            owns = choose(two_shards, token.shard(2) is shard, token.shard(1) is shard)
-            first = choose(in_range & owns, token, first)
+            owns_of_two = two_shards & (token.shard(2) is shard)
+            owns_alone = ~two_shards & (token.shard(1) is shard)
+            first = choose(in_range & (owns_of_two | owns_alone), token, first)
         return first
 
     # -- how it is used ----------------------------------------------------------------------------------

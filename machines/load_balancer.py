@@ -384,7 +384,9 @@ class LoadBalancer(Machine):
         """
         starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
         moved = starts & (after.leaving[t] == leaving) & (after.pending[t] == pending)
-        in_order = self._drains(leaving) | (after._load(pending) <= after._load(leaving))
+        given = count(after._will_have(x, pending) for x in Tablet)
+        left = count(after._will_have(x, leaving) for x in Tablet)
+        in_order = self._drains(leaving) | (given <= left)
         return moved.implies(in_order)
 
     @invariant
@@ -393,6 +395,41 @@ class LoadBalancer(Machine):
         stages": where it is not invoked, there is nothing to plan.
         """
         return self.invoked | ~self._is_of_use()
+
+    @invariant
+    def a_plan_is_of_tablets_at_rest(self, t: Term[Tablet], s: Term[Shard]) -> Bool:
+        """Lemma: what moves, or is to, goes from a shard that has it to one that has not."""
+        planned = self.plan_pending[t].is_some()
+        both = (self.plan_leaving[t].is_some() == planned) & (
+            planned.implies(self.phase[t] == Phase.none)
+        )
+        goes = (self.leaving[t] == s) | (self.plan_leaving[t] == s)
+        comes = (self.pending[t] == s) | (self.plan_pending[t] == s)
+        there = goes.implies(self.replicas[t].has(s)) & comes.implies(~self.replicas[t].has(s))
+        return both & there
+
+    @invariant
+    def a_plan_leaves_room(self, s: Term[Shard]) -> Bool:
+        """Lemma: with what is planned the limits hold, too."""
+        reads = self._reads(s) + count(self.plan_leaving[t] == s for t in Tablet)
+        writes = self._writes(s) + count(self.plan_pending[t] == s for t in Tablet)
+        return (reads <= MOST_READS) & (writes <= MOST_WRITES)
+
+    @invariant
+    def a_plan_that_counts_is_allowed(self) -> Bool:
+        """Lemma: nobody plans who is not invoked, and no plan outlives what was committed after it."""
+        empty = self._plan_is_empty()
+        changes = self.request_pending | (self.track == Track.topology_change)
+        only_invoked = (self.invoked | empty) & ~(empty & self.outdated)
+        return only_invoked & (empty | self.outdated | ~changes)
+
+    @invariant
+    def a_plan_does_not_overshoot(self, t: Term[Tablet], r: Term[Shard], s: Term[Shard]) -> Bool:
+        """Lemma: each migration of a plan that counts improves the balance, all taken together."""
+        planned = (self.plan_leaving[t] == r) & (self.plan_pending[t] == s) & ~self.outdated
+        given = count(self._will_have(x, s) for x in Tablet)
+        left = count(self._will_have(x, r) for x in Tablet)
+        return planned.implies(self._drains(r) | (given <= left))
 
     @liveness
     def balance_is_reached(self) -> LeadsTo:

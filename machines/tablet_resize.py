@@ -2,7 +2,7 @@
 
 Sources: ScyllaDB's resize decisions, split compaction and `tablet_resize_finalization` of its topology
 coordinator (2024 to 2026); design document 001 for the tracks of the topology state machine. The guards
-with which requests hold a tablet across a resize are in `tablet_guards.py`.
+with which requests hold a tablet across a resize are in `resize_guards.py`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TabletResize(ResizeReplicas):
         {decisions: 1, migrations: 0},
         {decisions: 1, migrations: 0, failovers: 1},
         {decisions: 1, migrations: 0, ResizeReplicas.restarts: 1},
-        {decisions: 0, migrations: 2},
+        {Node: 3, decisions: 0, migrations: 2},
         {decisions: 1},
         {decisions: 2, migrations: 0},
     )

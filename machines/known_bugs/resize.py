@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from stagewright.machines.resize_guards import Node as Coordinator, ResizeGuards
 from stagewright.machines.resize_replicas import Node
-from stagewright.machines.tablet_guards import Node as Coordinator, TabletGuards
 from stagewright.machines.tablet_resize import TabletResize
 from stagewright.spec import Bool, Term
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -32,13 +32,13 @@ class RepairAddsUnsplitSstables(TabletResize):
     "T21",
     "scylladb #26437",
     breaks=(
-        TabletGuards.migrations_wait_for_requests_of_their_tablet,
-        TabletGuards.the_newest_map_has_the_tablet_of_a_guard,
+        ResizeGuards.migrations_wait_for_requests_of_their_tablet,
+        ResizeGuards.the_newest_map_has_the_tablet_of_a_guard,
     ),
     sizes={Coordinator: 1},
-    budgets={TabletGuards.resizes: 1},
+    budgets={ResizeGuards.resizes: 1},
 )
-class GuardOutlivesItsTabletMap(TabletGuards):
+class GuardOutlivesItsTabletMap(ResizeGuards):
     """A guard goes on to take the newest map after a split or merge, by a tablet id of the old one.
 
     The id then names another tablet, and a migration of the right one does not wait for the request.

@@ -97,6 +97,7 @@ def test_the_seed_loses_what_its_text_says_it_loses(profile: str) -> None:
     assert broken(report) == {
         "base_and_log_writes_are_colocated",
         "log_writes_use_the_generation_that_operates",
+        "timestamps_are_in_the_window",
         "decisions_of_paxos_are_applied",
     }
     for name in broken(report):

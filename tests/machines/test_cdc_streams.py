@@ -124,7 +124,7 @@ def test_a_log_row_falls_onto_the_shard_of_its_base_row_where_the_range_has_a_to
 def test_two_streams_of_a_small_vnode_share_its_end_as_in_a_real_generation() -> None:
     """Real ids: the third stream of a vnode has the token of its end, which shard 0 owns."""
     real = sorted(
-        (s for v in vectors("stream_id") if (s := StreamId.from_bytes(bytes.fromhex(v["hex"])))),
+        (StreamId.from_bytes(bytes.fromhex(v["hex"])) for v in vectors("stream_id")),
         key=lambda s: s.token,
     )
     first, _, end = (s for s in real if s.index == 1)

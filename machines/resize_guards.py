@@ -78,7 +78,7 @@ class Guard(Record):
     transition = flag()  # the request knows that its tablet migrates, and uses both replica sets
 
 
-class TabletGuards(Machine):
+class ResizeGuards(Machine):
     """Requests under guards, while the tablets of their table change."""
 
     resizes = budget(2, doc="splits and merges")
