@@ -3,7 +3,6 @@
 SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-guard": "stagewright.machines.tablet_guard:TabletGuard",
-    "resize-guards": "stagewright.machines.resize_guards:ResizeGuards",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "tablet-repair": "stagewright.machines.tablet_repair:TabletRepair",
     "tablet-replicas": "stagewright.machines.tablet_replicas:TabletReplicas",
@@ -54,5 +53,6 @@ SHIPPED = {
     "partition-states": "stagewright.machines.partition_group:PartitionStates",
     "partition-updater": "stagewright.machines.partition_updater:PartitionUpdater",
     "partition-versions": "stagewright.machines.partition_versions:PartitionVersions",
+    "resize-guards": "stagewright.machines.resize_guards:ResizeGuards",
 }
 """What the command line calls a machine, and where its class is."""
