@@ -46,6 +46,10 @@ class PartitionIndex(PartitionWorkers):
     """An index whose partitions come and go, with its workers and its file.
 
     Under `couchbase` every promise holds.
+
+    Under `seed` there is no pending transition: a partition that is wanted again before it was cleaned up is
+    indexed among rows of an earlier time. `index.content_is_that_of_the_sequence_number` and
+    `a_partition_starts_empty` fail, as they do for the states alone.
     """
 
     crashes = budget(1, doc="crashes of the group process")

@@ -105,6 +105,7 @@ CONTENT = "content_is_that_of_the_sequence_number"
     ("machine", "leaves_open"),
     [
         (PartitionStates, {CONTENT, "a_partition_starts_empty"}),
+        (PartitionIndex, {f"index.{CONTENT}", "a_partition_starts_empty"}),
         (PartitionHeaders, {f"index.{CONTENT}"}),
         (PartitionQueries, {f"index.{CONTENT}"}),
         (PartitionRebalance, {f"nodes.{CONTENT}"}),
