@@ -60,6 +60,7 @@ class TopologyCluster(TopologyNodes):
 
     exercised_at = scopes(
         {TopologyNodes.reads: 0},
+        {TopologyNodes.reads: 0, TopologyNodes.writes: 0, operations: 2},
         {TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
         {},
     )

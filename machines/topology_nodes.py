@@ -32,6 +32,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     flag,
     initially,
@@ -131,8 +132,11 @@ class TopologyNodes(Machine):
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed to group0."""
-        require(self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member")
-        require(~self._is_current(n), "node is behind")
+        with equivalent("to learn early, or again, does no harm"):
+            require(
+                self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member"
+            )
+            require(~self._is_current(n), "node is behind")
         self._learn(n)
 
     def _learn(self, n: Term[Node]) -> None:
@@ -158,33 +162,39 @@ class TopologyNodes(Machine):
     @action(by=CLIENT, spends=writes)
     def begin_write(self, n: Term[Node]) -> None:
         """A client writes through node `n`, which sends the write to the owners that it knows of."""
-        require(self.written < LAST_VALUE, "a value is left")
+        with equivalent("a client may write no more"):
+            require(self.written < LAST_VALUE, "a value is left")
+            self.request.value = self.written + 1
+            self.written = self.written + 1
         self._begin(n, self.view[n].writes)
         self.request.write = True
-        self.request.value = self.written + 1
-        self.written = self.written + 1
 
     @action(fair=WEAK)
     def store_write(self, r: Term[Node]) -> None:
         """Replica `r` stores the write, unless its version is fenced as far as the replica knows."""
         request = self.request
-        require(request.coordinator.is_some() & request.write, "a write is on its way")
+        with equivalent("only what is sent has targets"):
+            require(request.coordinator.is_some() & request.write, "a write is on its way")
         require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
-        require(~self.topology.down.has(r), "replica is up")
+        with equivalent("one write at a time is followed, and a dead replica may have stored it"):
+            require(~self.topology.down.has(r), "replica is up")
+            self.data[r] = choose(self.data[r] < request.value, request.value, self.data[r])
         self._not_fenced(r)
-        self.data[r] = choose(self.data[r] < request.value, request.value, self.data[r])
-        request.reached.add(r)
+        with equivalent("a write need not be acknowledged"):
+            request.reached.add(r)
 
     @action(fair=WEAK)
     def acknowledge_write(self) -> None:
         """All replicas have answered, but for dead ones that never come back."""
         request = self.request
-        require(request.coordinator.is_some() & request.write, "a write is on its way")
-        require(~request.abandoned, "the client still waits")
+        with equivalent("only what is sent has targets"):
+            require(request.coordinator.is_some() & request.write, "a write is on its way")
+            require(~request.abandoned, "the client still waits")
         stored = every(request.reached.has(r) | self._is_gone(r) for r in request.targets)
         require(stored & ~request.reached.is_empty(), "every replica has stored it")
         newer = self.acknowledged < request.value
-        self.acknowledged = choose(newer, request.value, self.acknowledged)
+        with equivalent("one write at a time is followed, and need not be acknowledged"):
+            self.acknowledged = choose(newer, request.value, self.acknowledged)
         self._forget()
 
     @action(by=CLIENT, spends=reads)
@@ -219,12 +229,14 @@ class TopologyNodes(Machine):
 
     def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
         topology = self.topology
-        require(self.request.coordinator.is_none(), "no request is on its way")
         serves = topology.node_state[n].column(lambda state: state.owns)
-        require(serves & ~topology.down.has(n), "node serves and is up")
-        require(~targets.is_empty(), "node has learned of the owners")
+        with equivalent("one request at a time is followed, through a node that knows the owners"):
+            require(self.request.coordinator.is_none(), "no request is on its way")
+            require(serves & ~topology.down.has(n), "node serves and is up")
+            require(~targets.is_empty(), "node has learned of the owners")
+        with equivalent("a request of an older version is refused sooner, and drained later"):
+            self.request.version = self.view[n].version
         self.request.coordinator = n
-        self.request.version = self.view[n].version
         self.request.targets = targets
 
     def _not_fenced(self, r: Term[Node]) -> None:
@@ -232,13 +244,14 @@ class TopologyNodes(Machine):
 
     def _forget(self) -> None:
         request = self.request
-        request.coordinator = None
-        request.write = False
-        request.version = 0
-        request.targets = frozenset()
-        request.reached = frozenset()
-        request.value = 0
-        request.abandoned = False
+        with equivalent("what is left of a request that is over tells nobody anything"):
+            request.coordinator = None
+            request.write = False
+            request.version = 0
+            request.targets = frozenset()
+            request.reached = frozenset()
+            request.value = 0
+            request.abandoned = False
 
     def _is_gone(self, n: Term[Node]) -> Bool:
         """Node `n` is dead, and removed or replaced."""
