@@ -200,26 +200,30 @@ class TopologyNodes(Machine):
     @action(by=CLIENT, spends=reads)
     def begin_read(self, n: Term[Node]) -> None:
         """A client reads through node `n`, which asks one of the owners that it knows of."""
-        self._begin(n, self.view[n].reads)
-        self.request.value = self.acknowledged
+        with equivalent("a client need not read"):
+            self._begin(n, self.view[n].reads)
+            self.request.value = self.acknowledged
 
     @action(fair=WEAK)
     def answer_read(self, r: Term[Node]) -> None:
         """Replica `r` answers the read, unless its version is fenced as far as the replica knows."""
         request = self.request
         require(request.coordinator.is_some() & ~request.write, "a read is on its way")
-        require(~request.abandoned, "the client still waits")
         require(request.targets.has(r) & ~self.topology.down.has(r), "the replica is asked and up")
-        self._not_fenced(r)
-        self.stale_read = self.stale_read | (self.data[r] < request.value)
+        with equivalent("a barrier waits for reads, so that none is left to be refused"):
+            require(~request.abandoned, "the client still waits")
+            self._not_fenced(r)
+        with equivalent("no read is stale"):
+            self.stale_read = self.stale_read | (self.data[r] < request.value)
         self._forget()
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self) -> None:
         """A replica does not answer in time: the client is told so, but messages may still arrive."""
         request = self.request
-        require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
-        request.abandoned = True
+        with equivalent("a request may take long, or be over"):
+            require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
+            request.abandoned = True
 
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self) -> None:
