@@ -26,6 +26,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     final,
     flag,
@@ -172,7 +173,8 @@ class TopologyCluster(TopologyNodes):
     @action(by=COORDINATOR, fair=WEAK)
     def fence_before_cleanup(self) -> None:
         """The same barrier before rows are removed."""
-        self._all_have_drained()
+        with equivalent("the fence refuses what the barrier did not wait for"):
+            self._all_have_drained()
         self.topology.fence_before_cleanup()
 
     def _all_have_drained(self) -> None:
@@ -292,6 +294,12 @@ class TopologyCluster(TopologyNodes):
     def reads_see_acknowledged_writes(self) -> Bool:
         """Read after write: a read returns what was acknowledged before it began, or something newer."""
         return ~self.stale_read
+
+    @invariant
+    def the_range_has_owners(self) -> Bool:
+        """001: writes go "to both new and old replicas": in either ring somebody owns the range."""
+        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        return ~self.owners.is_empty() & both.implies(~self.next.is_empty())
 
     @invariant
     def streaming_begins_when_writes_go_to_both(self) -> Bool:

@@ -212,7 +212,7 @@ class TopologyOperations(TopologyTracks):
         if self.release.draining_state:
             self.session = True
             self.transition_state = T.tablet_draining
-            self.tablet_work = choose(self.tablet_hosts.has(n), Work.draining, None)
+            self.tablet_work = choose(self.tablet_hosts.has(n), Work.draining, self.tablet_work)
             self._enter()
         else:
             self._write_both()
