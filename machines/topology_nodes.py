@@ -7,6 +7,8 @@ learns the committed topology late; requests that began under an older version a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
 from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import LAST_VERSION, OPERATOR
@@ -17,6 +19,7 @@ from stagewright.machines.topology_states import (
     SEED,
     NodeState,
     Ring,
+    TransitionState,
 )
 from stagewright.spec import (
     ANY,
@@ -146,9 +149,9 @@ class TopologyNodes(Machine):
         view.writes = self._ring(lambda state: state.writes)
         view.reads = self._ring(lambda state: state.reads)
 
-    def _ring(self, column: object) -> SetOf[Node]:
+    def _ring(self, column: Callable[[TransitionState], Ring]) -> SetOf[Node]:
         """The owners that a column of the transition state names."""
-        ring = self.topology.transition_state.column(column)  # type: ignore[arg-type]
+        ring = self.topology.transition_state.column(column)
         newer = choose(ring == Ring.both, self.owners | self.next, self.next)
         return choose(ring == Ring.old, self.owners, newer)
 
