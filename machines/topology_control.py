@@ -77,7 +77,19 @@ class TopologyControl(TopologyOrder):
         """Barriers are run, and streams end, in the states that say so."""
         has = self.transition_state.column(lambda state: state.barrier)
         streams = self.transition_state == T.write_both_read_old
-        return (self.barrier == Barrier.none) | has & self.streamed.implies(streams)
+        runs = self.barrier != Barrier.none
+        return runs.implies(has) & self.streamed.implies(streams)
+
+    @invariant
+    def only_operations_on_nodes_are_given_up(self) -> Bool:
+        """Lemma: there is something to roll back, and a way back, where an operation is given up."""
+        way_back = self.transition_state.column(lambda state: state.gives_up)
+        return self.giving_up.implies(way_back & some(self._in_transition(n) for n in Node))
+
+    @invariant
+    def the_fence_is_never_ahead(self) -> Bool:
+        """The fence refuses older versions, never the present one."""
+        return self.fence_version <= self.version
 
     @step_property
     def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
@@ -194,7 +206,9 @@ class TopologyControl(TopologyOrder):
         """001: a normal node "serves the slice of the ring that belongs to it", none "has no tokens"."""
         serves = self._is(n, NodeState.normal, NodeState.rebuilding)
         outside = self._is(n, NodeState.absent, NodeState.none, NodeState.left)
-        return serves.implies(self.tokens.has(n)) & outside.implies(~self.tokens.has(n))
+        leaves = self._is(n, *LEAVING) & (self.transition_state != T.left_token_ring)
+        has = self.tokens.has(n)
+        return (serves | leaves).implies(has) & outside.implies(~has)
 
     @invariant
     def both_rings_differ_by_the_node_in_transition(self, n: Term[Node]) -> Bool:

@@ -67,7 +67,9 @@ class Transition(States):
 
 
 T = Transition
-FOLLOWERS = {t: frozenset(T[name] for name in (t.goes_on, t.goes_back) if name) for t in Transition}
+FOLLOWERS = {
+    t: frozenset(Transition[name] for name in (t.goes_on, t.goes_back) if name) for t in Transition
+}
 
 
 class At(Enum):

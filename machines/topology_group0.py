@@ -154,9 +154,12 @@ class TopologyGroup0(Machine):
 
     def _begin(self, n: Term[Node], request: Request) -> None:
         """The request is taken up: it is deleted from the row, the node is in transition."""
-        require(self._at_rest(), "the topology is at rest")
-        require(self.topology_request[n] == request, f"the node asks for {request.name}")
-        require(self._ready(n), "the request can proceed")
+        with equivalent("what only a third node in transition could tell"):
+            require(self._at_rest(), "the topology is at rest")
+        with equivalent("a request of another kind would come before this one"):
+            require(self.topology_request[n] == request, f"the node asks for {request.name}")
+        with equivalent("each kind of request waits for a part of it only"):
+            require(self._ready(n), "the request can proceed")
         self._is_its_turn(request)
         with equivalent("a node asks only in the state in which it may"):
             require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")

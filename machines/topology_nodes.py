@@ -7,6 +7,8 @@ learns the committed topology late; requests that began under an older version a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
 from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import LAST_VERSION, OPERATOR
@@ -17,6 +19,7 @@ from stagewright.machines.topology_states import (
     SEED,
     NodeState,
     Ring,
+    TransitionState,
 )
 from stagewright.spec import (
     ANY,
@@ -32,6 +35,7 @@ from stagewright.spec import (
     action,
     budget,
     choose,
+    equivalent,
     every,
     flag,
     initially,
@@ -131,8 +135,11 @@ class TopologyNodes(Machine):
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed to group0."""
-        require(self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member")
-        require(~self._is_current(n), "node is behind")
+        with equivalent("to learn early, or again, does no harm"):
+            require(
+                self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member"
+            )
+            require(~self._is_current(n), "node is behind")
         self._learn(n)
 
     def _learn(self, n: Term[Node]) -> None:
@@ -142,9 +149,9 @@ class TopologyNodes(Machine):
         view.writes = self._ring(lambda state: state.writes)
         view.reads = self._ring(lambda state: state.reads)
 
-    def _ring(self, column: object) -> SetOf[Node]:
+    def _ring(self, column: Callable[[TransitionState], Ring]) -> SetOf[Node]:
         """The owners that a column of the transition state names."""
-        ring = self.topology.transition_state.column(column)  # type: ignore[arg-type]
+        ring = self.topology.transition_state.column(column)
         newer = choose(ring == Ring.both, self.owners | self.next, self.next)
         return choose(ring == Ring.old, self.owners, newer)
 
@@ -158,58 +165,68 @@ class TopologyNodes(Machine):
     @action(by=CLIENT, spends=writes)
     def begin_write(self, n: Term[Node]) -> None:
         """A client writes through node `n`, which sends the write to the owners that it knows of."""
-        require(self.written < LAST_VALUE, "a value is left")
+        with equivalent("a client may write no more"):
+            require(self.written < LAST_VALUE, "a value is left")
+            self.request.value = self.written + 1
+            self.written = self.written + 1
         self._begin(n, self.view[n].writes)
         self.request.write = True
-        self.request.value = self.written + 1
-        self.written = self.written + 1
 
     @action(fair=WEAK)
     def store_write(self, r: Term[Node]) -> None:
         """Replica `r` stores the write, unless its version is fenced as far as the replica knows."""
         request = self.request
-        require(request.coordinator.is_some() & request.write, "a write is on its way")
+        with equivalent("only what is sent has targets"):
+            require(request.coordinator.is_some() & request.write, "a write is on its way")
         require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
-        require(~self.topology.down.has(r), "replica is up")
+        with equivalent("one write at a time is followed, and a dead replica may have stored it"):
+            require(~self.topology.down.has(r), "replica is up")
+            self.data[r] = choose(self.data[r] < request.value, request.value, self.data[r])
         self._not_fenced(r)
-        self.data[r] = choose(self.data[r] < request.value, request.value, self.data[r])
-        request.reached.add(r)
+        with equivalent("a write need not be acknowledged"):
+            request.reached.add(r)
 
     @action(fair=WEAK)
     def acknowledge_write(self) -> None:
         """All replicas have answered, but for dead ones that never come back."""
         request = self.request
-        require(request.coordinator.is_some() & request.write, "a write is on its way")
-        require(~request.abandoned, "the client still waits")
+        with equivalent("only what is sent has targets"):
+            require(request.coordinator.is_some() & request.write, "a write is on its way")
+            require(~request.abandoned, "the client still waits")
         stored = every(request.reached.has(r) | self._is_gone(r) for r in request.targets)
         require(stored & ~request.reached.is_empty(), "every replica has stored it")
         newer = self.acknowledged < request.value
-        self.acknowledged = choose(newer, request.value, self.acknowledged)
+        with equivalent("one write at a time is followed, and need not be acknowledged"):
+            self.acknowledged = choose(newer, request.value, self.acknowledged)
         self._forget()
 
     @action(by=CLIENT, spends=reads)
     def begin_read(self, n: Term[Node]) -> None:
         """A client reads through node `n`, which asks one of the owners that it knows of."""
-        self._begin(n, self.view[n].reads)
-        self.request.value = self.acknowledged
+        with equivalent("a client need not read"):
+            self._begin(n, self.view[n].reads)
+            self.request.value = self.acknowledged
 
     @action(fair=WEAK)
     def answer_read(self, r: Term[Node]) -> None:
         """Replica `r` answers the read, unless its version is fenced as far as the replica knows."""
         request = self.request
         require(request.coordinator.is_some() & ~request.write, "a read is on its way")
-        require(~request.abandoned, "the client still waits")
         require(request.targets.has(r) & ~self.topology.down.has(r), "the replica is asked and up")
-        self._not_fenced(r)
-        self.stale_read = self.stale_read | (self.data[r] < request.value)
+        with equivalent("a barrier waits for reads, so that none is left to be refused"):
+            require(~request.abandoned, "the client still waits")
+            self._not_fenced(r)
+        with equivalent("no read is stale"):
+            self.stale_read = self.stale_read | (self.data[r] < request.value)
         self._forget()
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self) -> None:
         """A replica does not answer in time: the client is told so, but messages may still arrive."""
         request = self.request
-        require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
-        request.abandoned = True
+        with equivalent("a request may take long, or be over"):
+            require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
+            request.abandoned = True
 
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self) -> None:
@@ -219,12 +236,14 @@ class TopologyNodes(Machine):
 
     def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
         topology = self.topology
-        require(self.request.coordinator.is_none(), "no request is on its way")
         serves = topology.node_state[n].column(lambda state: state.owns)
-        require(serves & ~topology.down.has(n), "node serves and is up")
-        require(~targets.is_empty(), "node has learned of the owners")
+        with equivalent("one request at a time is followed, through a node that knows the owners"):
+            require(self.request.coordinator.is_none(), "no request is on its way")
+            require(serves & ~topology.down.has(n), "node serves and is up")
+            require(~targets.is_empty(), "node has learned of the owners")
+        with equivalent("a request of an older version is refused sooner, and drained later"):
+            self.request.version = self.view[n].version
         self.request.coordinator = n
-        self.request.version = self.view[n].version
         self.request.targets = targets
 
     def _not_fenced(self, r: Term[Node]) -> None:
@@ -232,13 +251,14 @@ class TopologyNodes(Machine):
 
     def _forget(self) -> None:
         request = self.request
-        request.coordinator = None
-        request.write = False
-        request.version = 0
-        request.targets = frozenset()
-        request.reached = frozenset()
-        request.value = 0
-        request.abandoned = False
+        with equivalent("what is left of a request that is over tells nobody anything"):
+            request.coordinator = None
+            request.write = False
+            request.version = 0
+            request.targets = frozenset()
+            request.reached = frozenset()
+            request.value = 0
+            request.abandoned = False
 
     def _is_gone(self, n: Term[Node]) -> Bool:
         """Node `n` is dead, and removed or replaced."""

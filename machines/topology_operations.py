@@ -153,7 +153,9 @@ class TopologyOperations(TopologyTracks):
     def remove_replaced(self, n: Term[Node], dead: Term[Node]) -> None:
         """The replaced node is removed from group0 before it is left."""
         self._past_read_fence()
-        require(self._is(n, NodeState.replacing) & (self.replaced_id[n] == dead), "it is replaced")
+        replaced = self._is(n, NodeState.replacing) & (self.replaced_id[n] == dead)
+        with equivalent("whom a node has replaced before is out of group0"):
+            require(replaced, "it is replaced")
         with equivalent("what is removed may be removed again"):
             require(self.members.has(dead), "it is still in group0")
         self.members.discard(dead)
@@ -169,7 +171,8 @@ class TopologyOperations(TopologyTracks):
             becomes = choose(dead, NodeState.left, self.node_state[m])
             self.node_state[m] = choose(m == n, NodeState.normal, becomes)
             self.tokens.put(m, self.tokens.has(m) & ~dead)
-            self.cleanup_needed.put(m, self.cleanup_needed.has(m) & ~dead)
+            with equivalent("it takes a third node to owe a cleanup and be replaced"):
+                self.cleanup_needed.put(m, self.cleanup_needed.has(m) & ~dead)
             self.tablet_hosts.put(m, self.tablet_hosts.has(m) & ~dead)
         self._end(n)
         self._finish()
@@ -209,7 +212,7 @@ class TopologyOperations(TopologyTracks):
         if self.release.draining_state:
             self.session = True
             self.transition_state = T.tablet_draining
-            self.tablet_work = choose(self.tablet_hosts.has(n), Work.draining, None)
+            self.tablet_work = choose(self.tablet_hosts.has(n), Work.draining, self.tablet_work)
             self._enter()
         else:
             self._write_both()
@@ -299,7 +302,8 @@ class TopologyOperations(TopologyTracks):
         with equivalent("what is streamed may be streamed again; the state has a session"):
             require(~self.streamed & ~self.giving_up, "it has not ended yet")
             require(self.session, "session is open")
-        require(~some(self._blocks(n) for n in Node), "all nodes that take part are up")
+        with equivalent("a node that is removed or replaced is down, and is not asked"):
+            require(~some(self._blocks(n) for n in Node), "all nodes that take part are up")
         self.streamed = True
 
     @action(by=COORDINATOR, spends=TopologyRequests.faults)
@@ -331,9 +335,11 @@ class TopologyOperations(TopologyTracks):
         with equivalent("something streams in no other state"):
             require(self.transition_state == T.write_both_read_old, "writes go to both rings")
         require(self._in_transition(n), "the node is in transition")
-        require(self.streamed & ~self.giving_up, "streaming is done")
+        with equivalent("what is given up after it has streamed holds tablets"):
+            require(self.streamed & ~self.giving_up, "streaming is done")
         if self.release.rollback:
-            require(~self._leaves_with_tablets(n), "a node that leaves has no tablets")
+            with equivalent("a dead node gets no tablets"):
+                require(~self._leaves_with_tablets(n), "a node that leaves has no tablets")
         self.transition_state = T.write_both_read_new
         self.session = False
         self._enter()
@@ -374,7 +380,7 @@ class TopologyOperations(TopologyTracks):
     @action(by=COORDINATOR, fair=WEAK)
     def finish_rebuild(self, n: Term[Node]) -> None:
         """Its data is streamed, or could not be: it is normal again."""
-        require(self.session & ~self.down.has(n), "session is open and the node up")
+        require(~self.down.has(n), "the node is up")
         self._rebuilt(n)
         self._end(n)
 

@@ -61,21 +61,24 @@ class TopologyRequests(TopologyGroup0):
     @action(by=OPERATOR, spends=TopologyGroup0.requests)
     def ask_to_leave(self, n: Term[Node]) -> None:
         """The operator decommissions a node."""
-        require(~self.down.has(n) & self._stays(n), "node is normal and up")
+        with equivalent("a request that cannot proceed is cancelled"):
+            require(~self.down.has(n) & self._stays(n), "node is normal and up")
         require(self._others_stay(n), "another node stays")
         self._ask(n, Request.leave)
 
     @action(by=OPERATOR, spends=TopologyGroup0.requests)
     def ask_to_remove(self, n: Term[Node]) -> None:
         """The operator removes a dead node."""
-        require(self.down.has(n) & self._stays(n), "node is normal and down")
+        with equivalent("a request that cannot proceed is cancelled"):
+            require(self.down.has(n) & self._stays(n), "node is normal and down")
         require(self._others_stay(n), "another node stays")
         self._ask(n, Request.remove)
 
     @action(by=OPERATOR, spends=TopologyGroup0.requests)
     def ask_to_rebuild(self, n: Term[Node]) -> None:
         """The operator wants a node's data streamed anew from other replicas."""
-        require(~self.down.has(n) & self._stays(n), "node is normal and up")
+        with equivalent("a request that cannot proceed is cancelled"):
+            require(~self.down.has(n) & self._stays(n), "node is normal and up")
         self._ask(n, Request.rebuild)
 
     @action(by=OPERATOR, spends=TopologyGroup0.requests)
@@ -95,7 +98,8 @@ class TopologyRequests(TopologyGroup0):
     def cancel(self, n: Term[Node]) -> None:
         """No request can proceed because nodes are dead: they are cancelled; who is not in yet is left."""
         only_when(self.release.rollback)
-        require(self._at_rest(), "the topology is at rest")
+        with equivalent("a request that waits may be refused at any time"):
+            require(self._at_rest(), "the topology is at rest")
         require(self.topology_request[n].is_some(), "a request is pending")
         with equivalent("validation may refuse any request, whatever the others do"):
             require(~some(self._ready(m) for m in Node), "no request can proceed")
@@ -105,7 +109,8 @@ class TopologyRequests(TopologyGroup0):
     @action(by=COORDINATOR)
     def reject(self, n: Term[Node]) -> None:
         """Validation fails: a node is not let in, or not let go."""
-        require(self._at_rest(), "the topology is at rest")
+        with equivalent("a request that waits may be refused at any time"):
+            require(self._at_rest(), "the topology is at rest")
         require(self.topology_request[n].is_some(), "a request is pending")
         if not self.release.parallel_draining:
             require(self.node_state[n] == NodeState.none, "the node wants to join")
@@ -117,7 +122,6 @@ class TopologyRequests(TopologyGroup0):
         if not self.release.join_group0:
             self.members.put(n, self.members.has(n) & ~joins)
         self.down.put(n, self.down.has(n) | joins)
-        self.stopped.put(n, self.stopped.has(n) | joins)
         self.topology_request[n] = None
         self._end(n, error=True)
 
@@ -142,8 +146,9 @@ class TopologyRequests(TopologyGroup0):
     @action(by=OPERATOR)
     def restart(self, n: Term[Node]) -> None:
         """Node `n` comes back, unless it was removed, replaced, or told to shut down; it need not."""
-        require(self.down.has(n) & self._exists(n), "node is down")
-        require(~self._ignored(n), "it is not being removed or replaced")
+        with equivalent("what runs needs no restart; what is removed is told to shut down"):
+            require(self.down.has(n) & self._exists(n), "node is down")
+            require(~self._ignored(n), "it is not being removed or replaced")
         out = (self.transition_state == T.left_token_ring) & ~self.members.has(n)
         require(~self.stopped.has(n) & ~out, "it was not told to shut down, or banned")
         self.down.discard(n)

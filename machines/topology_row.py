@@ -22,7 +22,7 @@ from stagewright.machines.topology_states import (
     TransitionState,
 )
 from stagewright.spec.errors import InputError
-from stagewright.spec.values import FrozenMap, State
+from stagewright.spec.values import FrozenMap
 
 E = TypeVar("E", bound=Enum)
 
@@ -148,7 +148,7 @@ def hosts(count: int) -> dict[Node, Host]:
 
 
 def tables_of(
-    state: State, cluster: Mapping[Node, Host], current: Generation | None = None
+    state: Mapping[str, Any], cluster: Mapping[Node, Host], current: Generation | None = None
 ) -> Tables:
     """The rows that hold a state of `TopologyControl`."""
     present = [n for n in cluster if state["node_state"][n] is not NodeState.absent]
@@ -209,7 +209,7 @@ def state_of(tables: Tables, cluster: Mapping[Node, Host]) -> dict[str, Any]:
     }
 
 
-def _static_of(state: State, current: Generation | None) -> StaticColumns:
+def _static_of(state: Mapping[str, Any], current: Generation | None) -> StaticColumns:
     transition, request = state["transition_state"], state["global_request"]
     version = state["version"]
     generation = _id("generation", version)
@@ -228,7 +228,7 @@ def _static_of(state: State, current: Generation | None) -> StaticColumns:
     )
 
 
-def _row_of(n: Node, state: State, cluster: Mapping[Node, Host]) -> NodeRow:
+def _row_of(n: Node, state: Mapping[str, Any], cluster: Mapping[Node, Host]) -> NodeRow:
     machine = cluster[n]
     replaced, request = state["replaced_id"][n], state["topology_request"][n]
     return NodeRow(
@@ -248,7 +248,7 @@ def _row_of(n: Node, state: State, cluster: Mapping[Node, Host]) -> NodeRow:
     )
 
 
-def _request_of(n: Node, state: State, cluster: Mapping[Node, Host]) -> RequestRow:
+def _request_of(n: Node, state: Mapping[str, Any], cluster: Mapping[Node, Host]) -> RequestRow:
     request = state["asked"][n]
     return RequestRow(
         id=_id(f"request {request.name}", n.index),

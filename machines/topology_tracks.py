@@ -60,7 +60,8 @@ class TopologyTracks(TopologyRequests):
     def pass_barrier(self) -> None:
         """Every node has acknowledged the version and drained what was before it: older ones are fenced."""
         require(self.barrier == Barrier.running, "barrier is running")
-        require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
+        with equivalent("a node that is removed or replaced is down, and is not asked"):
+            require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
         self.barrier = Barrier.passed
         self.fence_version = self.version
 
@@ -71,7 +72,8 @@ class TopologyTracks(TopologyRequests):
     def fail_barrier(self) -> None:
         """A node that takes part is down and does not answer."""
         require(self.barrier == Barrier.running, "barrier is running")
-        require(some(self._blocks(n) for n in Node), "a node that takes part is down")
+        with equivalent("an answer may be lost, too"):
+            require(some(self._blocks(n) for n in Node), "a node that takes part is down")
         self.barrier = Barrier.failed
 
     @action(by=NETWORK, spends=TopologyRequests.faults)
@@ -120,12 +122,14 @@ class TopologyTracks(TopologyRequests):
     def start_draining(self, n: Term[Node]) -> None:
         """A node whose request is paused still holds tablets: the load balancer moves them away."""
         only_when(self.release.parallel_draining)
-        require(self._paused(n), "the request of the node is paused")
+        with equivalent("a node without tablets has nothing to drain"):
+            require(self._paused(n), "the request of the node is paused")
         self._enter_tablet_track(Work.draining)
 
     def _enter_tablet_track(self, work: Work) -> None:
         require(self._at_rest(), "the topology is at rest")
-        require(~self._pending(), "no topology change is pending")
+        with equivalent("of two nodes one stays, so only one asks to leave"):
+            require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
         self.transition_state = T.tablet_migration
         with equivalent("a plan that moves nothing"):
@@ -167,8 +171,9 @@ class TopologyTracks(TopologyRequests):
         with equivalent("a node that holds no tablets is drained"):
             require(self.tablet_hosts.has(n), "the node holds tablets")
         leaves = self._paused(n) | self._is(n, NodeState.decommissioning, NodeState.removing)
-        require(leaves, "the node is to leave")
-        require(self._others_stay(n), "another node stays")
+        with equivalent("only a node that others can stand in for is let go"):
+            require(leaves, "the node is to leave")
+            require(self._others_stay(n), "another node stays")
         self.tablet_hosts.discard(n)
         with equivalent("that they have come to rest may be found later"):
             self.tablet_work = None
@@ -271,7 +276,8 @@ class TopologyTracks(TopologyRequests):
     def _take_up(self, request: GlobalRequest) -> None:
         require(self._at_rest(), "the topology is at rest")
         require(self.global_request == request, f"{request.name} is asked for")
-        require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
+        with equivalent("each kind of request waits for a part of it only"):
+            require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
         self.transition_state = request.done_in
         self._enter(new_version=False)
 

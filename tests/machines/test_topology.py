@@ -1,0 +1,147 @@
+"""The topology state machine keeps its promises, alone and under clients, or breaks just the documented ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagewright.checker.check import check
+from stagewright.checker.prove import prove
+from stagewright.machines import SHIPPED
+from stagewright.machines.topology_cluster import TopologyCluster
+from stagewright.machines.topology_control import TopologyControl
+from stagewright.spec.define import define
+from stagewright.spec.loading import load
+from stagewright.spec.machine import Machine
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Outcome, Report
+
+
+def checked(
+    machine: type[Machine], profile: str = "", properties: tuple[str, ...] = (), **budgets: int
+) -> Report:
+    definition = define(machine, profile)
+    scope = scope_of(definition, {}, budgets)
+    report = check(definition, scope, properties=properties, workers=1)
+    assert report.exhausted
+    return report
+
+
+def broken(report: Report) -> set[str]:
+    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
+
+
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [
+        ("topology", 63_529),
+        ("topology-control", 61_498),
+        ("topology-coordinator", 5_856),
+        ("topology-sessions", 1_310),
+    ],
+)
+def test_the_newest_release_keeps_every_promise(name: str, states: int) -> None:
+    definition = load(name, "", SHIPPED)
+    report = check(definition, scope_of(definition), workers=1)
+    assert (broken(report), report.exhausted, report.states) == (set(), True, states)
+    assert report.coverage is not None
+    never = set(report.coverage.never_fired)
+    assert never == (WITHOUT_A_CRASH if name == "topology" else set())
+
+
+# What takes a crash, or a third node, in the cluster.
+WITHOUT_A_CRASH = {
+    "topology.cancel",
+    "topology.fail_barrier",
+    "topology.retry_barrier",
+    "topology.settle_tablets",
+    "topology.leave_tablet_track",
+    "topology.accept_replace",
+    "topology.fail_to_accept",
+    "topology.remove_replaced",
+    "topology.give_up",
+    "topology.complete_rollback",
+    "restart",
+    "ask_to_replace",
+    "ask_to_remove",
+    "take_tokens",
+    "start_remove",
+    "wait_ring_delay",
+    "stream_with_dead_node",
+    "finish_replace",
+    "roll_back_leave",
+}
+
+
+PROVED = {
+    "a_generation_waits_for_its_commit",
+    "node_state_fits_transition_state",
+    "nodes_begin_what_they_asked_for",
+    "nodes_that_left_are_kept",
+    "one_node_in_transition",
+    "requests_are_served_in_order",
+    "sessions_are_closed_when_their_work_is_over",
+    "tablets_move_in_their_tracks",
+    "the_load_balancer_waits",
+    "the_topology_follows_its_table",
+    "transition_state_has_its_owner",
+    "versions_only_grow",
+    "what_streams_has_an_open_session",
+    "what_was_learned_counts_in_its_state_alone",
+}
+
+
+def test_the_seed_leaves_open_what_its_docstring_says() -> None:
+    report = checked(TopologyControl, "seed", requests=1)
+    assert broken(report) == {
+        "every_request_ends",
+        "left_nodes_hold_no_tablets",
+        "left_nodes_do_not_run",
+        "a_dead_node_is_replaced",
+    }
+    for name in broken(report):
+        assert name in (TopologyControl.__doc__ or "")
+
+
+def test_the_release_before_keeps_every_promise_of_the_control_machine() -> None:
+    assert broken(checked(TopologyControl, "scylla-2025.4", requests=1)) == set()
+
+
+def test_requests_are_served_in_order_where_three_nodes_ask() -> None:
+    definition = define(TopologyControl)
+    scope = scope_of(definition, {"Node": 3}, {"requests": 2, "faults": 0})
+    named = ["requests_are_served_in_order", "one_node_in_transition", "left_nodes_need_no_cleanup"]
+    report = check(definition, scope, properties=named, workers=1)
+    assert report.exhausted
+    assert broken(report) == set()
+
+
+DATA = (
+    "reads_see_acknowledged_writes",
+    "streaming_begins_when_writes_go_to_both",
+    "new_owners_are_complete",
+    "no_read_outlives_the_old_ring",
+    "rows_of_lost_ranges_are_known",
+    "nobody_writes_to_nodes_that_left",
+)
+
+
+def test_two_operations_one_after_the_other_break_no_promise_about_data() -> None:
+    assert broken(checked(TopologyCluster, "", DATA, reads=0, faults=0, operations=2)) == set()
+
+
+def test_a_crash_while_nodes_leave_or_join_breaks_no_promise_about_data() -> None:
+    assert broken(checked(TopologyCluster, "", DATA, reads=0, crashes=1, faults=0)) == set()
+
+
+def test_a_write_to_a_range_that_was_lost_is_stored_after_its_cleanup() -> None:
+    """ScyllaDB #26150: the releases before 2026.2 clean up without a barrier."""
+    report = checked(TopologyCluster, "scylla-2025.4", DATA, reads=0, faults=0)
+    assert broken(report) == {"rows_of_lost_ranges_are_known"}
+    assert "rows_of_lost_ranges_are_known" in (TopologyCluster.__doc__ or "")
+
+
+def test_promises_of_the_control_machine_are_proved_by_induction() -> None:
+    definition = define(TopologyControl)
+    report = prove(definition, scope_of(definition), max_k=1, depth=0)
+    proved = {v.name for v in report.verdicts if v.outcome is Outcome.HOLDS}
+    assert proved >= PROVED
