@@ -2,6 +2,7 @@
 
 SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
+    "intranode-migration": "stagewright.machines.tablet_intranode:IntranodeMigration",
     "tablet-guard": "stagewright.machines.tablet_guard:TabletGuard",
     "tablet-guards": "stagewright.machines.tablet_guards:TabletGuards",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
