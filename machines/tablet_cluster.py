@@ -70,7 +70,7 @@ class TabletCluster(TabletActions):
             coordinator_changes: 1,
             topology_changes: 1,
         },
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0},
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, repairs: 1},
         {
             TabletNodes.reads: 0,
             TabletNodes.crashes: 0,
