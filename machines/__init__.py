@@ -3,7 +3,7 @@
 SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "intranode-migration": "stagewright.machines.tablet_intranode:IntranodeMigration",
-    "tablet-guard": "stagewright.machines.tablet_guard:TabletGuard",
+    "tablet-commits": "stagewright.machines.tablet_commits:TabletCommits",
     "tablet-guards": "stagewright.machines.tablet_guards:TabletGuards",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "tablet-repair": "stagewright.machines.tablet_repair:TabletRepair",
