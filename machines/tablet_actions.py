@@ -30,9 +30,11 @@ class TabletActions(TabletNodes):
     def ask_dead_node(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The coordinator starts the stage's action although a node that it needs is down."""
         require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
-        self.tablets[t].start_operation()
-        self.copied[t] = False
-        self.cleaned[t] = False
+        with equivalent("a node is needed where the stage has an action"):
+            self.tablets[t].start_operation()
+        with equivalent("a second migration, a crash and a lost answer tell: in the tests"):
+            self.copied[t] = False
+            self.cleaned[t] = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def fail_unanswered(self, t: Term[Tablet]) -> None:
@@ -49,7 +51,8 @@ class TabletActions(TabletNodes):
     @action(by=COORDINATOR, fair=WEAK)
     def ask_to_stream(self, t: Term[Tablet], pending: Term[Node]) -> None:
         """The pending replica, having learned the stage, starts to stream, or joins what it started."""
-        self.tablets[t].start_operation()
+        with equivalent("the stage is streaming, which has an action and no barrier"):
+            self.tablets[t].start_operation()
         require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
         require(self._is_pending(pending, t), "the node is the pending replica")
         with equivalent("what it streams before it knows the session is refused"):
@@ -232,7 +235,7 @@ class TabletActions(TabletNodes):
         require(self._current(n, t), "node has read what is committed")
 
     def _take_off_the_wire(self, t: Term[Tablet]) -> None:
-        self.chunk[t].target = None
-        with equivalent("nobody looks at what is off the wire"):
+        with equivalent("what comes twice is stored twice; nobody looks at the rest"):
+            self.chunk[t].target = None
             self.chunk[t].value = 0
             self.chunk[t].closed = False

@@ -45,7 +45,8 @@ class TabletCluster(TabletActions):
 
     Under `seed` the text leaves three things open, and the check shows a run for each.
     `only_replicas_hold_data` fails: nothing says how, or that, the cleanup stage removes the rows, so a
-    tablet comes to rest while the node that it left still stores them. `migrations_end` fails, and with it
+    tablet comes to rest while the node that it left still stores them, and has storage for them
+    (`only_replicas_have_storage`). `migrations_end` fails, and with it
     `tablets.every_transition_ends`: there is no way back, so streaming is tried again for ever once the
     node that leaves is lost for good. `tablets.can_come_to_rest` fails for the same reason.
 
@@ -69,7 +70,7 @@ class TabletCluster(TabletActions):
             coordinator_changes: 1,
             topology_changes: 1,
         },
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0},
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, repairs: 1},
         {
             TabletNodes.reads: 0,
             TabletNodes.crashes: 0,

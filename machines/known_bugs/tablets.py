@@ -42,7 +42,7 @@ class ChunkArrivesAfterCleanupOfTheTarget(TabletCluster):
     still open: the chunk arrives, is accepted, and the data is back.
     """
 
-    tablets = many(
+    tablets = many(  # type: ignore[assignment]  # the same machine, but for one mistake
         SessionLeftOpen,
         over=Tablet,
         without=(TabletMigration.exclude, TabletMigration.fail_over),

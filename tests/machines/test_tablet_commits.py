@@ -8,7 +8,7 @@ import pytest
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
-from stagewright.machines.tablet_guard import TabletGuard
+from stagewright.machines.tablet_commits import TabletCommits
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
@@ -19,7 +19,7 @@ def checked(
     budgets: dict[str, int] | None = None,
     *,
     sizes: dict[str, int] | None = None,
-    machine: type[Machine] = TabletGuard,
+    machine: type[Machine] = TabletCommits,
 ) -> Report:
     definition = define(machine)
     report = check(definition, scope_of(definition, sizes, budgets))
@@ -48,14 +48,14 @@ def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[
     assert broken(checked(budgets, sizes=sizes)) == set()
 
 
-class NobodyChecksTheTerm(TabletGuard):
+class NobodyChecksTheTerm(TabletCommits):
     """The last coordinator may take guards for ever."""
 
     def _is_in_its_term(self, n: Any) -> Any:
         return self.leader == self.leader
 
 
-class CommitsLeaveGuardsAlone(TabletGuard):
+class CommitsLeaveGuardsAlone(TabletCommits):
     """A commit overwrites what others committed since its guard was taken."""
 
     def _commit(self) -> None:
@@ -68,7 +68,7 @@ def test_a_coordinator_that_does_not_look_overwrites_something(mutant: type[Mach
 
 
 def test_no_commit_brings_back_what_was_dropped_is_proved_for_any_number_of_commits() -> None:
-    definition = define(TabletGuard)
+    definition = define(TabletCommits)
     unbounded = {"migrations": None, "drops": None, "failovers": None}
     report = prove(definition, scope_of(definition, {}, unbounded), max_k=1, depth=1)
     left = {v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS}

@@ -68,7 +68,7 @@ NEXT = {
 }
 
 
-class TabletGuard(Machine):
+class TabletCommits(Machine):
     """Topology coordinators that plan and commit, beside an API that commits too."""
 
     migrations = budget(2, doc="migrations that the API starts")

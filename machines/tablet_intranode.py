@@ -1,0 +1,357 @@
+"""Intranode migration: a tablet moves between two shards of one node, whose sharder writes to both of them.
+
+To coordinators the replica stays where it is: no pending replica is reported, and the node itself stores each write
+on the shards that its view of the stage names. What is under way on the node holds the stage that it began under,
+until it ends; the barrier of a stage waits for it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    NumberVar,
+    OneVar,
+    SetVar,
+    States,
+    Term,
+    action,
+    budget,
+    choose,
+    equivalent,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    per,
+    require,
+    scopes,
+    set_of,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+CLIENT = Actor("client")
+LAST_VALUE = 2
+
+
+class Shard(Enum):
+    """The two shards: the one that the tablet leaves, and the one that it moves to."""
+
+    leaving = auto()
+    pending = auto()
+
+
+LEAVING, PENDING = Shard.leaving, Shard.pending
+
+
+class Stage(States):
+    """The stages of the migration, and the shards that the node's sharder chooses in each."""
+
+    # fmt: off
+    #                           writes              reads
+    none                      = {LEAVING},          LEAVING
+    allow_write_both_read_old = {LEAVING},          LEAVING
+    write_both_read_old       = {LEAVING, PENDING}, LEAVING
+    streaming                 = {LEAVING, PENDING}, LEAVING
+    write_both_read_new       = {LEAVING, PENDING}, PENDING
+    use_new                   = {PENDING},          PENDING
+    cleanup                   = {PENDING},          PENDING
+    moved                     = {PENDING},          PENDING
+    cleanup_target            = {LEAVING},          LEAVING
+    # fmt: on
+
+    def __init__(self, writes: set[Shard], reads: Shard) -> None:
+        self.writes = writes
+        self.reads = reads
+
+
+BEFORE = {
+    Stage.none: {Stage.cleanup_target},
+    Stage.allow_write_both_read_old: {Stage.none, Stage.cleanup_target},
+    Stage.write_both_read_old: {Stage.allow_write_both_read_old},
+    Stage.streaming: {Stage.write_both_read_old},
+    Stage.write_both_read_new: {Stage.write_both_read_old, Stage.streaming},
+    Stage.use_new: {Stage.write_both_read_new},
+    Stage.cleanup: {Stage.use_new},
+    Stage.moved: {Stage.use_new, Stage.cleanup},
+    Stage.cleanup_target: {Stage.write_both_read_old, Stage.streaming},
+}
+"""Stages that the node may still be in when one is committed: those since the last barrier."""
+
+
+class IntranodeMigration(Machine):
+    """One replica on a node, its two shards, a write and a read that are under way."""
+
+    writes = budget(2, doc="writes that reach the node")
+    reads = budget(1, doc="reads that reach the node")
+    failures = budget(1, doc="migrations that are undone")
+
+    exercised_at = scopes({reads: 0}, {writes: 1}, {})
+
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.none)  # committed to group0
+    operated: FlagVar = flag()  # the stage's action is done
+    known: OneVar[Stage] = one_of(Stage, init=Stage.none)  # to the node
+    data = per(Shard, number(0, LAST_VALUE))  # the newest value on a shard
+    written: NumberVar = number(0, LAST_VALUE)
+    acknowledged: NumberVar = number(0, LAST_VALUE)
+    # what is under way on the node
+    write: NumberVar = number(0, LAST_VALUE)  # the value; 0: no write
+    write_stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    stored: SetVar[Shard] = set_of(Shard)  # shards that have it
+    reading: FlagVar = flag()
+    read_stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    expected: NumberVar = number(0, LAST_VALUE)  # by the read: the newest value acknowledged before
+    stale_read: FlagVar = flag()
+
+    # -- the topology coordinator ------------------------------------------------------------------------
+
+    @stage.step(
+        Stage.none,
+        Stage.allow_write_both_read_old,
+        by=COORDINATOR,
+        equivalent="a tablet may stay where it is",
+    )
+    def start(self) -> None:
+        """The load balancer moves the tablet to another shard."""
+
+    @stage.step(
+        Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK
+    )
+    def write_both(self) -> None:
+        """The node knows of the transition: its sharder is to write to both shards."""
+        self._barrier()
+
+    @stage.step(Stage.write_both_read_old, Stage.streaming, by=COORDINATOR, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """Every write is on both shards from now on."""
+        self._barrier()
+
+    @stage.step(Stage.streaming, Stage.write_both_read_new, by=COORDINATOR, fair=WEAK)
+    def read_new(self) -> None:
+        """What was there before is on the pending shard too."""
+        self._operation_done()
+
+    @stage.step(Stage.write_both_read_new, Stage.use_new, by=COORDINATOR, fair=WEAK)
+    def use_new(self) -> None:
+        """No read uses the leaving shard any more."""
+        self._barrier()
+
+    @stage.step(Stage.use_new, Stage.cleanup, by=COORDINATOR, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """No write uses the leaving shard any more."""
+        self._barrier()
+
+    @stage.step(Stage.cleanup, Stage.moved, by=COORDINATOR, fair=WEAK)
+    def finish(self) -> None:
+        """The leaving shard is clean."""
+        self._operation_done()
+
+    @stage.step(
+        Stage.streaming,
+        Stage.cleanup_target,
+        by=COORDINATOR,
+        spends=failures,
+        equivalent="a migration that is not undone goes on",
+    )
+    def give_up_streaming(self) -> None:
+        """Streaming failed for good: undo."""
+        require(~self.operated, "it is not done")
+
+    @stage.step(Stage.cleanup_target, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The pending shard is clean."""
+        self._operation_done()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self) -> None:
+        """The pending shard gets what the leaving one has."""
+        require(self.stage == Stage.streaming, "stage is streaming")
+        newer = self.data[PENDING] < self.data[LEAVING]
+        self.data[PENDING] = choose(newer, self.data[LEAVING], self.data[PENDING])
+        self.operated = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clean_up(self, shard: Term[Shard]) -> None:
+        """The shard that is not to keep the tablet removes its rows."""
+        leaves = (self.stage == Stage.cleanup) & (shard == LEAVING)
+        reverts = (self.stage == Stage.cleanup_target) & (shard == PENDING)
+        require(leaves | reverts, "the shard is to be cleaned up")
+        drained = ~reverts | self._has_drained()
+        require(drained, "barrier done before the target is cleaned up")
+        self.data[shard] = 0
+        self.operated = True
+
+    # -- the node ----------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self) -> None:
+        """The node learns the stage, on all its shards at once."""
+        with equivalent("learning again changes nothing"):
+            require(self.known != self.stage, "the node is behind")
+        self.known = self.stage
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self) -> None:
+        """A write reaches the node, which holds its stage meanwhile."""
+        require(self.write == 0, "no write is under way")
+        with equivalent("a write of nothing is none"):
+            require(self.written < LAST_VALUE, "a value is left")
+            self.write = self.written + 1
+            self.written = self.written + 1
+        self.write_stage = self.known
+
+    @action(fair=WEAK)
+    def store(self, shard: Term[Shard]) -> None:
+        """A shard that the sharder names stores the write."""
+        targets = self.write_stage.column(lambda stage: stage.writes)
+        require(self.write > 0, "a write is under way")
+        require(targets.has(shard), "the sharder names the shard")
+        with equivalent("writes reach the node one after the other"):
+            newer = self.data[shard] < self.write
+            self.data[shard] = choose(newer, self.write, self.data[shard])
+        self.stored.add(shard)
+
+    @action(fair=WEAK)
+    def acknowledge(self) -> None:
+        """All shards that the sharder names have stored it: the node answers."""
+        with equivalent("there is nothing to answer"):
+            require(self.write > 0, "a write is under way")
+        missing = self.write_stage.column(lambda stage: stage.writes) - self.stored
+        require(missing.is_empty(), "every shard has stored it")
+        with equivalent("nothing is promised of what was not acknowledged"):
+            self.acknowledged = self.write
+        self.write = 0
+        self.stored = frozenset()
+        with equivalent("nobody looks at the stage of a write that is over"):
+            self.write_stage = Stage.none
+
+    @action(by=CLIENT, spends=reads)
+    def begin_read(self) -> None:
+        """A read reaches the node."""
+        with equivalent("nobody reads, or asks again"):
+            require(~self.reading, "no read is under way")
+            self.reading = True
+        self.read_stage = self.known
+        with equivalent("a read that may miss everything promises nothing"):
+            self.expected = self.acknowledged
+
+    @action(fair=WEAK)
+    def answer_read(self, shard: Term[Shard]) -> None:
+        """The shard that the sharder names answers."""
+        with equivalent("nobody asks"):
+            require(self.reading, "a read is under way")
+        named = self.read_stage.column(lambda stage: stage.reads)
+        require(named == shard, "the sharder names the shard")
+        with equivalent("it notes what must not happen"):
+            self.stale_read = self.stale_read | (self.data[shard] < self.expected)
+        self.reading = False
+        with equivalent("nobody looks at a read that is over"):
+            self.read_stage = Stage.none
+            self.expected = 0
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _barrier(self) -> None:
+        require(self._has_drained(), "barrier done")
+
+    def _has_drained(self) -> Bool:
+        """The node knows the stage, and nothing that began under an older one is under way."""
+        write = (self.write == 0) | (self.write_stage == self.stage)
+        read = ~self.reading | (self.read_stage == self.stage)
+        return (self.known == self.stage) & write & read
+
+    def _operation_done(self) -> None:
+        require(self.operated, "action done")
+        self.operated = False
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def writes_reach_both_shards(self) -> Bool:
+        """001, stage 3: "All writes that will be stored by any replica in the old or the new set ... will reach
+        CL in both"; here in both shards of the replica.
+        """
+        both = every(
+            self.write_stage.column(lambda stage: stage.writes).has(s) for s in (LEAVING, PENDING)
+        )
+        return ((self.stage == Stage.streaming) & (self.write > 0)).implies(both)
+
+    @invariant
+    def reads_use_the_pending_shard(self) -> Bool:
+        """001, stage 5: "All read requests started after this, and which complete successfully, use the new
+        replica set".
+        """
+        used = self.known.column(lambda stage: stage.reads)
+        return (self.stage == Stage.use_new).implies(used == PENDING)
+
+    @invariant
+    def nothing_is_behind_the_last_barrier(self) -> Bool:
+        """Facts, 1a: "skew at most one stage each way", in what the node knows and in what is under way."""
+        since = self.stage.column(lambda stage: frozenset({stage, *BEFORE[stage]}))
+        write = (self.write > 0).implies(since.has(self.write_stage))
+        return since.has(self.known) & write & self.reading.implies(since.has(self.read_stage))
+
+    @invariant
+    def the_pending_shard_is_complete(self) -> Bool:
+        """001, stage 4: "New tablet replicas contain all the writes which reached the matching leaving tablet
+        replicas before step 3".
+        """
+        complete = self.data[PENDING] >= self.acknowledged
+        reads_new = self.stage.any_of(Stage.write_both_read_new, Stage.use_new, Stage.cleanup)
+        return reads_new.implies(complete)
+
+    @invariant
+    def nothing_uses_the_leaving_shard_at_last(self) -> Bool:
+        """001, stage 6: "No write request will reach tablet replica in the database layer which does not belong
+        to the new replica set"; nor does a read that began before use a shard that is cleaned up.
+        """
+        write = self.write_stage.column(lambda stage: stage.writes).has(LEAVING)
+        read = self.read_stage.column(lambda stage: stage.reads) == LEAVING
+        used = ((self.write > 0) & write) | (self.reading & read)
+        return self.stage.any_of(Stage.cleanup, Stage.moved).implies(~used)
+
+    @invariant
+    def one_shard_holds_the_tablet_at_rest(self) -> Bool:
+        """001, when not in transition: storage contains writes of the tablet only "if that shard is one of the
+        current tablet replicas".
+        """
+        left = (self.stage == Stage.moved).implies(self.data[LEAVING] == 0)
+        return left & (self.stage == Stage.none).implies(self.data[PENDING] == 0)
+
+    @invariant
+    def reads_see_acknowledged_writes(self) -> Bool:
+        """A read returns what was acknowledged before it began, or something newer."""
+        return ~self.stale_read
+
+    @invariant
+    def actions_belong_to_their_stage(self) -> Bool:
+        """What the coordinator knows of an action is forgotten with the stage that it was for."""
+        acts = self.stage.any_of(Stage.streaming, Stage.cleanup, Stage.cleanup_target)
+        return self.operated.implies(acts)
+
+    @final
+    def at_rest(self) -> Bool:
+        """A tablet on one shard may stay there."""
+        return self.stage.any_of(Stage.none, Stage.moved) & (self.write == 0) & ~self.reading
+
+    @liveness
+    def the_migration_ends(self) -> LeadsTo:
+        """The migration ends, done or undone."""
+        over = self.stage.any_of(Stage.none, Stage.moved)
+        return leads_to(~over, over)
+
+    @liveness
+    def writes_are_acknowledged(self) -> LeadsTo:
+        """A write that reached the node ends: no shard that it needs is left out."""
+        return leads_to(self.write > 0, self.write == 0)
