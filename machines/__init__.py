@@ -3,12 +3,12 @@
 SHIPPED = {
     "tablet": "stagewright.machines.tablet_cluster:TabletCluster",
     "tablet-commits": "stagewright.machines.tablet_commits:TabletCommits",
-    "tablet-guard": "stagewright.machines.tablet_guard:TabletGuard",
-    "tablet-guards": "stagewright.machines.tablet_guards:TabletGuards",
     "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
     "tablet-repair": "stagewright.machines.tablet_repair:TabletRepair",
     "tablet-replicas": "stagewright.machines.tablet_replicas:TabletReplicas",
     "tablet-resize": "stagewright.machines.tablet_resize:TabletResize",
+    "intranode-migration": "stagewright.machines.tablet_intranode:IntranodeMigration",
+    "resize-guards": "stagewright.machines.resize_guards:ResizeGuards",
     "fencing": "stagewright.machines.fencing:Fencing",
     "stream-session": "stagewright.machines.tablet_stream_session:StreamSession",
     "load-balancer": "stagewright.machines.load_balancer:LoadBalancer",
@@ -55,7 +55,5 @@ SHIPPED = {
     "partition-states": "stagewright.machines.partition_group:PartitionStates",
     "partition-updater": "stagewright.machines.partition_updater:PartitionUpdater",
     "partition-versions": "stagewright.machines.partition_versions:PartitionVersions",
-    "intranode-migration": "stagewright.machines.tablet_intranode:IntranodeMigration",
-    "resize-guards": "stagewright.machines.resize_guards:ResizeGuards",
 }
 """What the command line calls a machine, and where its class is."""

@@ -10,6 +10,8 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
 from stagewright.commands import COMMANDS
+from stagewright.machines import SHIPPED
+from stagewright.machines.known_bugs import KNOWN_BUGS
 from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.spec.define import define
 from stagewright.spec.scope import scope_of
@@ -33,6 +35,13 @@ def test_the_definition_it_shows_is_the_shipped_one() -> None:
 def test_every_command_it_names_exists_and_none_is_left_out() -> None:
     named = set(re.findall(r"`stagewright (\w+)", README)) | {"demo"}
     assert named == {command.name for command in COMMANDS}
+
+
+def test_it_names_every_machine() -> None:
+    section = README.partition("## The machines")[2].partition("## ")[0]
+    assert sorted(re.findall(r"`([a-z]+(?:-[a-z]+)*)`", section)) == sorted(SHIPPED)
+    assert f"as {len(SHIPPED)} machines" in section
+    assert f"{len(KNOWN_BUGS)} historical bugs" in section
 
 
 def test_every_file_it_links_to_exists() -> None:
