@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 
 from stagewright.checker.check import watch_for
 from stagewright.checker.explicit.engines import search
+from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.packing import Words
+from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.engine import Compiled
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec.definition import Definition
+from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import Lowering
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome
@@ -65,7 +68,7 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
     lowering = Lowering(definition, scope)
     model = lowering.model()
     compiled = Compiled(model)
-    found = search(model, watch_for(model, deadlock=True, coverage=True), stop)
+    found = _searched(model, compiled, stop)
     verdicts = verdicts_of(definition, found, stop)
     fired = {step.action.name for step in model.steps if found.fired[step.index]}
     return Original(
@@ -80,3 +83,14 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
         tuple(a.name for a in definition.actions if a.name in fired),
         stop.seconds,
     )
+
+
+def _searched(model: GroundModel, compiled: Compiled, stop: Stop) -> Exploration:
+    """Searched as its mutants are, and once more with code of its own if it is large."""
+    watch = watch_for(model, deadlock=True, coverage=True)
+    most = stop.limits.states
+    if most is None or most > _NATIVE_FROM:
+        few = replace(stop, limits=replace(stop.limits, states=_NATIVE_FROM))
+        found = explore(compiled.engine, watch, few)
+        return found if found.exhausted or stop.reason() else search(model, watch, stop)
+    return explore(compiled.engine, watch, stop)
