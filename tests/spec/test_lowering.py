@@ -19,6 +19,7 @@ from stagewright.spec import (
     Term,
     action,
     define,
+    every,
     flag,
     initially,
     invariant,
@@ -151,3 +152,24 @@ def test_too_many_initial_states_are_an_error_of_the_scope() -> None:
     definition = define(Wide)
     with pytest.raises(ScopeError, match=r"1,000,000,000 candidates for the initial state"):
         ground(definition, scope_of(definition, {"node": 3}))
+
+
+def test_conditions_sift_the_initial_states_cell_after_cell() -> None:
+    class Few(Machine):
+        seen = per(Node, per(Stage, number(0, 9, init=ANY)))
+
+        @initially
+        def all_alike(self) -> Bool:
+            return every(
+                every(self.seen[n][s] == self.seen[m][Stage.first] for s in Stage)
+                for n in Node
+                for m in Node
+            )
+
+        @action
+        def go(self, node: Term[Node]) -> None:
+            self.seen[node][Stage.first] = 0
+
+    definition = define(Few)
+    initial = ground(definition, scope_of(definition, {"node": 3})).initial
+    assert [set(state) for state in initial] == [{value} for value in range(10)]
