@@ -130,7 +130,8 @@ class TabletActions(TabletNodes):
             require(self.cleanup_at[t] == n, "cleanup was asked of the node")
         with equivalent("a node is one stage behind at most, as it has passed the last barrier"):
             self._can_serve(n, t)
-        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
+        with equivalent("one request is on its way at a time, and its stage ends with its answer"):
+            require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
         self._waits_for_local_users(t, n)
         self._remove_rows(t, n)
         with equivalent("to clean up what is clean changes nothing"):

@@ -75,7 +75,7 @@ def test_every_action_happens_and_every_requirement_refuses_something() -> None:
     assert report.coverage is not None
     others = {"change_topology", "end_topology_change", "run_repair", "finish_repair_run"}
     others |= {"tablets.begin_rebuild_repair", "tablets.stream_after_repair"}
-    others |= {"tablets.end_repair", "tablets.finish_repair"}
+    others |= {"tablets.end_repair", "tablets.finish_repair", "end_compaction"}
     assert set(report.coverage.never_fired) == others  # what this scope has no budget for
 
 
