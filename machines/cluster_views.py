@@ -317,7 +317,7 @@ class ClusterViews(Machine):
     @invariant
     def nodes_that_left_keep_nothing(self, n: Term[Node]) -> Bool:
         """001: in state left "the node left the cluster": no replica, and no task of a view, is on it."""
-        task = some(self.views._is_stored(t) & (self.views.replica[t] == n) for t in Task)
+        task = some(self.views.is_stored(t) & (self.views.replica[t] == n) for t in Task)
         holds = self.views.replicas.has(n) | self.views.next.has(n) | self.views.base.has(n)
         left = self.topology.node_state[n] == NodeState.left
         return left.implies(~holds & ~task)

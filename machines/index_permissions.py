@@ -7,9 +7,7 @@ promised is that two neighbours in the order of the permissions get on with each
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import pairwise
-from operator import and_
 from typing import Self
 
 from stagewright.machines.index_states import Permission
@@ -185,11 +183,10 @@ class IndexPermissions(IndexSteps):
             follow[Permission.read_write_and_delete] = self.backfilled_at()
         else:
             follow = {p: q for q, p in pairwise(Permission) if p.kept or p.number > 8}
-        each = (
+        return every(
             (self.permission == p).implies(self.fully_applied.any_of(q, None))
             for p, q in follow.items()
         )
-        return reduce(and_, each)
 
     @invariant
     def jobs_belong_to_a_permission(self, s: Term[Server]) -> Bool:

@@ -6,9 +6,7 @@ kept twice: by the tablets' schema versions, and by a barrier that waits until e
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import pairwise
-from operator import or_
 from typing import Self
 
 from stagewright.machines.index_permissions import IndexPermissions
@@ -40,6 +38,7 @@ from stagewright.spec import (
     per,
     profiles,
     require,
+    some,
     step_property,
 )
 
@@ -218,9 +217,7 @@ class PostgresIndex(IndexPermissions):
     def backends_are_one_step_behind(self, s: Term[Server]) -> Bool:
         """Lemma: what a backend has cached are the flags that are committed, or those before."""
         only_when(self.era.backends_barrier)
-        behind = reduce(
-            or_, ((self.flags == new) & (self.cached[s] == old) for old, new in pairwise(Flags))
-        )
+        behind = some((self.flags == new) & (self.cached[s] == old) for old, new in pairwise(Flags))
         return self.is_gone() | (self.cached[s] == self.flags) | behind
 
     @invariant

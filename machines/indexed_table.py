@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import reduce
-from operator import and_
 from typing import Self
 
 from stagewright.machines.cdc_publication import CdcPublication, Generation, Transition
@@ -352,14 +350,14 @@ class IndexedTable(Machine):
         generation whose ranges refine the vnodes in use: then it "will have the same set of replicas".
         """
         changed = self.written.has(row) != after.written.has(row)
-        colocated = [
+        colocated = every(
             self.cdc.tokens.has(g).implies(
                 after.logged[row].any_of(*(h for h in Generation if h.number >= g.number))
             )
             for g in Generation
-        ]
+        )
         logged = some((after.logged[row] == g) & self.cdc.committed.has(g) for g in Generation)
-        return changed.implies(logged & reduce(and_, colocated))
+        return changed.implies(logged & colocated)
 
     @step_property
     def a_backfill_is_not_logged(self, after: Self, row: Term[Row]) -> Bool:

@@ -248,14 +248,14 @@ class PartitionGroup(Machine):
 
     # -- what does not happen in a step while the group process runs -----------------------------------
 
-    def _starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
+    def starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
         return (after._has(p) & ~self._has(p)).implies(after.group[p].content.rows == 0)
 
-    def _only_grows(self, after: Self, p: Term[Partition]) -> Bool:
+    def only_grows(self, after: Self, p: Term[Partition]) -> Bool:
         forward = after.group[p].content.seq >= self.group[p].content.seq
         return (self._has(p) & after._has(p)).implies(forward)
 
-    def _stays_if_unindexable(self, after: Self, p: Term[Partition]) -> Bool:
+    def stays_if_unindexable(self, after: Self, p: Term[Partition]) -> Bool:
         frozen = self.paused.has(p) & after.paused.has(p) & self._has(p) & after._has(p)
         return frozen.implies(after.group[p].content.rows == self.group[p].content.rows)
 
@@ -341,14 +341,14 @@ class PartitionStates(PartitionGroup):
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
         """A partition that is added was not present (004): no row of an earlier time is counted as new."""
-        return self._starts_empty(after, p)
+        return self.starts_empty(after, p)
 
     @step_property
     def the_index_of_a_partition_only_grows(self, after: Self, p: Term[Partition]) -> Bool:
         """004: indexing starts "from last indexed sequence", whether active or passive until then."""
-        return self._only_grows(after, p)
+        return self.only_grows(after, p)
 
     @step_property
     def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "A view query will return the results that are currently indexed"."""
-        return self._stays_if_unindexable(after, p)
+        return self.stays_if_unindexable(after, p)

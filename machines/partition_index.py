@@ -197,17 +197,17 @@ class PartitionIndex(PartitionWorkers):
     @step_property
     def a_partition_starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
         """A partition that is added was not present (004): no row of an earlier time is counted as new."""
-        return self._crashes(after) | self.index._starts_empty(after.index, p)
+        return self._crashes(after) | self.index.starts_empty(after.index, p)
 
     @step_property
     def the_index_of_a_partition_only_grows(self, after: Self, p: Term[Partition]) -> Bool:
         """004: indexing starts "from last indexed sequence", whether active or passive until then."""
-        return self._crashes(after) | self.index._only_grows(after.index, p)
+        return self._crashes(after) | self.index.only_grows(after.index, p)
 
     @step_property
     def an_unindexable_partition_stays_as_it_is(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "A view query will return the results that are currently indexed"."""
-        return self._crashes(after) | self.index._stays_if_unindexable(after.index, p)
+        return self._crashes(after) | self.index.stays_if_unindexable(after.index, p)
 
     def _crashes(self, after: Self) -> Bool:
         return self.down | after.down

@@ -151,7 +151,7 @@ class TopologyCluster(TopologyNodes):
             self.next.put(m, (self.owners.has(m) & (dead != m)) | ((m == n) & owned))
 
     def _leaves_to(self, n: Term[Node], heir: Term[Node]) -> None:
-        require(self.topology._stays(heir) & (heir != n), "the heir is normal and stays")
+        require(self.topology.stays(heir) & (heir != n), "the heir is normal and stays")
         owned = self.owners.has(n)
         for m in Node:
             self.next.put(m, (self.owners.has(m) & (m != n)) | ((m == heir) & owned))
@@ -183,7 +183,7 @@ class TopologyCluster(TopologyNodes):
 
     def _has_drained(self, n: Term[Node]) -> Bool:
         topology, request = self.topology, self.request
-        asked = topology._takes_part(n) & topology.members.has(n) & ~topology.down.has(n)
+        asked = topology.takes_part(n) & topology.members.has(n) & ~topology.down.has(n)
         knows = self.view[n].version == topology.version
         older = (request.coordinator == n) & (request.version < topology.version)
         return asked.implies(knows & (~older | request.abandoned))
@@ -335,7 +335,7 @@ class TopologyCluster(TopologyNodes):
         topology = self.topology
         holds = (self.data[n] > 0) & ~self.owners.has(n) & ~self.next.has(n)
         stays = topology.node_state[n] == NodeState.normal
-        return (holds & stays & topology._at_rest()).implies(topology.cleanup_needed.has(n))
+        return (holds & stays & topology.is_at_rest()).implies(topology.cleanup_needed.has(n))
 
     @invariant
     def nobody_writes_to_nodes_that_left(self, n: Term[Node]) -> Bool:
@@ -349,4 +349,4 @@ class TopologyCluster(TopologyNodes):
     @final
     def at_rest(self) -> Bool:
         """A topology at rest may stay so."""
-        return self.topology._at_rest()
+        return self.topology.is_at_rest()

@@ -97,7 +97,7 @@ class TopologyControl(TopologyOrder):
         moves = self.fence_version != after.fence_version
         passes = (self.barrier != Barrier.passed) & (after.barrier == Barrier.passed)
         undone = self.transition_state == T.rollback_to_normal
-        return moves.implies(passes | undone | self._at_rest())
+        return moves.implies(passes | undone | self.is_at_rest())
 
     @step_property
     def ranges_are_streamed_between_live_nodes(self, after: Self) -> Bool:
@@ -265,7 +265,7 @@ class TopologyControl(TopologyOrder):
         """A node cleans up while no ring changes, and no request of an older one is left (scylladb #26315)."""
         cleaned = self.cleanup_needed.has(n) & ~after.cleanup_needed.has(n)
         cleaned = cleaned & ~after._is(n, NodeState.left)
-        quiet = self._at_rest() & ~self.down.has(n)
+        quiet = self.is_at_rest() & ~self.down.has(n)
         if self.release.barrier_before_cleanup:
             quiet = quiet & (self.fence_version == self.version)
         return cleaned.implies(quiet)
@@ -312,12 +312,12 @@ class TopologyControl(TopologyOrder):
     def at_rest(self) -> Bool:
         """Nothing is asked for and nothing goes on."""
         asked = some(self.topology_request[n].is_some() for n in Node)
-        return self._at_rest() & ~asked & self.global_request.is_none()
+        return self.is_at_rest() & ~asked & self.global_request.is_none()
 
     @reachable
     def can_come_to_rest(self) -> Bool:
         """Whatever happened, the topology can still come to rest."""
-        return self._at_rest()
+        return self.is_at_rest()
 
     @liveness
     def every_request_ends(self, n: Term[Node]) -> LeadsTo:

@@ -110,7 +110,7 @@ class TopologyGroup0(Machine):
     def _in_transition(self, n: Term[Node]) -> Bool:
         return self.node_state[n].column(lambda state: state.in_transition)
 
-    def _at_rest(self) -> Bool:
+    def is_at_rest(self) -> Bool:
         """No transition state, and no node in transition."""
         moving = some(self._in_transition(n) for n in Node)
         return (self.transition_state == NULL) & ~moving
@@ -118,14 +118,14 @@ class TopologyGroup0(Machine):
     def _being_replaced(self, n: Term[Node]) -> Bool:
         return some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
 
-    def _ignored(self, n: Term[Node]) -> Bool:
+    def is_ignored(self, n: Term[Node]) -> Bool:
         """Barriers do not ask a node that is being removed or replaced."""
         return self._is(n, NodeState.removing) | self._being_replaced(n)
 
-    def _takes_part(self, n: Term[Node]) -> Bool:
+    def takes_part(self, n: Term[Node]) -> Bool:
         """Barriers ask the normal nodes and the one in transition."""
         present = self._is(n, NodeState.normal) | self._in_transition(n)
-        return present & ~self._ignored(n)
+        return present & ~self.is_ignored(n)
 
     def _move(self, n: Term[Node], source: NodeState, target: NodeState) -> None:
         require(self.node_state[n] == source, f"node is {source.name}")
@@ -155,7 +155,7 @@ class TopologyGroup0(Machine):
     def _begin(self, n: Term[Node], request: Request) -> None:
         """The request is taken up: it is deleted from the row, the node is in transition."""
         with equivalent("what only a third node in transition could tell"):
-            require(self._at_rest(), "the topology is at rest")
+            require(self.is_at_rest(), "the topology is at rest")
         with equivalent("a request of another kind would come before this one"):
             require(self.topology_request[n] == request, f"the node asks for {request.name}")
         with equivalent("each kind of request waits for a part of it only"):
@@ -192,7 +192,7 @@ class TopologyGroup0(Machine):
         """All nodes are up but the one that is to be removed or replaced, which is down."""
         request = self.topology_request[n]
         others = every(
-            ~self.down.has(m) | (m == n) | (self.replaced_id[n] == m) | ~self._takes_part(m)
+            ~self.down.has(m) | (m == n) | (self.replaced_id[n] == m) | ~self.takes_part(m)
             for m in Node
         )
         gone = every(self.down.has(m) for m in self.replaced_id[n])
@@ -210,7 +210,7 @@ class TopologyGroup0(Machine):
             return some(self.topology_request[n].is_some() & ~self._paused(n) for n in Node)
         return some(self.topology_request[n].is_some() for n in Node)
 
-    def _stays(self, n: Term[Node]) -> Bool:
+    def stays(self, n: Term[Node]) -> Bool:
         """A normal node that nobody has asked to go."""
         goes = self.topology_request[n].any_of(Request.leave, Request.remove)
         wanted = some(
@@ -220,7 +220,7 @@ class TopologyGroup0(Machine):
         return self._is(n, NodeState.normal) & ~goes & ~wanted
 
     def _others_stay(self, n: Term[Node]) -> Bool:
-        return count((m != n) & self._stays(m) for m in Node) >= 1
+        return count((m != n) & self.stays(m) for m in Node) >= 1
 
     # -- the coordinator -------------------------------------------------------------------------------
 

@@ -262,7 +262,7 @@ class TopologyNodes(Machine):
 
     def _is_gone(self, n: Term[Node]) -> Bool:
         """Node `n` is dead, and removed or replaced."""
-        ignored = self.topology._ignored(n) | (self.topology.node_state[n] == NodeState.left)
+        ignored = self.topology.is_ignored(n) | (self.topology.node_state[n] == NodeState.left)
         return self.topology.down.has(n) & ignored
 
     # -- faults ----------------------------------------------------------------------------------------

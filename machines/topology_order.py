@@ -107,7 +107,7 @@ class TopologyOrder(TopologyWayBack):
         )
         free = ~self._pending() & self.global_request.is_none()
         rolled_back = self.transition_state == T.rollback_to_normal
-        return (begins & planned & ~rolled_back).implies(self._at_rest() & free)
+        return (begins & planned & ~rolled_back).implies(self.is_at_rest() & free)
 
     @step_property
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
@@ -190,7 +190,7 @@ class TopologyOrder(TopologyWayBack):
         """A global request goes when its work is done: in its own state, or when all is clean."""
         gone = self.global_request.is_some() & after.global_request.is_none()
         cleanup = self.global_request == GlobalRequest.cleanup
-        clean = self._at_rest() & every(
+        clean = self.is_at_rest() & every(
             ~self.cleanup_needed.has(n) | self.down.has(n) for n in Node
         )
         there = some(

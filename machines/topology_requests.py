@@ -50,7 +50,7 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
         """The same, in the place of a dead node."""
         with equivalent("a request that cannot proceed is cancelled"):
-            require(self.down.has(dead) & self._stays(dead), "the replaced node is normal and down")
+            require(self.down.has(dead) & self.stays(dead), "the replaced node is normal and down")
         require(self.topology_request[dead].is_none(), "it has asked for nothing")
         self._move(n, NodeState.absent, NodeState.none)
         self._ask(n, Request.replace)
@@ -62,7 +62,7 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_leave(self, n: Term[Node]) -> None:
         """The operator decommissions a node."""
         with equivalent("a request that cannot proceed is cancelled"):
-            require(~self.down.has(n) & self._stays(n), "node is normal and up")
+            require(~self.down.has(n) & self.stays(n), "node is normal and up")
         require(self._others_stay(n), "another node stays")
         self._ask(n, Request.leave)
 
@@ -70,7 +70,7 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_remove(self, n: Term[Node]) -> None:
         """The operator removes a dead node."""
         with equivalent("a request that cannot proceed is cancelled"):
-            require(self.down.has(n) & self._stays(n), "node is normal and down")
+            require(self.down.has(n) & self.stays(n), "node is normal and down")
         require(self._others_stay(n), "another node stays")
         self._ask(n, Request.remove)
 
@@ -78,7 +78,7 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_rebuild(self, n: Term[Node]) -> None:
         """The operator wants a node's data streamed anew from other replicas."""
         with equivalent("a request that cannot proceed is cancelled"):
-            require(~self.down.has(n) & self._stays(n), "node is normal and up")
+            require(~self.down.has(n) & self.stays(n), "node is normal and up")
         self._ask(n, Request.rebuild)
 
     @action(by=OPERATOR, spends=TopologyGroup0.requests)
@@ -99,7 +99,7 @@ class TopologyRequests(TopologyGroup0):
         """No request can proceed because nodes are dead: they are cancelled; who is not in yet is left."""
         only_when(self.release.rollback)
         with equivalent("a request that waits may be refused at any time"):
-            require(self._at_rest(), "the topology is at rest")
+            require(self.is_at_rest(), "the topology is at rest")
         require(self.topology_request[n].is_some(), "a request is pending")
         with equivalent("validation may refuse any request, whatever the others do"):
             require(~some(self._ready(m) for m in Node), "no request can proceed")
@@ -110,7 +110,7 @@ class TopologyRequests(TopologyGroup0):
     def reject(self, n: Term[Node]) -> None:
         """Validation fails: a node is not let in, or not let go."""
         with equivalent("a request that waits may be refused at any time"):
-            require(self._at_rest(), "the topology is at rest")
+            require(self.is_at_rest(), "the topology is at rest")
         require(self.topology_request[n].is_some(), "a request is pending")
         if not self.release.parallel_draining:
             require(self.node_state[n] == NodeState.none, "the node wants to join")
@@ -148,7 +148,7 @@ class TopologyRequests(TopologyGroup0):
         """Node `n` comes back, unless it was removed, replaced, or told to shut down; it need not."""
         with equivalent("what runs needs no restart; what is removed is told to shut down"):
             require(self.down.has(n) & self._exists(n), "node is down")
-            require(~self._ignored(n), "it is not being removed or replaced")
+            require(~self.is_ignored(n), "it is not being removed or replaced")
         out = (self.transition_state == T.left_token_ring) & ~self.members.has(n)
         require(~self.stopped.has(n) & ~out, "it was not told to shut down, or banned")
         self.down.discard(n)

@@ -66,7 +66,7 @@ class TopologyTracks(TopologyRequests):
         self.fence_version = self.version
 
     def _blocks(self, n: Term[Node]) -> Bool:
-        return self._takes_part(n) & self.down.has(n)
+        return self.takes_part(n) & self.down.has(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def fail_barrier(self) -> None:
@@ -127,7 +127,7 @@ class TopologyTracks(TopologyRequests):
         self._enter_tablet_track(Work.draining)
 
     def _enter_tablet_track(self, work: Work) -> None:
-        require(self._at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         with equivalent("of two nodes one stays, so only one asks to leave"):
             require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
@@ -183,7 +183,7 @@ class TopologyTracks(TopologyRequests):
         """Some of the tablets in transition have come to rest on a node that had none."""
         with equivalent("a new table may have tablets there at any time, or none"):
             require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
-            require(self._stays(n), "the node is normal and stays")
+            require(self.stays(n), "the node is normal and stays")
             require(~self.tablet_hosts.has(n), "the node holds no tablets")
             self.tablet_hosts.add(n)
 
@@ -210,7 +210,7 @@ class TopologyTracks(TopologyRequests):
     def start_resize_finalization(self) -> None:
         """Tablets of a table are to be split or merged for good, and none is in transition."""
         only_when(self.release.finalization)
-        require(self._at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
         with equivalent("tablets that are not resized"):
@@ -274,7 +274,7 @@ class TopologyTracks(TopologyRequests):
     # -- global requests -------------------------------------------------------------------------------
 
     def _take_up(self, request: GlobalRequest) -> None:
-        require(self._at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         require(self.global_request == request, f"{request.name} is asked for")
         with equivalent("each kind of request waits for a part of it only"):
             require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
@@ -326,7 +326,7 @@ class TopologyTracks(TopologyRequests):
     def fence_before_cleanup(self) -> None:
         """A barrier ends the requests which still go to ranges that were lost (scylladb #26315)."""
         only_when(self.release.barrier_before_cleanup)
-        require(self._at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         with equivalent("a barrier more does no harm"):
             require(~self.cleanup_needed.is_empty(), "cleanup is needed")
             require(self.fence_version < self.version, "older requests are not fenced")
@@ -336,7 +336,7 @@ class TopologyTracks(TopologyRequests):
     def clean_up(self, n: Term[Node]) -> None:
         """A node removes the rows of ranges which it has lost, before any node leaves, or on request."""
         only_when(self.release.cleanup)
-        require(self._at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         require(~self.down.has(n), "node is up")
         with equivalent("a node that holds no such rows removes none"):
             require(self.cleanup_needed.has(n), "node holds rows of ranges that it has lost")
@@ -348,7 +348,7 @@ class TopologyTracks(TopologyRequests):
     def finish_cleanup(self) -> None:
         """The cleanup that was asked for is done."""
         only_when(self.release.cleanup)
-        require(self._at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         require(self.global_request == GlobalRequest.cleanup, "cleanup is asked for")
         waits = some(self.cleanup_needed.has(n) & ~self.down.has(n) for n in Node)
         require(~waits, "no node that is up needs cleanup")

@@ -102,7 +102,7 @@ class ViewBuilding(ViewTablet):
     def mark_view_built(self) -> None:
         """The view has no task any more: it is built."""
         require(self.status == ViewStatus.started, "the view is being built")
-        require(~some(self._is_stored(t) for t in Task), "it has no task")
+        require(~some(self.is_stored(t) for t in Task), "it has no task")
         self.status = ViewStatus.success
 
     @action(by=CLIENT, spends=drops)
@@ -112,7 +112,7 @@ class ViewBuilding(ViewTablet):
             require(self.status.any_of(ViewStatus.started, ViewStatus.success), "there is a view")
         self.status = ViewStatus.dropped
         for t in Task:
-            self.tasks[t].life = choose(self._is_stored(t), Life.dropped, self.tasks[t].life)
+            self.tasks[t].life = choose(self.is_stored(t), Life.dropped, self.tasks[t].life)
 
     # -- the coordinator and the workers -----------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class ViewBuilding(ViewTablet):
     def missing_rows_have_a_task(self, n: Term[Node]) -> Bool:
         """000: "group0 state stores only tasks that haven't been completed yet": but all of those."""
         missing = self.replicas.has(n) & ~self.view.has(n) & (self.status == ViewStatus.started)
-        return missing.implies(some(self._is_stored(t) & (self.replica[t] == n) for t in Task))
+        return missing.implies(some(self.is_stored(t) & (self.replica[t] == n) for t in Task))
 
     @invariant
     def aborted_tasks_are_of_tablets_in_transition(self, t: Term[Task]) -> Bool:
@@ -211,12 +211,12 @@ class ViewBuilding(ViewTablet):
     def tasks_are_of_replicas(self, t: Term[Task]) -> Bool:
         """000: "Each task is associated with particular tablet replica": no other node has one."""
         own = some((self.replica[t] == n) for n in self.replicas)
-        return self._is_stored(t).implies(own)
+        return self.is_stored(t).implies(own)
 
     @invariant
     def one_task_for_a_replica(self, n: Term[Node]) -> Bool:
         """000, "Tablet operations": the old task is aborted, and there is one new one."""
-        return count(self._is_stored(t) & (self.replica[t] == n) for t in Task) <= 1
+        return count(self.is_stored(t) & (self.replica[t] == n) for t in Task) <= 1
 
     @invariant
     def one_call_for_a_replica(self, n: Term[Node]) -> Bool:
@@ -234,7 +234,7 @@ class ViewBuilding(ViewTablet):
     @invariant
     def dropped_views_have_no_tasks(self, t: Term[Task]) -> Bool:
         """000: "In the first case we simply delete relevant view building tasks"."""
-        return (self.status == ViewStatus.dropped).implies(~self._is_stored(t))
+        return (self.status == ViewStatus.dropped).implies(~self.is_stored(t))
 
     @invariant
     def tasks_under_way_are_aborted(self, t: Term[Task]) -> Bool:
@@ -273,7 +273,7 @@ class ViewBuilding(ViewTablet):
     @final
     def at_rest(self) -> Bool:
         """A tablet at rest may stay where it is, when its view is built, or there is none."""
-        idle = ~some(self._is_called(t) | self._is_stored(t) for t in Task)
+        idle = ~some(self._is_called(t) | self.is_stored(t) for t in Task)
         return (self.stage == Stage.none) & (self.status != ViewStatus.started) & idle
 
     @liveness

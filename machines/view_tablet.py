@@ -171,9 +171,7 @@ class ViewTablet(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def finish(self) -> None:
         """The new replicas are the replicas; no task is concerned."""
-        concerned = some(
-            self._is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task
-        )
+        concerned = some(self.is_stored(t) & (self._is_of_leaving(t) | self._grows()) for t in Task)
         require(~concerned, "no task to adjust")
         self._adopt()
 
@@ -188,7 +186,7 @@ class ViewTablet(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_with_copy(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
         """The RF has grown while the view is being built: the new replica gets a task too."""
-        require(self._is_stored(t), "the view has a task")
+        require(self.is_stored(t), "the view has a task")
         require(self._is_pending(pending), "a replica is pending")
         require(self._grows(), "no replica is leaving")
         with equivalent("what is not inherited is built by the task"):
@@ -247,7 +245,7 @@ class ViewTablet(Machine):
             self.tasks[t].drop()
         self._create(new, n)
 
-    def _is_stored(self, t: Term[Task]) -> Bool:
+    def is_stored(self, t: Term[Task]) -> Bool:
         return self.tasks[t].life.column(lambda life: life.stored)
 
     def _is_pending(self, n: Term[Node]) -> Bool:
