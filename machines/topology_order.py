@@ -111,10 +111,9 @@ class TopologyOrder(TopologyWayBack):
 
     @step_property
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
-        """Tablets are gone from a node when they were drained to others, or when it is left."""
+        """Tablets are gone from a node when they have moved to others, or when it is left."""
         gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n) & ~after._is(n, NodeState.left)
-        drained = (self.tablet_work == Work.draining) & self._others_stay(n)
-        return gone.implies(drained & (self._paused(n) | self._is(n, *LEAVING)))
+        return gone.implies(self.tablet_work.is_some())
 
     # -- requests --------------------------------------------------------------------------------------
 
