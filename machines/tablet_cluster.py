@@ -13,6 +13,7 @@ from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletM
 from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
 from stagewright.machines.tablet_stages import (
     Kind,
+    Replicas,
     Stage,
 )
 from stagewright.spec import (
@@ -23,6 +24,8 @@ from stagewright.spec import (
     action,
     budget,
     equivalent,
+    equivalent_value,
+    equivalents,
     every,
     final,
     invariant,
@@ -80,12 +83,43 @@ class TabletCluster(TabletActions):
             topology_changes: 1,
             migrations: 0,
         },
+        {TabletNodes.reads: 0, TabletNodes.crashes: 0, rebuilds: 1, migrations: 0},
         {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.loads: 1},
         {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, rebuilds: 1},
         {TabletNodes.crashes: 0, TabletMigration.failures: 0},
         {TabletNodes.reads: 0, TabletNodes.crashes: 0, migrations: 2},
         {TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.compactions: 1},
         {TabletNodes.reads: 0, TabletMigration.failures: 0},
+    )
+
+    harmless = equivalents(
+        equivalent_value(
+            Stage.cleanup,
+            lambda stage: stage.storage,
+            Replicas.next,
+            because="no request uses the leaving replica any more: its storage may go with its rows",
+        ),
+        equivalent_value(
+            Stage.repair,
+            lambda stage: stage.storage,
+            Replicas.both,
+            because="a repair adds no replica: both sets are one",
+        ),
+        equivalent_value(
+            Stage.repair,
+            lambda stage: stage.barrier,
+            because="a failed repair may be tried again instead of being drained",
+        ),
+        equivalent_value(
+            (Kind.intranode_migration, Kind.repair),
+            lambda kind: kind.leaving,
+            because="no replica leaves its node here",
+        ),
+        equivalent_value(
+            (Kind.intranode_migration, Kind.repair),
+            lambda kind: kind.pending,
+            because="no replica comes to a node here",
+        ),
     )
 
     # -- the load balancer and the topology state machine ------------------------------------------------
