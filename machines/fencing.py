@@ -181,6 +181,36 @@ class Fencing(FencingBarrier):
         return (~self.excluded.has(n)).implies(~skipped)
 
     @step_property
+    def what_is_committed_is_applied_whole(self, after: Self, n: Term[Node]) -> Bool:
+        """Facts, 1a: a node runs a raft read barrier, after which it has all that is committed: version,
+        stage and fence are never of different times.
+        """
+        old, new = self.view[n], after.view[n]
+        unchanged = (
+            (new.version == old.version) & (new.stage == old.stage) & (new.fence == old.fence)
+        )
+        latest = (
+            (new.version == self.version) & (new.stage == self.stage) & (new.fence == self.fence)
+        )
+        return unchanged | latest
+
+    @step_property
+    def excluded_nodes_are_left_alone(self, after: Self, n: Term[Node]) -> Bool:
+        """Facts, 1a: commands go to all nodes "except ignored_nodes", which are cut off from group0: such a
+        node receives nothing, learns nothing, and is asked for nothing.
+        """
+        receives = (self.answer[n] == Answer.none) & (after.answer[n] != Answer.none)
+        learns = after.view[n].version != self.view[n].version
+        cleaned = after.cleaned[n] != self.cleaned[n]
+        return self.excluded.has(n).implies(~receives & ~learns & ~cleaned)
+
+    @step_property
+    def only_commands_are_answered(self, after: Self, n: Term[Node]) -> Bool:
+        """Facts, 1a: a node answers `barrier_and_drain`, or the `barrier` after it, that the coordinator waits for."""
+        answers = (after.answer[n] != self.answer[n]) & (after.answer[n] != Answer.none)
+        return answers.implies(self.phase.any_of(Phase.draining, Phase.informing))
+
+    @step_property
     def fence_never_falls(self, after: Self) -> Bool:
         """The fence moves forward, and never beyond what is committed."""
         return (self.fence <= after.fence) & (after.fence <= after.version)

@@ -109,10 +109,8 @@ class FencingBarrier(FencingNodes):
     @action(fair=WEAK)
     def read_what_is_committed(self, n: Term[Node]) -> None:
         """Node `n` receives the command and runs a raft read barrier."""
-        with equivalent("answers to nothing are forgotten when a command is sent"):
-            require(self.phase.any_of(Phase.draining, Phase.informing), "a command was sent")
-        with equivalent("what an excluded node learns harms nobody"):
-            require(self._is_asked(n), "it was sent to the node")
+        require(self.phase.any_of(Phase.draining, Phase.informing), "a command was sent")
+        require(self._is_asked(n), "it was sent to the node")
         require(self.answer[n] == Answer.none, "the node has not received it yet")
         self.answer[n] = Answer.applied
         self._apply(n)
@@ -120,8 +118,7 @@ class FencingBarrier(FencingNodes):
     @action(fair=WEAK)
     def acknowledge_drain(self, n: Term[Node]) -> None:
         """Node `n` holds no older version and works in no closed session any more."""
-        with equivalent("who has drained has learned the fence too"):
-            require(self.phase == Phase.draining, "phase is draining")
+        require(self.phase == Phase.draining, "phase is draining")
         require(self.answer[n] == Answer.applied, "node has read what is committed")
         require(~self._holds_older(n), "older versions are released")
         works = self.streaming.has(n) & ~self._session_is_open(n)
@@ -149,8 +146,7 @@ class FencingBarrier(FencingNodes):
             require(self.phase == Phase.draining, "phase is draining")
         falls_back = self._may_fall_back()
         self.drain_failed = falls_back
-        with equivalent("a topology change may try again as well"):
-            self.phase = choose(falls_back, Phase.fencing, Phase.none)
+        self.phase = choose(falls_back, Phase.fencing, Phase.none)
         with equivalent("nobody looks at a barrier that is over"):
             self.purpose = choose(falls_back, self.purpose, Purpose.tablets)
             self.barrier_version = choose(falls_back, self.barrier_version, 0)
@@ -160,8 +156,7 @@ class FencingBarrier(FencingNodes):
         """The fence moves to the version that was current when the barrier began."""
         require(self.phase == Phase.fencing, "phase is fencing")
         self.fence = self._new_fence()
-        with equivalent("to inform nodes that have drained takes only longer"):
-            self.phase = choose(self.drain_failed, Phase.informing, Phase.done)
+        self.phase = choose(self.drain_failed, Phase.informing, Phase.done)
         self._send_command()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -208,9 +203,9 @@ class FencingBarrier(FencingNodes):
     def clean_up(self, r: Term[Node]) -> None:
         """After a barrier replica `r` is asked to clean up; it runs a raft read barrier first."""
         require(self.phase == Phase.done, "the barrier has passed")
-        with equivalent("what is left at an excluded node harms nobody"):
-            require(~self.excluded.has(r), "the replica is not excluded")
-        self._apply(r)
+        require(~self.excluded.has(r), "the replica is not excluded")
+        with equivalent("whom a barrier has passed knows the stage"):
+            self._apply(r)
         with equivalent("what is not cleaned up may be stored to"):
             self.cleaned[r] = self.barrier_version
 

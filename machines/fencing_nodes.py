@@ -134,8 +134,8 @@ class FencingNodes(Machine):
         """Node `n` applies what is committed, at its own pace."""
         view = self.view[n]
         current = (view.version == self.version) & (view.fence == self.fence)
-        with equivalent("a node may learn at any time, or later from a command"):
-            require(~self.excluded.has(n), "node is not excluded")
+        require(~self.excluded.has(n), "node is not excluded")
+        with equivalent("who learns again what it knows learns nothing"):
             require(~current, "node is behind")
         self._apply(n)
 
@@ -248,10 +248,9 @@ class FencingNodes(Machine):
 
     def _apply(self, n: Term[Node]) -> None:
         view = self.view[n]
-        with equivalent("a node may learn at any time, or later from a command"):
-            view.version = self.version
-            view.stage = self.stage
-            view.fence = self.fence
+        view.version = self.version
+        view.stage = self.stage
+        view.fence = self.fence
 
     def _begin(self, n: Term[Node], r: Term[Node]) -> None:
         request = self.request[n]

@@ -29,7 +29,8 @@ class TabletActions(TabletNodes):
     @action(by=COORDINATOR, fair=WEAK)
     def ask_dead_node(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The coordinator starts the stage's action although a node that it needs is down."""
-        require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
+        with equivalent("an action that is started in vain fails, and is tried again"):
+            require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
         with equivalent("a node is needed where the stage has an action"):
             self.tablets[t].start_operation()
         with equivalent("a second migration, a crash and a lost answer tell: in the tests"):
@@ -40,7 +41,8 @@ class TabletActions(TabletNodes):
     def fail_unanswered(self, t: Term[Tablet]) -> None:
         """The action fails because a node that it needs is down, or has been and knows nothing of it."""
         dead = some(self._needs(n, t) & self.down.has(n) for n in Node)
-        require(dead | ~self._will_be_answered(t), "nobody can answer")
+        with equivalent("an action that is taken for failed is tried again, or undone"):
+            require(dead | ~self._will_be_answered(t), "nobody can answer")
         self.tablets[t].fail_operation()
 
     @action(by=NETWORK, spends=TabletMigration.failures)
@@ -81,14 +83,13 @@ class TabletActions(TabletNodes):
         """The target stores a chunk of a session that is open as far as it has learned."""
         chunk = self.chunk[t]
         require(chunk.target == target, "a chunk is on its way to the node")
-        with equivalent(
-            "who knows an open session has storage; who is down may crash later instead"
-        ):
+        with equivalent("who knows an open session has storage"):
             ready = ~self.down.has(target) & self.storage[t].has(target)
             require(ready, "the node is up and has storage")
         if self.release.sessions:
-            is_open = self.view[target][t].session & ~chunk.closed
-            require(is_open, "its session is open, as far as the node has learned")
+            with equivalent("who was asked to stream has learned of the session"):
+                is_open = self.view[target][t].session & ~chunk.closed
+                require(is_open, "its session is open, as far as the node has learned")
         self.data[t][target] = choose(
             self.data[t][target] < chunk.value, chunk.value, self.data[t][target]
         )
@@ -116,7 +117,8 @@ class TabletActions(TabletNodes):
     @action(by=COORDINATOR, fair=WEAK)
     def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The replica that is not to stay is asked to remove its rows."""
-        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
+        with equivalent("a replica that is not meant refuses"):
+            require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
         with equivalent("an excluded node does not answer"):
             require(~self.excluded.has(n), "the node is not excluded")
         self.tablets[t].start_operation()

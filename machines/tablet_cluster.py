@@ -10,6 +10,7 @@ from typing import Self
 
 from stagewright.machines.tablet_actions import TabletActions
 from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
+from stagewright.machines.tablet_migration_promises import Progress
 from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
 from stagewright.machines.tablet_stages import (
     Kind,
@@ -90,6 +91,15 @@ class TabletCluster(TabletActions):
         {TabletNodes.reads: 0, TabletNodes.crashes: 0, migrations: 2},
         {TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.compactions: 1},
         {TabletNodes.reads: 0, TabletMigration.failures: 0},
+        {Tablet: 2, TabletNodes.crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {
+            Node: 3,
+            TabletNodes.writes: 0,
+            TabletNodes.reads: 0,
+            TabletNodes.crashes: 0,
+            TabletMigration.failures: 0,
+        },
+        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 2},
     )
 
     harmless = equivalents(
@@ -183,10 +193,13 @@ class TabletCluster(TabletActions):
     def pass_barrier(self, t: Term[Tablet]) -> None:
         """Every node has learned the stage and drained older requests; then the fence refuses the rest."""
         drained = every(self._acknowledges_barrier(n, t) for n in Node)
-        require(
-            drained,
-            "every node that is not excluded has learned the stage and drained older requests",
-        )
+        with equivalent(
+            "what a node learns of a tablet is of one version: its stage tells the rest"
+        ):
+            require(
+                drained,
+                "every node that is not excluded has learned the stage and drained older requests",
+            )
         self.tablets[t].pass_barrier()
         for n in Node:
             self._forget(n, where=self._is_older(n, t))
@@ -289,6 +302,34 @@ class TabletCluster(TabletActions):
         """
         starts = (self.tablets[t].stage == Stage.none) & (after.tablets[t].stage != Stage.none)
         return self.request_pending.implies(~starts)
+
+    @step_property
+    def barriers_pass_when_every_node_has_answered(
+        self, after: Self, t: Term[Tablet], n: Term[Node]
+    ) -> Bool:
+        """Facts, 1a: a barrier waits "until token-metadata versions < current are released", and every node
+        but the ignored ones must answer; the fence cuts off nobody that a client waits for.
+        """
+        tablet, request = self.tablets[t], self.request[n]
+        passes = (after.tablets[t].barrier == Progress.done) & (tablet.barrier != Progress.done)
+        waits = (request.tablet == t) & ~request.abandoned
+        drained = waits.implies(request.stage == tablet.stage)
+        answers = ~self.down.has(n) & (self.view[n][t].stage == tablet.stage) & drained
+        return passes.implies(answers | self.excluded.has(n))
+
+    @step_property
+    def who_is_down_does_nothing(self, after: Self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """A node that is down stores, learns and begins nothing; what it stored before stays."""
+        stored = after.data[t][n] != self.data[t][n]
+        learned = after.view[n][t].stage != self.view[n][t].stage
+        begins = self.request[n].tablet.is_none() & after.request[n].tablet.is_some()
+        return (self.down.has(n) & after.down.has(n)).implies(~stored & ~learned & ~begins)
+
+    @step_property
+    def streams_come_from_live_replicas(self, after: Self, t: Term[Tablet]) -> Bool:
+        """A chunk is read at a replica that is up: while the leaving one is down, no migration streams."""
+        sent = self.chunk[t].target.is_none() & after.chunk[t].target.is_some()
+        return sent.implies(some(~self.down.has(r) for r in self.replicas[t]))
 
     @invariant
     def replicas_are_ready_for_writes(self, t: Term[Tablet]) -> Bool:

@@ -187,9 +187,10 @@ class TabletNodes(Machine):
         """Replica `r` stores the write that node `n` coordinates."""
         request = self.request[n]
         require((request.tablet == t) & request.write, "a write is on its way")
-        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
-        with equivalent("writes find storage; a replica that is down may crash later instead"):
-            require(~self.down.has(r), "replica is up")
+        with equivalent("a write that comes twice is stored once: the newest value stays"):
+            require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(~self.down.has(r), "replica is up")
+        with equivalent("writes find storage"):
             require(self.storage[t].has(r), "replica has storage")
         newer = self.data[t][r] < request.value
         with equivalent("with one write there is none that is newer"):
@@ -223,7 +224,7 @@ class TabletNodes(Machine):
     def answer_read(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
         """Replica `r` answers the read that node `n` coordinates."""
         request = self.request[n]
-        require((request.tablet == t) & ~request.write & ~request.abandoned, "a read is on its way")
+        require((request.tablet == t) & ~request.write, "a read is on its way")
         require(request.targets.has(r), "it is sent to the replica")
         with equivalent("a replica that is down may crash later instead"):
             require(~self.down.has(r), "replica is up")
@@ -264,7 +265,8 @@ class TabletNodes(Machine):
     @action(by=OPERATOR, fair=WEAK)
     def restart(self, n: Term[Node]) -> None:
         """Node `n` comes back, with the view that it had; it allocates storage as the stage says."""
-        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        with equivalent("a node that starts while it is up has what it has"):
+            require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
         self.down.discard(n)
         for t in Tablet:
             with equivalent("storage that the stage asks for is there already"):
@@ -273,7 +275,8 @@ class TabletNodes(Machine):
     @action(by=OPERATOR)
     def exclude(self, n: Term[Node]) -> None:
         """The operator declares node `n` gone for good: barriers ignore it, and it never comes back."""
-        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        with equivalent("to exclude a node twice is to exclude it once"):
+            require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
         self.excluded.add(n)
         for t in Tablet:
             old, new = self.replicas[t].has(n), self.next[t].has(n)
