@@ -40,6 +40,7 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
+BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
 
 
 class TabletCluster(TabletActions):
@@ -232,6 +233,24 @@ class TabletCluster(TabletActions):
         """The migration is undone: the old replicas stay."""
         self.tablets[t].finish_revert()
         self.next[t] = self.replicas[t]
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def end(self, t: Term[Tablet]) -> None:
+        """The leaving replica is cleaned up, or there is none, or it is gone."""
+        with equivalent(BETWEEN_NODES):
+            self.tablets[t].end()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def fall_back(self, t: Term[Tablet]) -> None:
+        """More of the new replicas than of the old ones are gone: read the old ones again."""
+        with equivalent(BETWEEN_NODES):
+            self.tablets[t].fall_back()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def revert(self, t: Term[Tablet]) -> None:
+        """The pending replica is cleaned up, or gone."""
+        with equivalent(BETWEEN_NODES):
+            self.tablets[t].revert()
 
     @action(by=COORDINATOR, spends=coordinator_changes)
     def fail_over(self) -> None:
