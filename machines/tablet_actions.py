@@ -121,7 +121,8 @@ class TabletActions(TabletNodes):
             require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
         with equivalent("an excluded node does not answer"):
             require(~self.excluded.has(n), "the node is not excluded")
-        self.tablets[t].start_operation()
+        with equivalent("a stage in which a replica is to be cleaned up has an action"):
+            self.tablets[t].start_operation()
         self.cleanup_at[t] = n
         self.cleaned[t] = False
 
@@ -165,7 +166,8 @@ class TabletActions(TabletNodes):
         require(
             self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
         )
-        self.tablets[t].start_operation()
+        with equivalent("the stages of a repair have an action, and wait for no barrier"):
+            self.tablets[t].start_operation()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_repair_run(self, t: Term[Tablet]) -> None:
