@@ -302,6 +302,14 @@ class TopologyCluster(TopologyNodes):
         return ~self.owners.is_empty() & both.implies(~self.next.is_empty())
 
     @invariant
+    def new_owners_are_in_the_new_ring(self) -> Bool:
+        """001: "new replicas means calculated according to modified token ring"; at rest there are none."""
+        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        in_ring = every(self.topology._in_new_ring(n) for n in self.next)
+        rests = self.topology._at_rest()
+        return both.implies(in_ring) & rests.implies(self.next.is_empty())
+
+    @invariant
     def streaming_begins_when_writes_go_to_both(self) -> Bool:
         """001: "Writes are going to both new and old replicas … After the entire cluster learns about it,
         streaming starts."
