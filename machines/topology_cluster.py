@@ -305,8 +305,8 @@ class TopologyCluster(TopologyNodes):
     def new_owners_are_in_the_new_ring(self) -> Bool:
         """001: "new replicas means calculated according to modified token ring"; at rest there are none."""
         both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
-        in_ring = every(self.topology._in_new_ring(n) for n in self.next)
-        rests = self.topology._at_rest()
+        in_ring = every(self.topology.in_new_ring(n) for n in self.next)
+        rests = self.topology.is_at_rest()
         return both.implies(in_ring) & rests.implies(self.next.is_empty())
 
     @invariant
