@@ -11,6 +11,7 @@ from typing import Self
 from stagewright.machines.tablet_nodes import NETWORK, Node
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
+from stagewright.machines.topology_reasons import TABLES
 from stagewright.machines.topology_states import (
     Barrier,
     GlobalRequest,
@@ -64,7 +65,9 @@ class TopologyCluster(TopologyNodes):
         {TopologyNodes.reads: 0, TopologyNodes.writes: 0, operations: 2},
         {TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
         {},
+        {Node: 3, TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
     )
+    tables = TABLES
 
     copied: FlagVar = flag()  # the new owner has streamed the range
 

@@ -12,6 +12,7 @@ from typing import Self
 
 from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_order import TopologyOrder
+from stagewright.machines.topology_reasons import TABLES
 from stagewright.machines.topology_states import (
     LEAVING,
     Barrier,
@@ -57,6 +58,7 @@ class TopologyControl(TopologyOrder):
         {Node: 3, TopologyOrder.faults: 0},
         {},
     )
+    tables = TABLES
 
     # -- barriers --------------------------------------------------------------------------------------
 
@@ -247,6 +249,11 @@ class TopologyControl(TopologyOrder):
         return self._is(n, NodeState.left).implies(self.down.has(n)) & (
             self.stopped.has(n) & ~self._is(n, NodeState.left)
         ).implies(told & self._in_transition(n) & self.done.has(n))
+
+    @invariant
+    def who_was_told_to_shut_down_does_not_run(self, n: Term[Node]) -> Bool:
+        """The barrier command of left_token_ring ends the node for good."""
+        return self.stopped.has(n).implies(self.down.has(n))
 
     @invariant
     def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:

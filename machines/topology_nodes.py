@@ -8,6 +8,7 @@ learns the committed topology late; requests that began under an older version a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
 from stagewright.machines.topology_control import TopologyControl
@@ -47,6 +48,7 @@ from stagewright.spec import (
     record,
     require,
     set_of,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -63,6 +65,7 @@ NO_PART_OF_IT = (
     TopologyControl.start_draining,
     TopologyControl.settle_tablets_on,
     TopologyControl.finish_draining_node,
+    TopologyControl.settle_tablets,
     TopologyControl.drain_again,
     TopologyControl.fail_to_drain,
     TopologyControl.give_up_with_tablets,
@@ -159,6 +162,17 @@ class TopologyNodes(Machine):
         view, topology = self.view[n], self.topology
         same = (view.version == topology.version) & (view.fence == topology.fence_version)
         return same & ~view.reads.is_empty()
+
+    @step_property
+    def what_is_learned_is_what_is_committed(self, after: Self, n: Term[Node]) -> Bool:
+        """A member of group0 applies a commit as a whole: the version, the fence, and both rings."""
+        view, topology = after.view[n], self.topology
+        learns = (self.view[n].version != view.version) | (self.view[n].fence != view.fence)
+        learns = learns | (self.view[n].writes != view.writes) | (self.view[n].reads != view.reads)
+        whole = (view.version == topology.version) & (view.fence == topology.fence_version)
+        writes = view.writes == self._ring(lambda state: state.writes)
+        rings = writes & (view.reads == self._ring(lambda state: state.reads))
+        return learns.implies(topology.members.has(n) & whole & rings)
 
     # -- clients ---------------------------------------------------------------------------------------
 

@@ -181,6 +181,13 @@ class TopologyOrder(TopologyWayBack):
         return begins.implies(wanted & self._ready(n))
 
     @step_property
+    def somebody_stays_where_a_node_goes(self, after: Self, n: Term[Node]) -> Bool:
+        """001: the node that leaves streams its data "to nodes that took over its ranges"."""
+        goes = after.topology_request[n].any_of(Request.leave, Request.remove)
+        asks = self.topology_request[n].is_none() & goes
+        return asks.implies(self._others_stay(n))
+
+    @step_property
     def dead_nodes_are_removed(self, after: Self, n: Term[Node]) -> Bool:
         """001: a node that is decommissioned streams its data itself, for one that is removed others do."""
         only_when(self.release.rollback)

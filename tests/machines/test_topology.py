@@ -53,7 +53,6 @@ WITHOUT_A_CRASH = {
     "topology.cancel",
     "topology.fail_barrier",
     "topology.retry_barrier",
-    "topology.settle_tablets",
     "topology.leave_tablet_track",
     "topology.accept_replace",
     "topology.fail_to_accept",
