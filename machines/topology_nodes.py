@@ -245,7 +245,8 @@ class TopologyNodes(Machine):
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self) -> None:
         """What is left of an abandoned request is lost, or refused."""
-        require(self.request.abandoned, "request is abandoned")
+        with equivalent("what is lost is never answered: as if it had timed out first"):
+            require(self.request.abandoned, "request is abandoned")
         self._forget()
 
     def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:

@@ -102,7 +102,7 @@ def test_the_seed_leaves_open_what_its_docstring_says() -> None:
 
 
 def test_the_release_before_keeps_every_promise_of_the_control_machine() -> None:
-    assert broken(checked(TopologyControl, "scylla-2025.4", requests=1)) == set()
+    assert broken(checked(TopologyControl, "scylla-2025.4", requests=1, faults=0)) == set()
 
 
 def test_requests_are_served_in_order_where_three_nodes_ask() -> None:
