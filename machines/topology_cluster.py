@@ -188,6 +188,12 @@ class TopologyCluster(TopologyNodes):
             self.topology.finish_cleanup()
 
     @action(by=COORDINATOR, fair=WEAK)
+    def leave_tablet_track(self) -> None:
+        """After a rollback the tablet migration track ends at once."""
+        with equivalent("there are no tablets here that could be in transition"):
+            self.topology.leave_tablet_track()
+
+    @action(by=COORDINATOR, fair=WEAK)
     def commit_cdc_generation(self, n: Term[Node]) -> None:
         """The new node's CDC generation is committed, and writes go to both rings."""
         with equivalent("no generation is asked for by itself here"):

@@ -298,4 +298,5 @@ class TopologyNodes(Machine):
 
     def _abandon(self, n: Term[Node]) -> None:
         stops = self.request.coordinator == n
-        self.request.abandoned = self.request.abandoned | stops
+        with equivalent("the client gives up by its own timeout at the latest"):
+            self.request.abandoned = self.request.abandoned | stops
