@@ -343,12 +343,6 @@ class TopologyControl(TopologyOrder):
         return self.is_at_rest()
 
     @liveness
-    def nodes_that_left_the_ring_are_left(self) -> LeadsTo:
-        """001: "Finally we remove the transitioning state": left_token_ring ends."""
-        leaves = self.transition_state == T.left_token_ring
-        return leads_to(leaves, ~leaves)
-
-    @liveness
     def every_request_ends(self, n: Term[Node]) -> LeadsTo:
         """Every request ends, done or with an error: what fails is rolled back, not tried for ever
         (scylladb #16461). What needs no node is tried for ever where a node stays down, and holds up others.
