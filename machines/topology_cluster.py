@@ -11,6 +11,7 @@ from typing import Self
 from stagewright.machines.tablet_nodes import NETWORK, Node
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
+from stagewright.machines.topology_reasons import TABLES
 from stagewright.machines.topology_states import (
     Barrier,
     GlobalRequest,
@@ -64,7 +65,9 @@ class TopologyCluster(TopologyNodes):
         {TopologyNodes.reads: 0, TopologyNodes.writes: 0, operations: 2},
         {TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
         {},
+        {Node: 3, TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
     )
+    tables = TABLES
 
     copied: FlagVar = flag()  # the new owner has streamed the range
 
@@ -175,7 +178,26 @@ class TopologyCluster(TopologyNodes):
         """The same barrier before rows are removed."""
         with equivalent("the fence refuses what the barrier did not wait for"):
             self._all_have_drained()
-        self.topology.fence_before_cleanup()
+        with equivalent("rows are removed before another operation begins, but for a third node's"):
+            self.topology.fence_before_cleanup()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_cleanup(self) -> None:
+        """The cleanup that was asked for is done."""
+        with equivalent("no other global request is made here"):
+            self.topology.finish_cleanup()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_tablet_track(self) -> None:
+        """After a rollback the tablet migration track ends at once."""
+        with equivalent("there are no tablets here that could be in transition"):
+            self.topology.leave_tablet_track()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_cdc_generation(self, n: Term[Node]) -> None:
+        """The new node's CDC generation is committed, and writes go to both rings."""
+        with equivalent("no generation is asked for by itself here"):
+            self.topology.commit_cdc_generation(n)
 
     def _all_have_drained(self) -> None:
         drained = every(self._has_drained(n) for n in Node)
@@ -197,12 +219,16 @@ class TopologyCluster(TopologyNodes):
     def stream(self, source: Term[Node], target: Term[Node]) -> None:
         """The new owner receives the range from an old one, in the session of the operation."""
         topology = self.topology
-        require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
+        with equivalent("no other state here has a session and a barrier"):
+            require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
         begun = (topology.barrier == Barrier.passed) & topology.session & ~topology.streamed
         require(begun, "streaming has begun")
         require(self.owners.has(source) & ~topology.down.has(source), "the source is a live owner")
         require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
-        require(~topology.down.has(target) & ~self.copied, "the target is up and still streams")
+        with equivalent(
+            "what is streamed may be streamed again; a target that dies is rolled back"
+        ):
+            require(~topology.down.has(target) & ~self.copied, "the target is up and still streams")
         newer = self.data[target] < self.data[source]
         self.data[target] = choose(newer, self.data[source], self.data[target])
         self.copied = True
@@ -302,6 +328,14 @@ class TopologyCluster(TopologyNodes):
         return ~self.owners.is_empty() & both.implies(~self.next.is_empty())
 
     @invariant
+    def new_owners_are_in_the_new_ring(self) -> Bool:
+        """001: "new replicas means calculated according to modified token ring"; at rest there are none."""
+        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        in_ring = every(self.topology.in_new_ring(n) for n in self.next)
+        rests = self.topology.is_at_rest()
+        return both.implies(in_ring) & rests.implies(self.next.is_empty())
+
+    @invariant
     def streaming_begins_when_writes_go_to_both(self) -> Bool:
         """001: "Writes are going to both new and old replicas … After the entire cluster learns about it,
         streaming starts."
@@ -312,6 +346,11 @@ class TopologyCluster(TopologyNodes):
             self.topology.barrier == Barrier.passed
         )
         return (begun & writes).implies(both)
+
+    @invariant
+    def what_has_streamed_counts_for_its_operation(self) -> Bool:
+        """001: every operation streams what its own new owners lack."""
+        return self.copied.implies(self.topology.transition_state == T.write_both_read_old)
 
     @invariant
     def new_owners_are_complete(self, n: Term[Node]) -> Bool:

@@ -12,6 +12,7 @@ from typing import Self
 
 from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_order import TopologyOrder
+from stagewright.machines.topology_reasons import TABLES
 from stagewright.machines.topology_states import (
     LEAVING,
     Barrier,
@@ -51,7 +52,13 @@ class TopologyControl(TopologyOrder):
     `a_dead_node_is_replaced` fails: nobody looks whether the node to be replaced has come back.
     """
 
-    exercised_at = scopes({TopologyOrder.requests: 1}, {TopologyOrder.faults: 0}, {})
+    exercised_at = scopes(
+        {TopologyOrder.requests: 1},
+        {TopologyOrder.faults: 0},
+        {Node: 3, TopologyOrder.faults: 0},
+        {},
+    )
+    tables = TABLES
 
     # -- barriers --------------------------------------------------------------------------------------
 
@@ -122,11 +129,22 @@ class TopologyControl(TopologyOrder):
     def _is_written(self, n: Term[Node]) -> Bool:
         ring = self.transition_state.column(lambda state: state.writes)
         old = (ring != Ring.new) & self._in_old_ring(n)
-        return old | ((ring != Ring.old) & self._in_new_ring(n))
+        return old | ((ring != Ring.old) & self.in_new_ring(n))
 
     def _is_read(self, n: Term[Node]) -> Bool:
         ring = self.transition_state.column(lambda state: state.reads)
-        return choose(ring == Ring.old, self._in_old_ring(n), self._in_new_ring(n))
+        return choose(ring == Ring.old, self._in_old_ring(n), self.in_new_ring(n))
+
+    @invariant
+    def requests_use_both_rings_while_data_moves(self, n: Term[Node]) -> Bool:
+        """001: "Writes are going to both new and old replicas …, reads are using old replicas"; then
+        "reads are using new replicas".
+        """
+        reads_new = self.transition_state == T.write_both_read_new
+        both = reads_new | (self.transition_state == T.write_both_read_old)
+        old, new = self._in_old_ring(n), self.in_new_ring(n)
+        written = self._is_written(n) == (old | (both & new))
+        return written & (self._is_read(n) == choose(reads_new, new, old))
 
     @step_property
     def versions_only_grow(self, after: Self) -> Bool:
@@ -213,9 +231,9 @@ class TopologyControl(TopologyOrder):
     @invariant
     def both_rings_differ_by_the_node_in_transition(self, n: Term[Node]) -> Bool:
         """001: "new replicas means calculated according to modified token ring"."""
-        both = self.transition_state.column(lambda state: state.writes is Ring.both)
-        changes = self._in_old_ring(n) != self._in_new_ring(n)
-        return (both & self._in_transition(n)).implies(changes)
+        both = self.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        changes = self._in_old_ring(n) != self.in_new_ring(n)
+        return both.implies(changes == (self._in_transition(n) | self._being_replaced(n)))
 
     @invariant
     def replaced_nodes_are_left(self, n: Term[Node], dead: Term[Node]) -> Bool:
@@ -231,6 +249,11 @@ class TopologyControl(TopologyOrder):
         return self._is(n, NodeState.left).implies(self.down.has(n)) & (
             self.stopped.has(n) & ~self._is(n, NodeState.left)
         ).implies(told & self._in_transition(n) & self.done.has(n))
+
+    @invariant
+    def who_was_told_to_shut_down_does_not_run(self, n: Term[Node]) -> Bool:
+        """The barrier command of left_token_ring ends the node for good."""
+        return self.stopped.has(n).implies(self.down.has(n))
 
     @invariant
     def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:

@@ -136,7 +136,7 @@ class TopologyGroup0(Machine):
     def _in_old_ring(self, n: Term[Node]) -> Bool:
         return self.tokens.has(n) & self.node_state[n].column(lambda state: state.owns)
 
-    def _in_new_ring(self, n: Term[Node]) -> Bool:
+    def in_new_ring(self, n: Term[Node]) -> Bool:
         will_own = self.node_state[n].column(lambda state: state.will_own)
         return self.tokens.has(n) & will_own & ~self._being_replaced(n)
 

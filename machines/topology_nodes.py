@@ -8,6 +8,7 @@ learns the committed topology late; requests that began under an older version a
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Self
 
 from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
 from stagewright.machines.topology_control import TopologyControl
@@ -47,6 +48,7 @@ from stagewright.spec import (
     record,
     require,
     set_of,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
@@ -63,6 +65,7 @@ NO_PART_OF_IT = (
     TopologyControl.start_draining,
     TopologyControl.settle_tablets_on,
     TopologyControl.finish_draining_node,
+    TopologyControl.settle_tablets,
     TopologyControl.drain_again,
     TopologyControl.fail_to_drain,
     TopologyControl.give_up_with_tablets,
@@ -160,6 +163,17 @@ class TopologyNodes(Machine):
         same = (view.version == topology.version) & (view.fence == topology.fence_version)
         return same & ~view.reads.is_empty()
 
+    @step_property
+    def what_is_learned_is_what_is_committed(self, after: Self, n: Term[Node]) -> Bool:
+        """A member of group0 applies a commit as a whole: the version, the fence, and both rings."""
+        view, topology = after.view[n], self.topology
+        learns = (self.view[n].version != view.version) | (self.view[n].fence != view.fence)
+        learns = learns | (self.view[n].writes != view.writes) | (self.view[n].reads != view.reads)
+        whole = (view.version == topology.version) & (view.fence == topology.fence_version)
+        writes = view.writes == self._ring(lambda state: state.writes)
+        rings = writes & (view.reads == self._ring(lambda state: state.reads))
+        return learns.implies(topology.members.has(n) & whole & rings)
+
     # -- clients ---------------------------------------------------------------------------------------
 
     @action(by=CLIENT, spends=writes)
@@ -231,7 +245,8 @@ class TopologyNodes(Machine):
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self) -> None:
         """What is left of an abandoned request is lost, or refused."""
-        require(self.request.abandoned, "request is abandoned")
+        with equivalent("what is lost is never answered: as if it had timed out first"):
+            require(self.request.abandoned, "request is abandoned")
         self._forget()
 
     def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
@@ -283,4 +298,5 @@ class TopologyNodes(Machine):
 
     def _abandon(self, n: Term[Node]) -> None:
         stops = self.request.coordinator == n
-        self.request.abandoned = self.request.abandoned | stops
+        with equivalent("the client gives up by its own timeout at the latest"):
+            self.request.abandoned = self.request.abandoned | stops

@@ -297,9 +297,11 @@ class TopologyOperations(TopologyTracks):
     @action(by=COORDINATOR, fair=WEAK)
     def stream_ranges(self) -> None:
         """001: "After the entire cluster learns about it, streaming starts": and ends well."""
-        require(self.transition_state == T.write_both_read_old, "writes go to both rings")
         self._barrier_passed()
-        with equivalent("what is streamed may be streamed again; the state has a session"):
+        with equivalent(
+            "what is streamed may be streamed again, and where nodes stream is a session"
+        ):
+            require(self.transition_state == T.write_both_read_old, "writes go to both rings")
             require(~self.streamed & ~self.giving_up, "it has not ended yet")
             require(self.session, "session is open")
         with equivalent("a node that is removed or replaced is down, and is not asked"):
@@ -334,8 +336,10 @@ class TopologyOperations(TopologyTracks):
         """001: "When streaming finishes, we move to write_both_read_new state"."""
         with equivalent("something streams in no other state"):
             require(self.transition_state == T.write_both_read_old, "writes go to both rings")
-        require(self._in_transition(n), "the node is in transition")
-        with equivalent("what is given up after it has streamed holds tablets"):
+        with equivalent(
+            "the node only tells of its tablets, and holds some where it is given up now"
+        ):
+            require(self._in_transition(n), "the node is in transition")
             require(self.streamed & ~self.giving_up, "streaming is done")
         if self.release.rollback:
             with equivalent("a dead node gets no tablets"):

@@ -35,6 +35,7 @@ from stagewright.spec import (
 
 T = TransitionState
 NULL = T.null
+ORDER = (Request.replace, Request.join, Request.remove, Request.leave, Request.rebuild)
 
 
 class TopologyOrder(TopologyWayBack):
@@ -74,17 +75,46 @@ class TopologyOrder(TopologyWayBack):
     @invariant
     def transition_state_has_its_owner(self) -> Bool:
         """`transition_state` is set on behalf of who owns it, and of nobody else (scylladb #23751)."""
-        owner = self.transition_state.column(lambda state: state.owner)
+        state = self.transition_state
+        owner = state.column(lambda state: state.owner)
         moving = some(self._in_transition(n) for n in Node)
-        generation = self.global_request == GlobalRequest.new_cdc_generation
-        on_tables = self.global_request.any_of(
-            GlobalRequest.truncate_table, GlobalRequest.snapshot_tables
+        generation = self.new_cdc_generation | (state == T.publish_cdc_generation)
+        wanted = self.global_request == GlobalRequest.new_cdc_generation
+        asked = some(
+            request.column(lambda r: r.done_in) == state for request in self.global_request
         )
         return (
             (owner == Owner.node).implies(moving)
-            & (owner == Owner.generation).implies(moving | generation)
-            & (owner == Owner.request).implies(on_tables)
+            & (owner == Owner.generation).implies(generation & (moving | wanted))
+            & (owner == Owner.request).implies(asked)
+            & ((owner == Owner.nobody) == (state == NULL))
         )
+
+    @invariant
+    def what_goes_on_owns_the_transition_state(self) -> Bool:
+        """A node that joins or leaves, a generation, tablets, a request: each has states of its own."""
+        state = self.transition_state
+        owner = state.column(lambda state: state.owner)
+        moves = some(self._is(n, *JOINING, *LEAVING) for n in Node)
+        tracks = state.column(lambda state: state.tablets)
+        leaving = state.any_of(T.tablet_draining, T.rollback_to_normal)
+        return (
+            moves.implies(owner.any_of(Owner.node, Owner.generation))
+            & self.new_cdc_generation.implies(owner == Owner.generation)
+            & (owner == Owner.tablets).implies(tracks)
+            & tracks.implies((owner == Owner.tablets) | leaving)
+        )
+
+    @invariant
+    def requests_on_tables_have_states_of_their_own(self) -> Bool:
+        """Tables are truncated in truncate_table, and snapshot in snapshot_tables (scylladb #23751)."""
+        state, request = self.transition_state, self.global_request
+        owned = state.column(lambda state: state.owner) == Owner.request
+        truncates = owned & (request == GlobalRequest.truncate_table)
+        snapshots = owned & (request == GlobalRequest.snapshot_tables)
+        return (state == T.truncate_table).implies(truncates) & (
+            state == T.snapshot_tables
+        ).implies(snapshots)
 
     @invariant
     def tablets_move_in_their_tracks(self) -> Bool:
@@ -123,7 +153,9 @@ class TopologyOrder(TopologyWayBack):
         request = self.topology_request[n]
         joins = request.any_of(Request.join, Request.replace)
         goes = request.any_of(Request.leave, Request.remove, Request.rebuild)
-        return (self._is(n, NodeState.none) == joins) & goes.implies(self._is(n, NodeState.normal))
+        fits = every(r.column(lambda r: r.asked_in) == self.node_state[n] for r in request)
+        right = (self._is(n, NodeState.none) == joins) & fits
+        return right & goes.implies(self._is(n, NodeState.normal))
 
     @invariant
     def a_pending_request_is_in_the_table(self, n: Term[Node]) -> Bool:
@@ -147,6 +179,20 @@ class TopologyOrder(TopologyWayBack):
             for request in self.topology_request[n]
         )
         return begins.implies(wanted & self._ready(n))
+
+    @step_property
+    def somebody_stays_where_a_node_goes(self, after: Self, n: Term[Node]) -> Bool:
+        """001: the node that leaves streams its data "to nodes that took over its ranges"."""
+        goes = after.topology_request[n].any_of(Request.leave, Request.remove)
+        asks = self.topology_request[n].is_none() & goes
+        return asks.implies(self._others_stay(n))
+
+    @step_property
+    def dead_nodes_are_removed(self, after: Self, n: Term[Node]) -> Bool:
+        """001: a node that is decommissioned streams its data itself, for one that is removed others do."""
+        only_when(self.release.rollback)
+        begins = ~self._in_transition(n) & after._is(n, *LEAVING)
+        return begins.implies(self.down.has(n) == after._is(n, NodeState.removing))
 
     @step_property
     def only_what_goes_on_ends(self, after: Self, n: Term[Node]) -> Bool:
@@ -214,9 +260,9 @@ class TopologyOrder(TopologyWayBack):
         """The order in which requests are served is replace, join, remove, leave, rebuild."""
         begins = ~self._in_transition(n) & after._in_transition(n)
         earlier = some(
-            (self.topology_request[n] == request) & self.topology_request[m].any_of(*before)
-            for request in Request
-            if (before := [r for r in Request if r.priority < request.priority])
+            (self.topology_request[n] == request) & self.topology_request[m].any_of(*ORDER[:place])
+            for place, request in enumerate(ORDER)
+            if place > 0
         )
         return begins.implies(~(earlier & self._ready(m)))
 

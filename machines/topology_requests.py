@@ -84,15 +84,15 @@ class TopologyRequests(TopologyGroup0):
     @action(by=OPERATOR, spends=TopologyGroup0.requests)
     def ask_globally(self, request: Term[GlobalRequest]) -> None:
         """A request that affects no specific node but the entire cluster."""
-        require(self.global_request.is_none(), "no global request is pending")
+        with equivalent("a request that is not made asks for nothing, and one made twice is one"):
+            require(self.global_request.is_none(), "no global request is pending")
+            self.global_request = request
         if not self.release.cleanup:
             require(request == GlobalRequest.new_cdc_generation, "only new_cdc_generation is known")
         elif not self.release.snapshots:
             require(request != GlobalRequest.snapshot_tables, "snapshot_tables is not known yet")
             if not self.release.finalization:
                 require(request != GlobalRequest.truncate_table, "truncate_table is not known yet")
-        with equivalent("a request that is not made asks for nothing"):
-            self.global_request = request
 
     @action(by=COORDINATOR, fair=WEAK)
     def cancel(self, n: Term[Node]) -> None:
