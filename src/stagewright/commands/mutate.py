@@ -45,7 +45,7 @@ _STATES = 2_000_000
 _EXAMPLE = """\
 examples:
   stagewright mutate tablet-migration
-  stagewright mutate tablet --budget crashes=0 --budget writes=1 --kind drop --action tablets.revert
+  stagewright mutate tablet --budget crashes=0 --budget writes=1 --kind drop --action revert
   stagewright mutate tablet --scope crashes=0 --scope crashes=1,migrations=0 --timeout 600
   stagewright mutate tablet --max-mutants 50 --seed 7 --json
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"

@@ -71,7 +71,6 @@ class Case:
 HOLDING = [
     Case("tablet-migration", "seed", known=468),
     Case("tablet-migration", "scylla-2025.4", known=4_412),
-    Case("tablet", "seed", budgets=CALM),
     Case("tablet", "scylla-2025.4", budgets=CALM),
     Case("two_phase_commit.py:TwoPhaseCommit", known=288),
     Case("ewd840.py", "three", known=302),
@@ -127,7 +126,10 @@ def test_every_shipped_machine_has_the_same_states_in_tlc(name: str, tlc: Tlc) -
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "states", "broken"),
-    [("scylla-2026.2", 5_852, ()), ("seed", 3_300, ("only_replicas_hold_data",))],
+    [
+        ("scylla-2026.2", 5_852, ()),
+        ("seed", 3_300, ("only_replicas_hold_data", "only_replicas_have_storage")),
+    ],
 )
 def test_the_tablet_machine_with_a_write_has_the_same_states_and_the_same_bug(
     profile: str, states: int, broken: tuple[str, ...], tlc: Tlc
@@ -136,9 +138,9 @@ def test_the_tablet_machine_with_a_write_has_the_same_states_and_the_same_bug(
     report = check(case.definition, case.scope)
     assert (report.states, tuple(violated(report))) == (states, broken)
     run = tlc.check_safety(case.definition, case.scope, "-continue")
-    assert (run.distinct, run.broken) == (states, broken)
+    assert (run.distinct, sorted(run.broken)) == (states, sorted(broken))
     if broken:
-        assert run.steps == steps_of(violated(report)[broken[0]])
+        assert run.steps in {steps_of(verdict) for verdict in violated(report).values()}
 
 
 def test_a_machine_that_waits_for_ever_does_so_in_tlc(tlc: Tlc) -> None:
