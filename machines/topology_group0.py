@@ -105,7 +105,7 @@ class TopologyGroup0(Machine):
     # -- nodes -----------------------------------------------------------------------------------------
 
     def _is(self, n: Term[Node], *states: NodeState) -> Bool:
-        return self.node_state[n].any_of(*states)
+        return self.node_state[n].any_of(*(state for state in NodeState if state in states))
 
     def _in_transition(self, n: Term[Node]) -> Bool:
         return self.node_state[n].column(lambda state: state.in_transition)

@@ -31,6 +31,7 @@ from stagewright.spec.sorts import BoolSort
 from stagewright.spec.values import Value
 
 MAX_INITIAL_CANDIDATES = 2_000_000
+MAX_UNSIFTED = 1 << 64  # of so many, sifting keeps too many
 MAX_INITIAL_STATES = 1 << 24  # where nothing is asked of them, so that they need not be listed
 
 
@@ -158,7 +159,7 @@ class Lowering:
     def _refuse_too_many_starts(self) -> None:
         """Nothing sifts them: that is told before the rest, which takes long at a large scope."""
         candidates = math.prod(map(len, self._starts()))
-        if candidates > MAX_INITIAL_STATES and not self.definition.initially:
+        if candidates > (MAX_UNSIFTED if self.definition.initially else MAX_INITIAL_STATES):
             raise self._too_many_starts(candidates)
 
     def _too_many_starts(self, candidates: int) -> ScopeError:

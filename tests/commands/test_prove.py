@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,7 @@ def test_prove_all_tells_what_is_proved_and_what_resists(
     monkeypatch.setattr("stagewright.machines.SHIPPED", shipped)
     code = run_command_line(["prove", "--all", "--depth", "3", "--k", "2"])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].startswith("✓ tablet-migration (scylla-2026.2)  5 of 5 proved, ")
+    assert re.match(r"✓ tablet-migration \(scylla-2026\.2\)  (\d+) of \1 proved, ", lines[1])
     assert lines[2].startswith("2 machines: ")
     assert code == (0 if lines[0].startswith("✓") else 3)
     assert run_command_line(["prove", "lease", "--all"]) == 2
