@@ -31,7 +31,7 @@ from stagewright.spec.sorts import BoolSort
 from stagewright.spec.values import Value
 
 MAX_INITIAL_CANDIDATES = 2_000_000
-MAX_UNSIFTED = 1 << 64  # of so many, sifting keeps too many
+MAX_UNSIFTED = 1 << 62  # of so many, sifting keeps too many
 MAX_INITIAL_STATES = 1 << 24  # where nothing is asked of them, so that they need not be listed
 
 
