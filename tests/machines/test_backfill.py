@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -44,10 +45,6 @@ def checked(
     report = check(definition, scope_of(definition, sizes, budgets))
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 @pytest.mark.parametrize(

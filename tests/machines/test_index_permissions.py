@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import not_handled, prove
@@ -77,10 +78,6 @@ def checked(machine: type[Machine], profile: str, sizes: dict[str, int] | None =
     report = check(definition, scope_of(definition, sizes))
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 @pytest.mark.parametrize("profile", EDGES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.index_postgres_rows import PostgresRows
@@ -24,7 +25,7 @@ from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.verdict import Outcome, Report
+from stagewright.spec.verdict import Report
 
 SMALL = {"writes": 1, "drops": 0}
 
@@ -53,10 +54,6 @@ def checked(
     report = check(definition, scope_at(machine, profile, budgets, sizes), properties=promises)
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 def test_every_promise_holds_at_the_default_scope_and_every_action_happens() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.index_unique import Key, Row, UniqueIndex
@@ -18,10 +19,6 @@ def checked(machine: type[Machine], sizes: dict[str, int] | None = None, writes:
     report = check(definition, scope_of(definition, sizes, {"writes": writes}))
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 def test_every_promise_holds_at_the_default_scope_and_every_action_happens() -> None:

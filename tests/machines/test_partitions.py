@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -63,10 +64,6 @@ def checked(
     report = check(definition, scope_of(definition, sizes, budgets), properties=properties)
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 @pytest.mark.parametrize("default", DEFAULTS, ids=lambda default: default.machine.__name__)

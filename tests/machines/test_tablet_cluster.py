@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.tablet_cluster import TabletCluster
@@ -14,7 +15,7 @@ from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome, Report, Run
+from stagewright.spec.verdict import Report, Run
 
 SMALL = {"writes": 1, "reads": 0, "crashes": 1, "failures": 1}
 
@@ -30,10 +31,6 @@ def checked(
     report = check(definition, scope_of(definition, sizes, {**SMALL, **(budgets or {})}))
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 def replayed(profile: str, run: Run) -> None:

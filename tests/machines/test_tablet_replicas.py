@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.tablet_replicas import TabletReplicas
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
-from stagewright.spec.verdict import Outcome, Report
+from stagewright.spec.verdict import Report
 
 
 def checked(
@@ -24,10 +25,6 @@ def checked(
     report = check(definition, scope_of(definition, sizes, budgets))
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 def test_every_promise_is_kept_and_every_action_happens() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -17,10 +18,6 @@ def checked(budgets: dict[str, int] | None = None) -> Report:
     report = check(definition, scope_of(definition, {}, budgets))
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 def test_every_promise_is_kept_and_every_action_happens() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
@@ -24,10 +25,6 @@ def checked(
     report = check(definition, scope, properties=properties, workers=1)
     assert report.exhausted
     return report
-
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
 
 
 @pytest.mark.parametrize(
