@@ -13,8 +13,8 @@ from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletM
 from stagewright.machines.tablet_migration_promises import Progress
 from stagewright.machines.tablet_nodes import NETWORK, Node, Tablet, TabletNodes, Track
 from stagewright.machines.tablet_stages import (
+    HARMLESS_IN_STAGES,
     Kind,
-    Replicas,
     Stage,
 )
 from stagewright.spec import (
@@ -104,23 +104,7 @@ class TabletCluster(TabletActions):
     )
 
     harmless = equivalents(
-        equivalent_value(
-            Stage.cleanup,
-            lambda stage: stage.storage,
-            Replicas.next,
-            because="no request uses the leaving replica any more: its storage may go with its rows",
-        ),
-        equivalent_value(
-            Stage.repair,
-            lambda stage: stage.storage,
-            Replicas.both,
-            because="a repair adds no replica: both sets are one",
-        ),
-        equivalent_value(
-            Stage.repair,
-            lambda stage: stage.barrier,
-            because="a failed repair may be tried again instead of being drained",
-        ),
+        *HARMLESS_IN_STAGES,
         equivalent_value(
             (Kind.intranode_migration, Kind.repair),
             lambda kind: kind.leaving,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from stagewright.machines.tablet_migration_promises import MigrationPromises, Progress
 from stagewright.machines.tablet_stages import (
+    HARMLESS_IN_STAGES,
     SCYLLA_2025_4,
     SCYLLA_2026_2,
     SEED,
     Kind,
-    Replicas,
     Role,
     Run,
     Stage,
@@ -73,23 +73,7 @@ class TabletMigration(MigrationPromises):
     operation: OneVar[Progress] = one_of(Progress, init=Progress.none)
 
     equivalent_tables = equivalents(
-        equivalent_value(
-            Stage.cleanup,
-            lambda stage: stage.storage,
-            Replicas.next,
-            because="no request uses the leaving replica any more: its storage may go with its rows",
-        ),
-        equivalent_value(
-            Stage.repair,
-            lambda stage: stage.storage,
-            Replicas.both,
-            because="a repair adds no replica: both sets are one",
-        ),
-        equivalent_value(
-            Stage.repair,
-            lambda stage: stage.barrier,
-            because="a failed repair may be tried again instead of being drained",
-        ),
+        *HARMLESS_IN_STAGES,
         equivalent_value(
             tuple(Kind),
             lambda kind: kind.leaving,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.spec import Profile, States
+from stagewright.spec import Profile, States, equivalent_value
 
 
 class Replicas(Enum):
@@ -65,6 +65,28 @@ class Stage(States):
         self.storage = storage  # replicas with storage allocated once they have learned the stage
         self.barrier = barrier  # a barrier may run after the stage is committed, before the next
         self.action = action
+
+
+HARMLESS_IN_STAGES = (
+    equivalent_value(
+        Stage.cleanup,
+        lambda stage: stage.storage,
+        Replicas.next,
+        because="no request uses the leaving replica any more: its storage may go with its rows",
+    ),
+    equivalent_value(
+        Stage.repair,
+        lambda stage: stage.storage,
+        Replicas.both,
+        because="a repair adds no replica: both sets are one",
+    ),
+    equivalent_value(
+        Stage.repair,
+        lambda stage: stage.barrier,
+        because="a failed repair may be tried again instead of being drained",
+    ),
+)
+"""Entries of the table that could be others, wherever it is used."""
 
 
 class Kind(States):
