@@ -41,7 +41,8 @@ class Event:
 
     `action` is None where it is not known which one happened. `parameters` and `observed` hold plain JSON
     values: members and entities by name, `observed` by leaf (`learned[node0]`), after the step, maybe not
-    all of them. `end` marks that the entity has no more events; such an event has no action.
+    all of them. `end` marks that the entity has no more events; such an event has no action. `time` orders
+    the events of different entities: any clock, in whole units, that never runs backwards in one trace.
     """
 
     trace: str
@@ -55,6 +56,7 @@ class Event:
     parameters: Mapping[str, object] = field(default_factory=dict[str, object])
     observed: Mapping[str, object] = field(default_factory=dict[str, object])
     end: bool = False
+    time: int | None = None
     file: str = field(default="", compare=False)
     line: int = field(default=0, compare=False)
 
@@ -68,6 +70,7 @@ class Event:
             "definition": self.definition,
             "entity": self.entity,
             "seq": self.sequence,
+            **({} if self.time is None else {"time": self.time}),
             "node": self.node,
             "action": self.action,
             "params": dict(self.parameters),

@@ -15,6 +15,8 @@ from stagewright.traces.symbols import symbol_of
 
 Ints = NDArray[Any]
 
+NO_TIME = -(1 << 63)  # in place of the time of an event that has none
+
 
 class Stream(NamedTuple):
     """What all events of one recording of one machine share."""
@@ -47,6 +49,7 @@ class Block:
     symbol: Ints
     source: Ints
     line: Ints
+    time: Ints
 
     def __len__(self) -> int:
         return len(self.entity)
@@ -56,15 +59,18 @@ def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") 
     """The block of events that are in memory already; `definition` stands in where they name none."""
     keys: dict[EntityKey, int] = {}
     symbols: dict[str, int] = {}
-    rows: list[tuple[int, int, int, int]] = []
+    rows: list[tuple[int, int, int, int, int]] = []
     for event in events:
         named = event.definition or definition
         stream = Stream(event.trace, event.machine, event.profile, named)
         key = keys.setdefault(EntityKey(stream, event.entity), len(keys))
         symbol = symbols.setdefault(symbol_of(event).text, len(symbols))
-        rows.append((key, event.sequence, symbol, event.line))
-    columns = np.array(rows, np.int64).reshape(-1, 4)
-    entity, sequence, symbol_column, line = (np.ascontiguousarray(c) for c in columns.T)
+        time = NO_TIME if event.time is None else event.time
+        rows.append((key, event.sequence, symbol, event.line, time))
+    columns = np.array(rows, np.int64).reshape(-1, 5)
+    entity, sequence, symbol_column, line, time_column = (
+        np.ascontiguousarray(c) for c in columns.T
+    )
     return Block(
         tuple(keys),
         tuple(symbols),
@@ -73,6 +79,7 @@ def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") 
         symbol_column,
         np.full(len(rows), source, np.int32),
         line,
+        time_column,
     )
 
 
@@ -107,6 +114,7 @@ def _select(block: Block, rows: Ints) -> Block:
         block.symbol[rows].astype(np.int32),
         block.source[rows],
         block.line[rows],
+        block.time[rows],
     )
 
 
@@ -131,4 +139,5 @@ def merge(blocks: Sequence[Block]) -> Block:
         np.concatenate(symbol)[by],
         source[by],
         line[by],
+        np.concatenate([b.time for b in blocks])[by],
     )

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.spec.errors import InputError
-
-FORMS = ("jsonl", "parquet", "scylla-log")
-_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".log": "scylla-log"}
-_COMPRESSED = (".gz", ".zst")
+from stagewright.traces.readers import forms
+from stagewright.traces.readers.lines import beginning
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ def find_inputs(paths: Sequence[Path], form: str = "auto") -> Inputs:
         for file in found:
             files.setdefault(file.path.resolve(), file)
     for file in files.values():
-        _check(file)
+        forms.reader(file.form).check(file.path)
     return Inputs(tuple(sorted(files.values(), key=lambda f: str(f.path))), tuple(passed_over))
 
 
@@ -56,62 +54,42 @@ def _in_directory(directory: Path, form: str, passed_over: list[Path]) -> list[I
     for path in sorted(p for p in directory.rglob("*") if p.is_file()):
         if any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
             continue  # what Spark and others leave beside the data
-        known = _by_suffix(path)
+        known = _known_form(path) if forms.is_of_traces(_name(path)) else None
         if known is None or form not in ("auto", known):
             passed_over.append(path)
         else:
             found.append(InputFile(path, known))
     if not found:
-        endings = ", ".join(e for e, f in _SUFFIXES.items() if form in ("auto", f))
         raise InputError(
-            f"the directory {directory} has no traces",
-            help=f"traces end in {endings} (or these with .gz or .zst); name other files one by one",
+            f"the directory {directory} has no traces" + (f" in {form}" * (form != "auto")),
+            help=f"traces end in {', '.join(forms.endings())} (or these with "
+            f"{' or '.join(forms.COMPRESSED)}); name other files one by one",
         )
     return found
 
 
-def _by_suffix(path: Path) -> str | None:
-    name = path.with_suffix("") if path.suffix in _COMPRESSED else path
-    return _SUFFIXES.get(name.suffix)
+def _name(path: Path) -> str:
+    return path.stem if path.suffix in forms.COMPRESSED else path.name
 
 
 def _form_of(path: Path, form: str) -> str:
+    known = _known_form(path)  # an empty or unreadable file is refused whatever its form is
     if form != "auto":
         return form
-    if known := _by_suffix(path):
-        return known
-    with path.open("rb") as file:
-        begin = file.read(1 << 16)
-    if begin.startswith(b"PAR1"):
-        return "parquet"
-    if begin.lstrip().startswith(b"{"):
-        return "jsonl"
-    if b"[shard" in begin:
-        return "scylla-log"
-    raise InputError(
-        f"cannot tell what {path} is", help=f"say it with --format: one of {', '.join(FORMS)}"
-    )
-
-
-def _check(file: InputFile) -> None:
-    try:
-        size = file.path.stat().st_size
-        if size == 0:
-            raise InputError(
-                f"{file.path} is empty", help="leave it out, or take another copy of it"
-            )
-        with file.path.open("rb"):
-            pass
-    except OSError as error:
+    if known is None:
         raise InputError(
-            f"{file.path} cannot be read: {error.strerror}", help="check it"
-        ) from error
-    from stagewright.traces.readers import jsonl, parquet, scylla_log
+            f"cannot tell what {path} is",
+            help=f"say it with --format: one of {', '.join(forms.NAMES)}",
+        )
+    return known
 
-    match file.form:
-        case "jsonl":
-            jsonl.check(file.path)
-        case "parquet":
-            parquet.check(file.path)
-        case _:
-            scylla_log.check(file.path)
+
+def _known_form(path: Path) -> str | None:
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty", help="leave it out, or take another copy of it")
+        begin = beginning(path, forms.PROBE_BYTES)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}", help="check it") from error
+    known = forms.form_of(_name(path), begin)
+    return None if known is None else known.name

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.blocks import Block, Stream, split
 from stagewright.traces.inputs import InputFile
-from stagewright.traces.readers.parts import Part, Reader, Tally
-from stagewright.traces.readers.scylla_line import LogRecord
+from stagewright.traces.readers import forms
+from stagewright.traces.readers.parts import Part, Tally
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -25,7 +25,7 @@ class PartRead:
     part: Part
     tally: Tally
     streams: set[Stream] = field(default_factory=set)
-    records: list[LogRecord] = field(default_factory=list)
+    records: list[Any] = field(default_factory=list)
     error: str = ""
 
 
@@ -42,7 +42,7 @@ def split_files(files: Sequence[InputFile]) -> list[Part]:
     """The parts of all files, in order."""
     found: list[Part] = []
     for file in files:
-        for start, stop in _reader(file.form).parts(file.path):
+        for start, stop in forms.reader(file.form).parts(file.path):
             found.append(Part(len(found), str(file.path), file.form, start, stop))
     return found
 
@@ -88,22 +88,14 @@ def _is_block(item: tuple[int, Any]) -> bool:
 
 
 def _read_part(part: Part, partitions: int) -> Iterator[tuple[int, Block | PartRead]]:
-    from stagewright.traces.readers import scylla_log
-
     result = PartRead(part, Tally())
     try:
-        if part.form == "scylla-log":
-            result.records = scylla_log.extract(part, result.tally)
+        if forms.form_named(part.form).log:
+            result.records = forms.log_reader(part.form).extract(part, result.tally)
         else:
-            for block in _reader(part.form).read(part, result.tally):
+            for block in forms.event_reader(part.form).read(part, result.tally):
                 result.streams |= {key.stream for key in block.keys}
                 yield from split(block, partitions)
     except StagewrightError as error:
         result.error = str(error)
     yield _SUMMARY, result
-
-
-def _reader(form: str) -> Reader:
-    from stagewright.traces.readers import jsonl, parquet, scylla_log
-
-    return cast("Reader", {"jsonl": jsonl, "parquet": parquet, "scylla-log": scylla_log}[form])

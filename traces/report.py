@@ -43,7 +43,7 @@ def print_report(report: TraceReport, console: Console) -> None:
         console.print(
             visible(f"  {line.where}: {line.reason}"), markup=False, highlight=False, soft_wrap=True
         )
-    if (more := report.totals.unparsed - _SHOWN_MAX) > 0:
+    if (more := report.totals.not_events - _SHOWN_MAX) > 0:
         console.print(f"  … and {more:,} more")
 
 
@@ -60,9 +60,14 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "blank": totals.blank,
             "other": totals.other,
             "unparsed": totals.unparsed,
+            "told": totals.told,
+        },
+        "events": {
+            "read": totals.events,
             "judged": totals.judged,
             "not_judged": totals.not_judged,
             "duplicate": totals.duplicates,
+            "not_understood": totals.not_understood,
         },
         "notes": list(report.notes),
         "findings": [_entity(e) for e in report.entities],
@@ -111,21 +116,22 @@ def _print_counts(report: TraceReport, console: Console) -> None:
         if n or v.value == "ok"
     ]
     console.print(f"entities  {', '.join(verdicts)}", highlight=False)
-    parts = [
-        (totals.judged, "events judged"),
+    events = [
+        (totals.judged, "judged"),
         (totals.not_judged, "not judged, after a violation or a gap"),
         (totals.duplicates, "duplicate"),
+        (totals.not_understood, "not of their machine"),
+    ]
+    lines = [
+        (totals.told, "told events"),
         (totals.unparsed, "unparsed"),
         (totals.other, "of other matters"),
         (totals.blank, "blank"),
     ]
-    told = ", ".join(f"{n:,} {what}" for n, what in parts if n)
-    console.print(
-        f"lines     {totals.lines:,} = {told or 'none'}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    for name, total, kinds in (("events", totals.events, events), ("lines", totals.lines, lines)):
+        told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
+        text = f"{name:<9} {total:,} = {told or 'none'}"
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _print_entity(entity: EntityReport, console: Console) -> None:

@@ -68,24 +68,37 @@ class UnparsedLine:
 
 @dataclass(frozen=True)
 class Totals:
-    """What became of every line; `lines` is the sum of the five kinds of lines.
+    """What became of every line and of every event.
 
-    An event is judged, or not judged since its trace had a violation or a gap before it, or a duplicate.
+    A line is blank, of other matters (in a log), unparsed, or told at least one event. An event is judged, or
+    not judged since its trace had a violation or a gap before it, or a duplicate, or not one of its machine.
     """
 
     lines: int = 0
     blank: int = 0
     other: int = 0  # lines of logs that say nothing of a machine
     unparsed: int = 0
+    told: int = 0
+    events: int = 0
     judged: int = 0
     not_judged: int = 0
     duplicates: int = 0
+    not_understood: int = 0
+
+    @property
+    def not_events(self) -> int:
+        """Lines that are no event, and events that are none of their machine."""
+        return self.unparsed + self.not_understood
 
     def check(self) -> None:
-        """Raise an `AccountingError` unless every line is accounted for."""
-        kinds = self.blank + self.other + self.unparsed + self.judged + self.not_judged
-        if kinds + self.duplicates != self.lines:
+        """Raise an `AccountingError` unless every line and every event is accounted for."""
+        if self.blank + self.other + self.unparsed + self.told != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
+        kinds = self.judged + self.not_judged + self.duplicates + self.not_understood
+        if kinds != self.events:
+            raise AccountingError(
+                f"{self.events} events were read, but {kinds} came through: {self}"
+            )
 
 
 @dataclass(frozen=True)
@@ -108,4 +121,4 @@ class TraceReport:
         if self.verdicts.get(TraceVerdict.VIOLATION):
             return 1
         bad = sum(n for verdict, n in self.verdicts.items() if verdict is not TraceVerdict.OK)
-        return 3 if bad or self.totals.unparsed else 0
+        return 3 if bad or self.totals.not_events else 0

@@ -16,13 +16,14 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope, scope_of
+from stagewright.spec.trace import Event
 from stagewright.traces.automaton import MAX_STATES, Automaton, of_model
 from stagewright.traces.blocks import Block, Stream, block_of, split
 from stagewright.traces.compose import compose
 from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import find_inputs
 from stagewright.traces.judge import Judged, MachineKey, judge
-from stagewright.traces.readers import scylla_log
+from stagewright.traces.readers import forms
 from stagewright.traces.reading import Reading, blocks_only, read_parts, split_files
 from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps, Recording
 from stagewright.traces.trace_report import TraceReport
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 # Finds the definition of a machine that events name, under a profile (empty: its newest).
 Resolve = Callable[[str, str], Definition]
 Progress = Callable[[str], None]
-
-LOG = "log"  # in a stream's `definition`: its events were read from another system's log
 
 
 def unbounded_scope(definition: Definition) -> Scope:
@@ -91,10 +90,10 @@ def validate(
     reading = read_parts(context, parts, partitions)
     try:
         _refuse_nothing(reading)
-        logs = _interpret_logs(reading)
+        logs = _interpret_logs(reading, options.profile)
         streams = set().union(*(p.streams for p in reading.parts), logs.streams)
         resolve = _only(machine) if isinstance(machine, Definition) else machine
-        judges, notes = _judges(streams, resolve, options, logs.recording)
+        judges, notes = _judges(streams, resolve, options, logs.recordings)
         events = sum(p.tally.events for p in reading.parts)
         progress(f"judging {events:,} events")
         judged = _judge(spark, reading, logs.blocks, judges, partitions)
@@ -121,37 +120,33 @@ def _refuse_nothing(reading: Reading) -> None:
 class _Logs:
     blocks: list[Block] = field(default_factory=list)
     streams: set[Stream] = field(default_factory=set)
-    recording: Recording = scylla_log.INFO_RECORDING
+    recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
     notes: list[str] = field(default_factory=list)
 
 
-def _interpret_logs(reading: Reading) -> _Logs:
-    """The events that the logs tell together; their lines count as events from here on."""
-    files: dict[str, list[tuple[int, Any]]] = {}
-    for one in reading.parts:
-        if one.part.form == "scylla-log":
-            records = files.setdefault(one.part.path, [])
-            records += [(one.part.number, record) for record in one.records]
-    if not files:
-        return _Logs()
-    found = scylla_log.interpret(list(files.values()))
-    logs = _Logs(recording=found.recording)
-    by_part: dict[int, list[Any]] = {}
-    for part, event in found.events:
-        by_part.setdefault(part, []).append(event)
-    for part, events in by_part.items():
-        block = block_of(events, part, definition=LOG)
-        logs.blocks.append(block)
-        logs.streams |= {key.stream for key in block.keys}
-        tally = reading.parts[part].tally
-        tally.events += len(events)
-        tally.other -= len(events)
-    counts = (
-        (found.raced, "stage changes were cancelled by a race"),
-        (found.not_believed, "lines are of a node that was not the coordinator then"),
-        (found.uncertain, "stage changes were left open by a change of coordinator"),
-    )
-    logs.notes = [f"{count} {what}" for count, what in counts if count]
+def _interpret_logs(reading: Reading, profile: str) -> _Logs:
+    """The events that the logs of each form tell together; their lines count as told from here on."""
+    logs = _Logs()
+    for form in sorted({p.part.form for p in reading.parts if forms.form_named(p.part.form).log}):
+        files: dict[str, list[tuple[int, Any]]] = {}
+        for one in reading.parts:
+            if one.part.form == form:
+                records = files.setdefault(one.part.path, [])
+                records += [(one.part.number, record) for record in one.records]
+        found = forms.log_reader(form).interpret(list(files.values()), profile)
+        logs.notes += found.notes
+        logs.recordings |= {(form, machine): how for machine, how in found.recordings.items()}
+        by_part: dict[int, list[Event]] = {}
+        for part, event in found.events:
+            by_part.setdefault(part, []).append(event)
+        for part, events in by_part.items():
+            block = block_of(events, part, definition=form)
+            logs.blocks.append(block)
+            logs.streams |= {key.stream for key in block.keys}
+            tally, told = reading.parts[part].tally, len({event.line for event in events})
+            tally.events += len(events)
+            tally.told += told
+            tally.other -= told
     return logs
 
 
@@ -173,18 +168,22 @@ def _only(definition: Definition) -> Resolve:
 
 
 def _judges(
-    streams: Iterable[Stream], resolve: Resolve, options: Options, of_logs: Recording
+    streams: Iterable[Stream],
+    resolve: Resolve,
+    options: Options,
+    of_logs: Mapping[tuple[str, str], Recording],
 ) -> tuple[dict[MachineKey, Judge], list[str]]:
     """What judges each machine, profile and definition that the events name."""
     judges: dict[MachineKey, Judge] = {}
     notes: list[str] = []
     for key in sorted({stream[1:] for stream in streams}):
-        machine, profile, fingerprint = key
+        machine, profile, recorded = key
         definition = resolve(machine, options.profile or profile)
-        if fingerprint not in ("", LOG, definition.fingerprint()):
+        foreign = recorded in forms.NAMES  # a form where a fingerprint would be: not our recorder
+        if not foreign and recorded not in ("", definition.fingerprint()):
             problem = (
                 f"the traces of {machine or definition.name} were recorded under the definition "
-                f"{fingerprint}; this one is {definition.fingerprint()}"
+                f"{recorded}; this one is {definition.fingerprint()}"
             )
             if not options.ignore_fingerprint:
                 raise InputError(
@@ -192,7 +191,10 @@ def _judges(
                     help="take the version that they were recorded with, or --ignore-fingerprint",
                 )
             notes.append(problem)
-        recording = of_logs if fingerprint == LOG else Recording(options.hidden)
+        recording = Recording(options.hidden)
+        if foreign:
+            known = of_logs.get((recorded, machine))
+            recording = known or forms.recording_of(recorded, machine)
         scope = options.scope(definition)
         model = ground(definition, scope)
         automaton = of_model(model, recording, max_states=options.max_states)

@@ -74,7 +74,7 @@ def test_recorded_runs_are_ok(spark: "SparkSession", lease: Any, tmp_path: Path)
     report = validate([tmp_path], lease.definition, spark=spark)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert report.exit_code == 0
-    assert report.totals == Totals(lines=22, judged=22)
+    assert report.totals == Totals(lines=22, told=22, events=22, judged=22)
 
 
 def test_form_order_and_number_of_files_change_nothing(
@@ -109,7 +109,7 @@ def test_garbage_is_told_with_file_and_line_and_touches_no_other_entity(
     assert causes == {"lease1": Cause.MISSING, "lease3": Cause.NOT_UNDERSTOOD}
     assert [u.where.line for u in report.unparsed] == [13, 27, 36]
     assert all(u.where.file == str(path) for u in report.unparsed)
-    assert (report.totals.unparsed, report.totals.blank) == (3, 1)
+    assert (report.totals.not_events, report.totals.blank) == (3, 1)
     assert report.exit_code == 3
 
 
@@ -202,7 +202,7 @@ def test_another_definition_is_refused_unless_told(
         ("a.txt", b"hello", "cannot tell what"),
         ("a.parquet", b"PAR1 and no more", "cannot be read as Parquet"),
         ("a.jsonl.gz", b"\x1f\x8b\x08\x00 damaged", "cannot be read to its end"),
-        ("a.log", b"hello", "does not look like a ScyllaDB log"),
+        ("a.log", b"hello", "cannot tell what"),
     ],
 )
 def test_input_that_cannot_be_used_is_one_clear_error(
@@ -264,10 +264,12 @@ def test_bad_rows_of_parquet_are_told_one_by_one(
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
     report = validate([tmp_path], d, spark=spark)
     assert [u.where.line for u in report.unparsed] == [2, 3, 4, 5, 6]
-    assert report.totals.unparsed == 5
+    assert report.totals.not_events == 5
     assert report.verdicts[TraceVerdict.UNPARSED] == 1
 
 
 def test_counts_that_do_not_add_up_are_a_fault_of_the_program() -> None:
     with pytest.raises(AccountingError):
-        Totals(lines=3, judged=2).check()
+        Totals(lines=3, told=2, events=2, judged=2).check()
+    with pytest.raises(AccountingError):
+        Totals(lines=3, told=3, events=3, judged=2).check()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.blocks import Block, EntityKey, Stream
+from stagewright.traces.blocks import NO_TIME, Block, EntityKey, Stream
 from stagewright.traces.readers.jsonl_line import Parsed, parse_line
 from stagewright.traces.readers.lines import LINE_MAX, Lines, line_parts, lines_of
 from stagewright.traces.readers.parts import Part, Tally
@@ -50,6 +50,7 @@ def read(part: Part, tally: Tally) -> Iterator[Block]:
         for index in rest.tolist():
             rows.parse(index, tally)
         if block := rows.block():
+            tally.told += len(block)
             tally.events += len(block)
             yield block
 
@@ -62,8 +63,10 @@ class _Rows:
         self._source = source
         self._keys: dict[EntityKey, int] = {}
         self._symbols: dict[str, int] = {}
-        self._columns: list[tuple[Ints, Ints, Ints, Ints]] = []  # entity, sequence, symbol, line
-        self._single: list[tuple[int, int, int, int]] = []
+        self._columns: list[
+            tuple[Ints, Ints, Ints, Ints, Ints]
+        ] = []  # entity, sequence, symbol, line, time
+        self._single: list[tuple[int, int, int, int, int]] = []
 
     def parse(self, index: int, tally: Tally) -> None:
         """Take one line by itself."""
@@ -77,7 +80,8 @@ class _Rows:
             tally.refuse(number, parsed)
             return
         key = self._key(parsed.stream, parsed.entity)
-        self._single.append((key, parsed.sequence, self._symbol(parsed.symbol), number))
+        symbol = self._symbol(parsed.symbol)
+        self._single.append((key, parsed.sequence, symbol, number, parsed.time))
 
     def cut(self) -> Ints:
         """Take all lines in the recorder's layout; returns the indices of the others."""
@@ -131,21 +135,24 @@ class _Rows:
             np.int64,
         )
         if len(line):
-            self._columns.append((keys[which], sequence, symbol_of[pair], line + self._lines.first))
+            no_time = np.full(len(line), NO_TIME)
+            self._columns.append(
+                (keys[which], sequence, symbol_of[pair], line + self._lines.first, no_time)
+            )
 
     def block(self) -> Block | None:
         """All events taken so far."""
         if self._single:
             singles = np.array(self._single, np.int64)
-            self._columns.append((singles[:, 0], singles[:, 1], singles[:, 2], singles[:, 3]))
+            self._columns.append(tuple(singles.T))
         if not self._columns:
             return None
-        entity, sequence, symbol, line = (
+        entity, sequence, symbol, line, time = (
             np.concatenate(c) for c in zip(*self._columns, strict=True)
         )
         source = np.full(len(line), self._source, np.int32)
         return Block(
-            tuple(self._keys), tuple(self._symbols), entity, sequence, symbol, source, line
+            tuple(self._keys), tuple(self._symbols), entity, sequence, symbol, source, line, time
         )
 
     def _key(self, stream: Stream, entity: str) -> int:

@@ -7,18 +7,20 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from stagewright.spec.trace import TRACE_VERSION
-from stagewright.traces.blocks import Stream
+from stagewright.traces.blocks import NO_TIME, Stream
 from stagewright.traces.symbols import Symbol
 
 SEQUENCE_MAX = 1 << 53  # what every JSON reader can hold
+TIME_MAX = 1 << 62
 TEXTS = ("trace", "machine", "profile", "definition", "node")  # empty if absent
-FIELDS = ("v", *TEXTS, "entity", "seq", "action", "params", "observed", "end")
+FIELDS = ("v", *TEXTS, "entity", "seq", "time", "action", "params", "observed", "end")
 
 _ABSENT = object()
 _KINDS: dict[str, tuple[Any, str]] = {
     "v": (int, "an integer"),
     **dict.fromkeys((*TEXTS, "entity"), (str, "a text")),
     "seq": (int, "an integer"),
+    "time": (int | None, "an integer or null"),
     "action": (str | None, "a text or null"),
     **dict.fromkeys(("params", "observed"), (dict, "an object")),
     "end": (bool, "true or false"),
@@ -32,6 +34,7 @@ class Parsed(NamedTuple):
     entity: str
     sequence: int
     symbol: str
+    time: int = NO_TIME
 
 
 def parse_line(line: bytes) -> Parsed | str:
@@ -65,7 +68,8 @@ def event_of(fields: dict[str, object]) -> Parsed | str:
     assert isinstance(observed, dict)
     assert action is None or isinstance(action, str)
     symbol = Symbol(action, parameters, observed, end=fields.get("end") is True)
-    return Parsed(stream, entity, sequence, symbol.text)
+    time = fields.get("time")
+    return Parsed(stream, entity, sequence, symbol.text, time if isinstance(time, int) else NO_TIME)
 
 
 def _wrong_field(fields: dict[str, object]) -> str | None:
@@ -86,8 +90,10 @@ def _wrong_field(fields: dict[str, object]) -> str | None:
         return f"trace version {fields['v']}; this program reads version {TRACE_VERSION}"
     if not fields["entity"]:
         return "field `entity` is empty"
-    sequence = fields["seq"]
+    sequence, time = fields["seq"], fields.get("time")
     assert isinstance(sequence, int)
+    if isinstance(time, int) and not -TIME_MAX < time < TIME_MAX:
+        return f"field `time` is {time}, not within 2**62"
     return (
         None
         if 0 <= sequence < SEQUENCE_MAX

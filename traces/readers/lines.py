@@ -68,6 +68,24 @@ def compression(path: Path) -> str | None:
         return _MAGIC.get(file.read(2))
 
 
+def beginning(path: Path, size: int) -> bytes:
+    """The first bytes of a file's content; nothing where its compression is damaged.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    kind = compression(path)
+    if kind is None:
+        with path.open("rb") as file:
+            return file.read(size)
+    try:
+        with _decompressed(path, kind) as stream:
+            found: bytes = stream.read(size)
+            return found
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
 def lines_of(part: Part) -> Iterator[Lines]:
     """The lines of a part, some megabytes at a time.
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
-from stagewright.traces.blocks import Block, EntityKey
+from stagewright.traces.blocks import NO_TIME, Block, EntityKey
 from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of
 from stagewright.traces.readers.parts import Part, Tally
 
@@ -48,7 +48,7 @@ def check(path: Path) -> None:
     import pyarrow as pa
 
     schema = _open(path).schema_arrow
-    expected = f"a trace has the columns {', '.join((*TEXTS, 'seq', 'end'))}"
+    expected = f"a trace has the columns {', '.join((*TEXTS, 'seq', 'time', 'end'))}"
     for name in REQUIRED:
         if name not in schema.names:
             raise InputError(f"{path} has no column `{name}`", help=expected)
@@ -61,7 +61,7 @@ def check(path: Path) -> None:
         elif field.name in TEXTS:
             inner = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             good = pa.types.is_string(inner) or pa.types.is_large_string(inner)
-        elif field.name in ("seq", "v"):
+        elif field.name in ("seq", "v", "time"):
             good = pa.types.is_integer(field.type)
         elif field.name == "end":
             good = pa.types.is_boolean(field.type)
@@ -70,7 +70,7 @@ def check(path: Path) -> None:
         if not good:
             raise InputError(
                 f"{path}: column `{field.name}` holds {field.type}",
-                help="texts are strings, `seq` and `v` integers, `end` boolean",
+                help="texts are strings, `seq`, `time` and `v` integers, `end` boolean",
             )
 
 
@@ -105,6 +105,7 @@ def read(part: Part, tally: Tally) -> Iterator[Block]:
         first = tally.lines + 1
         tally.lines += batch.num_rows
         if block := _block(batch, part.number, first, tally):
+            tally.told += len(block)
             tally.events += len(block)
             yield block
 
@@ -162,6 +163,7 @@ def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Bloc
         np.array(symbol_of, np.int64)[pair],
         np.full(len(rows), source, np.int32),
         rows + first,
+        _times(batch)[rows],
     )
 
 
@@ -197,6 +199,12 @@ def _sequences(batch: pa.RecordBatch) -> tuple[Ints, Ints, dict[int, str]]:
         why |= dict.fromkeys(np.flatnonzero(other).tolist(), reason)
         good &= ~other
     return values, good, why
+
+
+def _times(batch: pa.RecordBatch) -> Ints:
+    if "time" not in batch.schema.names:
+        return np.full(batch.num_rows, NO_TIME)
+    return batch.column("time").fill_null(NO_TIME).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _meanings(batch: pa.RecordBatch) -> tuple[list[Any], Ints]:

@@ -1,43 +1,60 @@
 """What a reader is given and what it gives back, whatever the form of the input.
 
-A reader is a module with three functions:
+A reader is a module with three functions (and one row in `forms`):
 
 - `parts(path)` splits a file into pieces that can be read by themselves;
 - `check(path)` raises an `InputError` if the file is not of this form at all;
 - `read(part, tally)` yields the events of a piece as blocks, and counts every line in `tally`.
+
+Where lines mean something only together (a log: a later line takes back an earlier one, time orders the
+files of several nodes), there are two functions in place of `read`:
+
+- `extract(part, tally)` finds the lines of a piece that matter, as records, in parallel;
+- `interpret(files, profile)` decides, once, what the records of all files mean.
+
+What a reader cannot know of its recorder it says with `recording(machine)`: which steps leave no event,
+whether the first event is the beginning, whether an end is marked. Without this function the events are
+those of our own recorder, which leaves nothing out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from stagewright.spec.trace import Event
 from stagewright.traces.blocks import Block
+from stagewright.traces.recording import Recording
 
 UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the counts know all
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a file: bytes `start .. stop` of text, or rows from row group `start` up to `stop`."""
+    """A piece of a file: bytes `start .. stop` of text, or rows from row group `start` up to `stop`.
+
+    `mapping` is the text of the mapping file, where the form needs one.
+    """
 
     number: int
     path: str
     form: str
     start: int
     stop: int
+    mapping: str = ""
 
 
 @dataclass
 class Tally:
-    """What became of every line of a part; its counts add up to `lines`."""
+    """What became of every line of a part: `blank`, `other`, `told` and `unparsed` add up to `lines`."""
 
     lines: int = 0
     blank: int = 0
     other: int = 0  # lines of a log that say nothing of a machine
-    events: int = 0
+    told: int = 0  # lines that gave at least one event
+    events: int = 0  # the events that they gave
     unparsed: int = 0
     reasons: list[tuple[int, str]] = field(default_factory=list)  # (line, why), the first ones
 
@@ -48,8 +65,21 @@ class Tally:
             self.reasons.append((line, reason))
 
 
-class Reader(Protocol):
-    """The shape of a reader's module."""
+@dataclass
+class Interpreted:
+    """What logs tell together: the events, each with the number of the part that its line is in.
+
+    `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
+    noticed and is worth telling, such as lines that were not believed. A line may have given several events.
+    """
+
+    events: list[tuple[int, Event]] = field(default_factory=list)
+    recordings: dict[str, Recording] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+class EventReader(Protocol):
+    """The shape of a reader of events."""
 
     def check(self, path: Path) -> None:
         """Raise an `InputError` if the file cannot be of this form."""
@@ -61,4 +91,24 @@ class Reader(Protocol):
 
     def read(self, part: Part, tally: Tally) -> Iterator[Block]:
         """The events of a piece."""
+        ...
+
+
+class LogReader(Protocol):
+    """The shape of a reader of logs."""
+
+    def check(self, path: Path) -> None:
+        """Raise an `InputError` if the file cannot be of this form."""
+        ...
+
+    def parts(self, path: Path) -> list[tuple[int, int]]:
+        """Where a file can be cut, as (start, stop) of each piece."""
+        ...
+
+    def extract(self, part: Part, tally: Tally) -> list[Any]:
+        """The records of a piece; their lines count as `other` until they are known to be events."""
+        ...
+
+    def interpret(self, files: Sequence[Sequence[tuple[int, Any]]], profile: str) -> Interpreted:
+        """What the records mean; one list of (part, record) a file, in the order of its lines."""
         ...

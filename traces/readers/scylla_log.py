@@ -18,7 +18,7 @@ from typing import Any
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.readers.lines import line_parts, lines_of
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.scylla_line import (
     RELEVANT,
     LogRecord,
@@ -118,11 +118,10 @@ def _sorted_out(data: bytes, bounds: list[int]) -> tuple[int, list[int]]:
 
 
 @dataclass
-class Interpreted:
+class _Found:
     """The events of all logs together, each with the part its line is in, and what was noticed."""
 
     events: list[tuple[int, Event]] = field(default_factory=list)
-    recording: Recording = INFO_RECORDING
     raced: int = 0  # stage changes cancelled by a race
     not_believed: int = 0  # lines of a node that was not the coordinator
     uncertain: int = 0  # stage changes whose commit a change of the coordinator left open
@@ -131,11 +130,21 @@ class Interpreted:
 def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "") -> Interpreted:
     """What the records of all files, each a list of (part, record) in order, mean together."""
     told = any(r.said is Said.WILL_SET for records in files for _, r in records)
-    reading = _Reading(Interpreted(recording=DEBUG_RECORDING if told else INFO_RECORDING), profile)
+    reading = _Reading(_Found(), profile)
     for part, record in _in_time(files):
         reading.take(part, record)
     reading.finish()
-    return reading.result
+    found = reading.result
+    counts = (
+        (found.raced, "stage changes were cancelled by a race"),
+        (found.not_believed, "lines are of a node that was not the coordinator then"),
+        (found.uncertain, "stage changes were left open by a change of coordinator"),
+    )
+    return Interpreted(
+        found.events,
+        {MACHINE: DEBUG_RECORDING if told else INFO_RECORDING},
+        [f"{count} {what}" for count, what in counts if count],
+    )
 
 
 def _in_time(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> list[tuple[int, LogRecord]]:
@@ -153,7 +162,7 @@ def _in_time(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> list[tuple[int
 class _Reading:
     """Follows the coordinator through its lines."""
 
-    def __init__(self, result: Interpreted, profile: str) -> None:
+    def __init__(self, result: _Found, profile: str) -> None:
         self.result = result
         self._profile = profile
         self._leader = ""

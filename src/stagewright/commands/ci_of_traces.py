@@ -42,7 +42,7 @@ def suite_of(report: TraceReport, reproduce: str) -> Suite:
             **{f"entities.{v.value}": report.verdicts.get(v, 0) for v in TraceVerdict},
             "lines": totals.lines,
             "lines.judged": totals.judged,
-            "lines.unparsed": totals.unparsed,
+            "lines.unparsed": totals.not_events,
         },
         note="; ".join(notes),
         seconds=report.seconds,
@@ -81,7 +81,7 @@ def _case(entity: EntityReport) -> Case:
 
 def _lines_case(report: TraceReport) -> Case:
     """Whether every line was an event, or of other matters."""
-    many = report.totals.unparsed
+    many = report.totals.not_events
     listed = "\n".join(f"{line.where}: {line.reason}" for line in report.unparsed)
     if (more := many - len(report.unparsed)) > 0 and report.unparsed:
         listed += f"\n… and {more:,} more"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
 from stagewright.spec.errors import InputError
+from stagewright.traces.readers.forms import NAMES as FORM_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("auto", "jsonl", "parquet", "scylla-log"),
+        choices=("auto", *FORM_NAMES),
         default="auto",
         help="the form of the files (default: by name and content)",
     )

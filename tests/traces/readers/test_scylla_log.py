@@ -7,9 +7,9 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers import scylla_log
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.scylla_line import LogRecord, Said, parse_log_line
-from stagewright.traces.readers.scylla_log import DEBUG_RECORDING, INFO_RECORDING, Interpreted
+from stagewright.traces.readers.scylla_log import DEBUG_RECORDING, INFO_RECORDING, MACHINE
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
@@ -92,7 +92,7 @@ def test_a_race_cancels_the_commit_before_it() -> None:
         [will_set("streaming"), COMMIT, RACE, will_set("cleanup_target"), COMMIT, COMMIT]
     )
     assert told(found) == [(":0", 0, "cleanup_target")]
-    assert found.raced == 1
+    assert found.notes == ["1 stage changes were cancelled by a race"]
 
 
 def test_a_resize_begins_the_tablets_of_its_table_anew() -> None:
@@ -111,13 +111,16 @@ def test_an_open_commit_at_a_change_of_coordinator_may_have_happened_or_not() ->
     ]
     found = interpret([*first, *late], second)
     assert told(found) == [(":0#1", 0, "write_both_read_new"), (":0#1", 1, "use_new")]
-    assert (found.uncertain, found.not_believed) == (1, 1)
+    assert found.notes == [
+        "1 lines are of a node that was not the coordinator then",
+        "1 stage changes were left open by a change of coordinator",
+    ]
 
 
 def test_what_is_hidden_depends_on_the_level_of_the_log() -> None:
     streaming = line(f"Initiating tablet streaming (migration) of {TABLE}:0 to {TABLE}:1")
-    assert interpret([streaming]).recording == INFO_RECORDING
-    assert interpret([streaming, will_set("use_new")]).recording == DEBUG_RECORDING
+    assert interpret([streaming]).recordings == {MACHINE: INFO_RECORDING}
+    assert interpret([streaming, will_set("use_new")]).recordings == {MACHINE: DEBUG_RECORDING}
 
 
 def test_files_are_merged_by_time_whatever_their_order() -> None:

@@ -1,0 +1,95 @@
+"""The forms of input that can be read: the name of each, how its files are known, and the module that reads it.
+
+A new reader is one module of the shape that `parts` describes, and one row here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from stagewright.traces.readers.parts import EventReader, LogReader
+from stagewright.traces.recording import Recording
+
+PROBE_BYTES = 1 << 16
+COMPRESSED = (".gz", ".zst")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form: `endings` of its files, and what their first bytes contain where the ending says nothing.
+
+    `log`: its lines mean something only together and in the order of time, so its reader is a `LogReader`.
+    """
+
+    name: str
+    module: str
+    endings: tuple[str, ...] = ()
+    content: str = (
+        ""  # a regular expression over bytes; none: only known by its ending, or when named
+    )
+    log: bool = False
+
+    def looks_like(self, begin: bytes) -> bool:
+        """Whether a file that begins so is of this form."""
+        return bool(self.content) and re.search(self.content.encode(), begin) is not None
+
+
+# The first that fits is taken.
+FORMS = (
+    Form("parquet", "parquet", (".parquet",), r"\APAR1"),
+    Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:'),
+    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
+)
+NAMES = tuple(form.name for form in FORMS)
+_GENERAL_LOG = (".log",)  # an ending of many forms: the content decides
+
+
+def form_named(name: str) -> Form:
+    """The form of a name."""
+    return next(form for form in FORMS if form.name == name)
+
+
+def form_of(file_name: str, begin: bytes) -> Form | None:
+    """The form of a file, by its name (without the ending of its compression) and its first bytes."""
+    for form in FORMS:
+        if form.endings and file_name.endswith(form.endings):
+            return form
+    return next((form for form in FORMS if form.looks_like(begin)), None)
+
+
+def is_of_traces(file_name: str) -> bool:
+    """Whether a file in a directory is worth a look: its ending is that of some form, or of any log."""
+    return file_name.endswith((*_GENERAL_LOG, *(e for form in FORMS for e in form.endings)))
+
+
+def endings() -> tuple[str, ...]:
+    """The endings of files that are taken from a directory."""
+    return (*(e for form in FORMS for e in form.endings), *_GENERAL_LOG)
+
+
+def reader(form: str) -> EventReader | LogReader:
+    """The module that reads a form."""
+    module = import_module(f"stagewright.traces.readers.{form_named(form).module}")
+    return cast("EventReader | LogReader", module)
+
+
+def event_reader(form: str) -> EventReader:
+    """The reader of a form whose every line is an event by itself."""
+    assert not form_named(form).log, form
+    return cast("EventReader", reader(form))
+
+
+def log_reader(form: str) -> LogReader:
+    """The reader of a log."""
+    assert form_named(form).log, form
+    return cast("LogReader", reader(form))
+
+
+def recording_of(form: str, machine: str) -> Recording:
+    """What a reader knows of how its events were recorded; all of it, if it says nothing."""
+    tell = getattr(reader(form), "recording", None)
+    found: Recording = Recording() if tell is None else tell(machine)
+    return found
