@@ -43,6 +43,7 @@ class Automaton:
     initial: tuple[State, ...]
     parameters: Mapping[str, Mapping[str, frozenset[str]]]  # the values of each action's parameters
     leaves: Mapping[str, Leaf]
+    cells: int  # of a state
     ignored: frozenset[str]  # leaves of budgets that are without bound here
     recording: Recording
     max_states: int = MAX_STATES
@@ -83,6 +84,7 @@ def of_model(
             for action in model.definition.actions
         },
         leaves,
+        len(model.cells),
         frozenset(budgets - set(leaves)),
         recording,
         max_states,

@@ -11,7 +11,7 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.spec.trace import Event
 from stagewright.traces.automaton import MAX_STATES, Automaton, automaton
-from stagewright.traces.blocks import Block, Stream, block_of, split
+from stagewright.traces.blocks import Block, Stream, block_of
 from stagewright.traces.judge import Finding, Judged, MachineKey, judge
 from stagewright.traces.recording import Recording
 
@@ -35,19 +35,22 @@ def validate_events(
     """
     automata: dict[MachineKey, Automaton] = {}
     blocks: list[Block] = []
-    streams: dict[Stream, int] = {}
+    originals: list[tuple[Stream, ...]] = []
     for number, (definition, scope, events) in enumerate(batch):
         own = _own_key(number)
         automata[own] = automaton(definition, scope, recording, max_states=max_states)
         block = block_of(events)
-        blocks.append(_rename(block, own, streams))
+        originals.append(block.streams)
+        blocks.append(
+            replace(block, streams=tuple(Stream(str(i), *own) for i in range(len(block.streams))))
+        )
     found: list[list[Finding]] = [[] for _ in batch]
-    originals = list(streams)
     for judged in _job(spark, blocks, automata):
         for finding in judged.findings:
             stream = finding.key.stream
-            key = finding.key._replace(stream=originals[int(stream.trace)])
-            found[int(stream.machine)].append(replace(finding, key=key))
+            item = int(stream.machine)
+            key = finding.key._replace(stream=originals[item][int(stream.trace)])
+            found[item].append(replace(finding, key=key))
     return [sorted(item, key=lambda f: f.key) for item in found]
 
 
@@ -56,28 +59,15 @@ def _own_key(number: int) -> MachineKey:
     return str(number), "", ""
 
 
-def _rename(block: Block, own: MachineKey, streams: dict[Stream, int]) -> Block:
-    """The block under an item's own machine; the original streams are numbered in `streams`."""
-    keys = tuple(
-        k._replace(stream=Stream(str(streams.setdefault(k.stream, len(streams))), *own))
-        for k in block.keys
-    )
-    return replace(block, keys=keys)
-
-
 def _job(
     spark: SparkSession, blocks: Sequence[Block], automata: dict[MachineKey, Automaton]
 ) -> list[Judged]:
     context = spark.sparkContext
     partitions = context.defaultParallelism
-    parts: list[list[Block]] = [[] for _ in range(partitions)]
-    for block in blocks:
-        for number, part in split(block, partitions):
-            parts[number].append(part)
     # Each partition gets the automata that it needs, and no others.
     tasks = [
-        pickle.dumps((part, {m: automata[m] for b in part for m in {k.stream[1:] for k in b.keys}}))
-        for part in parts
+        pickle.dumps((part, {s[1:]: automata[s[1:]] for b in part for s in b.streams}))
+        for part in (blocks[number::partitions] for number in range(partitions))
     ]
     judged: list[Judged] = (
         context.parallelize(tasks, partitions).mapPartitions(_judge_tasks).collect()

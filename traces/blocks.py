@@ -1,21 +1,22 @@
-"""Events as columns: what readers make, Spark moves, and the kernel replays."""
+"""Events as columns: what readers make and the replay takes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.spec.trace import Event
+from stagewright.traces.replay.names import Interner, Names, joined, names_of
 from stagewright.traces.symbols import symbol_of
 
 Ints = NDArray[Any]
 
 NO_TIME = -(1 << 63)  # in place of the time of an event that has none
+_LINE_BITS = 36  # of a place; the rest is the number of the part
 
 
 class Stream(NamedTuple):
@@ -38,32 +39,60 @@ class EntityKey(NamedTuple):
         return f"{trace}{self.entity}"
 
 
+class Place(NamedTuple):
+    """A line of an input part, counted from 1 within that part."""
+
+    source: int
+    line: int
+
+
+def coded_place(source: int, line: Any) -> Any:
+    """A place, or an array of places in one part, as numbers that sort by part and line."""
+    return (source << _LINE_BITS) + line
+
+
+def place_of(code: int) -> Place:
+    """The place behind a number."""
+    return Place(code >> _LINE_BITS, code & ((1 << _LINE_BITS) - 1))
+
+
 @dataclass(frozen=True)
 class Block:
-    """Some events; each column but `sequence` and `line` holds indices, `source` those of input parts."""
+    """Some events.
 
-    keys: tuple[EntityKey, ...]
+    An entity is one of `names` with the stream `streams[stream[i]]`; events refer to entities and `symbols`
+    by index. `place` is a `coded_place`, `time` is `NO_TIME` where there is none.
+    """
+
+    streams: tuple[Stream, ...]
+    names: Names
+    stream: Ints
     symbols: tuple[str, ...]
     entity: Ints
     sequence: Ints
     symbol: Ints
-    source: Ints
-    line: Ints
+    place: Ints
     time: Ints
 
     def __len__(self) -> int:
         return len(self.entity)
 
+    def key(self, entity: int) -> EntityKey:
+        """An entity by its index."""
+        return EntityKey(self.streams[self.stream[entity]], self.names.text(entity))
+
 
 def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") -> Block:
     """The block of events that are in memory already; `definition` stands in where they name none."""
-    keys: dict[EntityKey, int] = {}
+    streams: dict[Stream, int] = {}
+    keys: dict[tuple[int, str], int] = {}
     symbols: dict[str, int] = {}
     rows: list[tuple[int, int, int, int, int]] = []
     for event in events:
         named = event.definition or definition
         stream = Stream(event.trace, event.machine, event.profile, named)
-        key = keys.setdefault(EntityKey(stream, event.entity), len(keys))
+        group = streams.setdefault(stream, len(streams))
+        key = keys.setdefault((group, event.entity), len(keys))
         symbol = symbols.setdefault(symbol_of(event).text, len(symbols))
         time = NO_TIME if event.time is None else event.time
         rows.append((key, event.sequence, symbol, event.line, time))
@@ -72,72 +101,69 @@ def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") 
         np.ascontiguousarray(c) for c in columns.T
     )
     return Block(
-        tuple(keys),
+        tuple(streams),
+        names_of(name for _, name in keys),
+        np.array([group for group, _ in keys], np.int32),
         tuple(symbols),
-        entity,
+        entity.astype(np.int32),
         sequence,
-        symbol_column,
-        np.full(len(rows), source, np.int32),
-        line,
+        symbol_column.astype(np.int32),
+        coded_place(source, line),
         time_column,
     )
 
 
-def partition_of(key: EntityKey, partitions: int) -> int:
-    """Where the events of an entity are judged: the same in every process."""
-    return crc32("\0".join((*key.stream, key.entity)).encode("utf-8", "surrogatepass")) % partitions
-
-
-def split(block: Block, partitions: int) -> list[tuple[int, Block]]:
-    """The parts of a block by the partition that judges them, each with its own keys only."""
-    if not len(block):
-        return []
-    target = np.array([partition_of(k, partitions) for k in block.keys], np.int32)
-    rows_target = target[block.entity]
-    by = np.argsort(rows_target, kind="stable")
-    bounds = np.searchsorted(rows_target[by], np.arange(partitions + 1))
-    parts: list[tuple[int, Block]] = []
-    for number in range(partitions):
-        rows = by[bounds[number] : bounds[number + 1]]
-        if len(rows):
-            parts.append((number, _select(block, rows)))
-    return parts
-
-
-def _select(block: Block, rows: Ints) -> Block:
+def chosen(block: Block, rows: Ints) -> Block:
+    """Some of the events, with no other entities than theirs."""
     used, entity = np.unique(block.entity[rows], return_inverse=True)
     return Block(
-        tuple(block.keys[i] for i in used.tolist()),
+        block.streams,
+        block.names.take(used),
+        block.stream[used],
         block.symbols,
         entity.astype(np.int32),
         block.sequence[rows],
-        block.symbol[rows].astype(np.int32),
-        block.source[rows],
-        block.line[rows],
+        block.symbol[rows],
+        block.place[rows],
         block.time[rows],
     )
 
 
 def merge(blocks: Sequence[Block]) -> Block:
-    """One block of all rows, in the order of their places, with keys and symbols in a fixed order."""
-    keys = sorted({key for block in blocks for key in block.keys})
+    """One block of all rows, in the order of their places, each entity once."""
+    streams = sorted({stream for block in blocks for stream in block.streams})
     symbols = sorted({symbol for block in blocks for symbol in block.symbols})
-    key_number = {key: i for i, key in enumerate(keys)}
-    symbol_number = {symbol: i for i, symbol in enumerate(symbols)}
-    entity, symbol = [], []
-    for block in blocks:
-        entity.append(np.array([key_number[k] for k in block.keys], np.int32)[block.entity])
-        symbol.append(np.array([symbol_number[s] for s in block.symbols], np.int32)[block.symbol])
-    source = np.concatenate([b.source for b in blocks])
-    line = np.concatenate([b.line for b in blocks])
-    by = np.lexsort((line, source))
-    return Block(
-        tuple(keys),
-        tuple(symbols),
-        np.concatenate(entity)[by],
-        np.concatenate([b.sequence for b in blocks])[by],
-        np.concatenate(symbol)[by],
-        source[by],
-        line[by],
-        np.concatenate([b.time for b in blocks])[by],
+    group = {stream: i for i, stream in enumerate(streams)}
+    number = {symbol: i for i, symbol in enumerate(symbols)}
+    groups = [np.array([group[s] for s in b.streams], np.int32)[b.stream] for b in blocks]
+    interner = Interner()
+    found = interner.number(
+        joined([b.names for b in blocks]),
+        np.concatenate(groups) if groups else np.zeros(0, np.int32),
+        np.arange(max(len(streams), 1), dtype=np.uint64),
     )
+    first = np.cumsum([0, *(len(b.names) for b in blocks)])
+    entity = [found[f + b.entity.astype(np.int64)] for f, b in zip(first[:-1], blocks, strict=True)]
+    symbol = [
+        np.array([number[s] for s in b.symbols], np.int32)[b.symbol.astype(np.int64)]
+        for b in blocks
+        if len(b)
+    ]
+    place = _all(b.place for b in blocks)
+    by = np.argsort(place, kind="stable")
+    return Block(
+        tuple(streams),
+        interner.names,
+        interner.groups,
+        tuple(symbols),
+        _all(entity)[by],
+        _all(b.sequence for b in blocks)[by],
+        _all(symbol)[by],
+        place[by],
+        _all(b.time for b in blocks)[by],
+    )
+
+
+def _all(columns: Iterable[Ints]) -> Ints:
+    parts = list(columns)
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.blocks import Place
 from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Judge, explain
-from stagewright.traces.judge import Cause, Finding, Judged, MachineKey, Place
-from stagewright.traces.reading import Reading
+from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
+from stagewright.traces.passes import PartRead
 from stagewright.traces.trace_report import (
     EntityReport,
     Totals,
@@ -20,8 +23,45 @@ from stagewright.traces.trace_report import (
 EXPLAINED_MAX = 200  # violations; the others are told by place only
 
 
+@dataclass(frozen=True)
+class Read:
+    """All parts that were read, in order, and how many lines of each one's file stand before it."""
+
+    parts: list[PartRead]
+    before: list[int]
+
+    @property
+    def events(self) -> int:
+        """How many events were read."""
+        return sum(read.tally.events for read in self.parts)
+
+
+def read_of(parts: Sequence[PartRead]) -> Read:
+    """The parts in order.
+
+    Raises:
+        InputError: a file is damaged, or there is not one event in all files.
+    """
+    parts = sorted(parts, key=lambda read: read.part.number)
+    if wrong := [read.error for read in parts if read.error]:
+        raise InputError("\n".join(wrong))
+    # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this.
+    if all(read.tally.lines == read.tally.blank for read in parts):
+        first, *more = dict.fromkeys(read.part.path for read in parts)
+        others = f" nor in {len(more)} more files" if more else ""
+        raise InputError(
+            f"there is no event in {first}{others}", help="was anything recorded there?"
+        )
+    before: list[int] = []
+    lines: dict[str, int] = {}
+    for read in parts:
+        before.append(lines.get(read.part.path, 0))
+        lines[read.part.path] = before[-1] + read.tally.lines
+    return Read(parts, before)
+
+
 def compose(
-    reading: Reading,
+    reading: Read,
     judged: Sequence[Judged],
     judges: Mapping[MachineKey, Judge],
     notes: Sequence[str],
@@ -60,7 +100,7 @@ def compose(
     )
 
 
-def _totals(reading: Reading, judged: Sequence[Judged]) -> Totals:
+def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
     tallies = [p.tally for p in reading.parts]
     return Totals(
         lines=sum(t.lines for t in tallies),
@@ -76,7 +116,7 @@ def _totals(reading: Reading, judged: Sequence[Judged]) -> Totals:
     )
 
 
-def _unparsed(reading: Reading, judged: Sequence[Judged]) -> tuple[UnparsedLine, ...]:
+def _unparsed(reading: Read, judged: Sequence[Judged]) -> tuple[UnparsedLine, ...]:
     found = [
         UnparsedLine(_where(reading, Place(one.part.number, line)), reason)
         for one in reading.parts
@@ -90,13 +130,13 @@ def _unparsed(reading: Reading, judged: Sequence[Judged]) -> tuple[UnparsedLine,
     return tuple(sorted(found, key=lambda u: (u.where.file, u.where.line)))
 
 
-def _where(reading: Reading, place: Place) -> Where:
+def _where(reading: Read, place: Place) -> Where:
     part = reading.parts[place.source].part
-    return Where(part.path, reading.offsets[place.source] + place.line)
+    return Where(part.path, reading.before[place.source] + place.line)
 
 
 def _entity(
-    reading: Reading,
+    reading: Read,
     finding: Finding,
     judges: Mapping[MachineKey, Judge],
     running: Mapping[MachineKey, Determinised],

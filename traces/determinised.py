@@ -16,7 +16,8 @@ UNDECIDED = 1  # the budget was spent
 UNKNOWN = 2  # an event was not understood
 ENDED = 3  # the end marker was read
 START = 4  # nothing was read
-LIVE = 5
+ANY = 5  # some events were read elsewhere
+LIVE = 6
 
 
 class Determinised:
@@ -107,10 +108,22 @@ class Determinised:
             return DEAD
         if letter.end:
             return ENDED
+        if number == ANY:
+            return self._after_any(letter)
         try:
             chosen = self.matching(self.before_observation(number, letter), letter)
         except _SpentError:
             return UNDECIDED
+        return self._number_of_set(chosen)
+
+    def number_of(self, states: Iterable[State]) -> int:
+        """The number of a set of possible states that was found elsewhere."""
+        try:
+            return self._number_of_set(tuple(sorted(self._number(s) for s in states)))
+        except _SpentError:
+            return UNDECIDED
+
+    def _number_of_set(self, chosen: tuple[int, ...]) -> int:
         if not chosen:
             return DEAD
         if chosen not in self._set_numbers:
@@ -119,6 +132,20 @@ class Determinised:
             self._set_numbers[chosen] = len(self.sets)
             self.sets.append(chosen)
         return self._set_numbers[chosen]
+
+    def _after_any(self, letter: Letter) -> int:
+        """The set after an event of which it is not known what went before it.
+
+        Whether anything can go before it is not asked: who knows the events before will ask.
+        """
+        seen = dict(letter.cells)
+        if len(seen) < self.source.cells:
+            return ANY
+        try:
+            state = tuple(seen[cell] for cell in range(self.source.cells))
+            return self._number_of_set((self._number(state),))
+        except _SpentError:
+            return UNDECIDED
 
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.automaton import Automaton
-from stagewright.traces.blocks import Block, EntityKey, Ints, merge
+from stagewright.traces.blocks import Block, EntityKey, Ints, Place, merge, place_of
 from stagewright.traces.determinised import (
     DEAD,
     ENDED,
@@ -21,8 +21,9 @@ from stagewright.traces.determinised import (
     Determinised,
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
+from stagewright.traces.replay.rows import PossibleStates
 
-DETAILS_MAX = 1000  # of one kind in one partition; the counts know all
+DETAILS_MAX = 100_000  # of one kind in one partition; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
 
 MachineKey = tuple[str, str, str]  # machine, profile and definition, as a stream names them
@@ -52,14 +53,6 @@ VERDICTS = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """A line of an input part, counted from 1 within that part."""
-
-    source: int
-    line: int
-
-
-@dataclass(frozen=True)
 class Finding:
     """What was found about one entity. `sequence` is that of the event where it was found.
 
@@ -73,6 +66,7 @@ class Finding:
     place: Place | None = None
     last_good: Place | None = None
     symbols: tuple[str, ...] = ()
+    before: PossibleStates | None = None  # the set in which that event was read, where it is known
 
     @property
     def verdict(self) -> TraceVerdict:
@@ -111,11 +105,11 @@ def judge(
     if not blocks:
         return result
     block = merge(blocks)
-    machines = sorted({key.stream[1:] for key in block.keys})
+    machines = sorted({stream[1:] for stream in block.streams})
     number = {machine: i for i, machine in enumerate(machines)}
-    machine = np.array([number[key.stream[1:]] for key in block.keys], np.int32)
+    machine = np.array([number[s[1:]] for s in block.streams], np.int32)[block.stream]
     running = [Determinised(automata[m]) for m in machines]
-    ordered = order(block.entity, block.sequence, block.symbol, len(block.keys))
+    ordered = order(block.entity, block.sequence, block.symbol, len(block.names))
     unknown = _not_understood(block, ordered, machine, running)
     result.events_not_understood = len(unknown)
     result.not_understood = unknown[:DETAILS_MAX]
@@ -125,7 +119,7 @@ def judge(
     ok &= ~ordered.gap & ~ordered.conflict
     _count_events(result, ordered, replayed, len(unknown))
     result.verdicts[TraceVerdict.OK] = int(ok.sum())
-    listed = range(len(block.keys)) if every else np.flatnonzero(~ok).tolist()
+    listed = range(len(block.names)) if every else np.flatnonzero(~ok).tolist()
     for entity in listed:
         finding = _finding(block, ordered, replayed, entity, ok=bool(ok[entity]))
         if not ok[entity]:
@@ -164,7 +158,7 @@ def _not_understood(
     for row in rows.tolist():
         reason = reasons[which[row]]
         assert reason is not None
-        key = block.keys[entity[row]]
+        key = block.key(int(entity[row]))
         found.append(NotUnderstood(_place(block, int(events[row])), key, reason))
     return found
 
@@ -175,7 +169,7 @@ def _reason(machine: Determinised, symbol: str, first: int) -> str | None:
 
 def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, ok: bool) -> Finding:
     start, run = int(ordered.start[entity]), int(ordered.run[entity])
-    key, duplicates = block.keys[entity], int(ordered.duplicates[entity])
+    key, duplicates = block.key(entity), int(ordered.duplicates[entity])
     if ok:
         return Finding(key, None, run, duplicates)
     stopped, last = int(replayed.stopped[entity]), int(replayed.last[entity])
@@ -216,4 +210,4 @@ def _cause(ordered: Ordered, entity: int, last: int) -> Cause:
 
 
 def _place(block: Block, row: int) -> Place:
-    return Place(int(block.source[row]), int(block.line[row]))
+    return place_of(int(block.place[row]))

@@ -1,101 +1,130 @@
-"""Reads the parts of all input files on Spark: blocks of events that stay there, and what became of each line."""
+"""From files to tasks: how the input is cut, and what the logs among it tell."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.traces.blocks import Block, Stream, split
+from stagewright.spec.trace import Event
+from stagewright.traces.blocks import Block, Stream, block_of
+from stagewright.traces.engines import Engine
 from stagewright.traces.inputs import InputFile
+from stagewright.traces.passes import PartRead, Task
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.recording import Recording
 
-if TYPE_CHECKING:
-    from pyspark import RDD, SparkContext
-
-_SUMMARY = -1  # in place of a partition's number
-
-
-@dataclass
-class PartRead:
-    """What was read of one part, beside its blocks."""
-
-    part: Part
-    tally: Tally
-    streams: set[Stream] = field(default_factory=set)
-    records: list[Any] = field(default_factory=list)
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """All parts, read. `blocks` holds (partition, block); `offsets` the lines before each part in its file."""
-
-    parts: list[PartRead]
-    blocks: RDD[Any]
-    offsets: list[int]
+_TASKS_A_WORKER = 3  # so that the last ones are not waited for long
+_PROBED = 4  # parts
 
 
 def split_files(files: Sequence[InputFile]) -> list[Part]:
     """The parts of all files, in order."""
     found: list[Part] = []
     for file in files:
-        for start, stop in forms.reader(file.form).parts(file.path):
-            found.append(Part(len(found), str(file.path), file.form, start, stop))
+        cuts = forms.reader(file.form).parts(file.path)
+        size, units = file.path.stat().st_size, max(sum(stop - start for start, stop in cuts), 1)
+        for start, stop in cuts:
+            weight = size * (stop - start) // units
+            found.append(Part(len(found), str(file.path), file.form, start, stop, weight))
     return found
 
 
-def read_parts(context: SparkContext, parts: Sequence[Part], partitions: int) -> Reading:
-    """Read all parts, once.
+def tasks_of(parts: Sequence[Part], workers: int) -> list[Task]:
+    """The parts as tasks of about equal size, each of parts that follow each other.
+
+    Neighbours stay together, for an entity's events are mostly near to each other.
+    """
+    sizes = [max(part.weight, 1) for part in parts]
+    wanted = max(1, min(len(parts), _TASKS_A_WORKER * workers))
+    share = sum(sizes) / wanted
+    tasks: list[list[Part]] = [[]]
+    filled = 0.0
+    for part, size in zip(parts, sizes, strict=True):
+        if tasks[-1] and filled + size / 2 > share * len(tasks):
+            tasks.append([])
+        tasks[-1].append(part)
+        filled += size
+    return [Task(tuple(task)) for task in tasks if task]
+
+
+def first_streams(parts: Sequence[Part]) -> set[Stream]:
+    """Whose events the beginnings of some files hold: mostly those of all files."""
+    found: set[Stream] = set()
+    for part in parts[:: max(1, len(parts) // _PROBED)][:_PROBED]:
+        with contextlib.suppress(StagewrightError):  # told when the file is read
+            for block in forms.event_reader(part.form).read(part, Tally()):
+                found.update(block.streams)
+                break
+    return found
+
+
+@dataclass
+class Logs:
+    """What the logs among the input tell."""
+
+    read: list[PartRead] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
+    notes: list[str] = field(default_factory=list)
+
+
+def read_logs(engine: Engine, parts: Sequence[Part], profile: str) -> Logs:
+    """The events that the logs of each form tell together.
 
     Raises:
         InputError: a file is damaged.
     """
-    from pyspark import StorageLevel
-
-    def read(some: Iterable[Part]) -> Iterator[tuple[int, Any]]:
-        for part in some:
-            yield from _read_part(part, partitions)
-
-    everything = context.parallelize(list(parts), len(parts)).mapPartitions(read)
-    everything = everything.persist(StorageLevel.MEMORY_AND_DISK)
-    done: list[PartRead] = everything.filter(_is_summary).values().collect()
-    done.sort(key=lambda p: p.part.number)
-    if wrong := [p.error for p in done if p.error]:
-        everything.unpersist()
+    logs = Logs()
+    if not parts:
+        return logs
+    found = engine.run([(p,) for p in parts], _extract, 1, _collected)[0]
+    found.sort(key=lambda pair: pair[0].part.number)
+    logs.read = [read for read, _ in found]
+    if wrong := [read.error for read in logs.read if read.error]:
         raise InputError("\n".join(wrong))
-    offsets: list[int] = []
-    before: dict[str, int] = {}
-    for one in done:
-        offsets.append(before.get(one.part.path, 0))
-        before[one.part.path] = offsets[-1] + one.tally.lines
-    return Reading(done, everything, offsets)
+    for form in sorted({part.form for part in parts}):
+        files: dict[str, list[tuple[int, Any]]] = {}
+        for read, records in found:
+            if read.part.form == form:
+                of_file = files.setdefault(read.part.path, [])
+                of_file += [(read.part.number, record) for record in records]
+        told = forms.log_reader(form).interpret(list(files.values()), profile)
+        logs.notes += told.notes
+        logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
+        _take(logs, form, told.events)
+    return logs
 
 
-def blocks_only(blocks: RDD[Any]) -> RDD[Any]:
-    """The (partition, block) pairs of what `read_parts` keeps."""
-    return blocks.filter(_is_block)
+def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
+    """Lines that have told events were of other matters until now."""
+    by_part: dict[int, list[Event]] = {}
+    for part, event in events:
+        by_part.setdefault(part, []).append(event)
+    tallies = {read.part.number: read for read in logs.read}
+    for part, of_part in by_part.items():
+        block = block_of(of_part, part, definition=form)
+        logs.blocks.append(block)
+        read = tallies[part]
+        read.streams.update(block.streams)
+        told = len({event.line for event in of_part})
+        read.tally.events += len(of_part)
+        read.tally.told += told
+        read.tally.other -= told
 
 
-def _is_summary(item: tuple[int, Any]) -> bool:
-    return item[0] == _SUMMARY
+def _extract(parts: tuple[Part, ...]) -> Iterator[tuple[int, tuple[PartRead, list[Any]]]]:
+    for part in parts:
+        read, records = PartRead(part, Tally()), []
+        try:
+            records = forms.log_reader(part.form).extract(part, read.tally)
+        except StagewrightError as error:
+            read.error = str(error)
+        yield 0, (read, records)
 
 
-def _is_block(item: tuple[int, Any]) -> bool:
-    return item[0] != _SUMMARY
-
-
-def _read_part(part: Part, partitions: int) -> Iterator[tuple[int, Block | PartRead]]:
-    result = PartRead(part, Tally())
-    try:
-        if forms.form_named(part.form).log:
-            result.records = forms.log_reader(part.form).extract(part, result.tally)
-        else:
-            for block in forms.event_reader(part.form).read(part, result.tally):
-                result.streams |= {key.stream for key in block.keys}
-                yield from split(block, partitions)
-    except StagewrightError as error:
-        result.error = str(error)
-    yield _SUMMARY, result
+def _collected(items: Iterable[Any]) -> list[Any]:
+    return list(items)

@@ -113,6 +113,7 @@ class TraceReport:
     entities_left_out: int
     unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
     notes: tuple[str, ...] = ()
+    plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     seconds: float = field(default=0.0, compare=False)
 
     @property

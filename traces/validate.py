@@ -1,32 +1,34 @@
-"""Validates recorded traces on Spark: `validate(paths, definition)`.
+"""Validates recorded traces: `validate(paths, definition)`.
 
-Two jobs. The first reads the files, each task its own part, into columns of coded events. The second brings
-the events of each entity together, as large blocks of a few bytes an event, and replays them.
+The events stay where they are read: each task replays its own files and sends on only what it cannot know
+to be right by itself (`passes`). Spark runs the tasks, or threads of this process do (`engines`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.trace import Event
-from stagewright.traces.automaton import MAX_STATES, Automaton, of_model
-from stagewright.traces.blocks import Block, Stream, block_of, split
-from stagewright.traces.compose import compose
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.automaton import MAX_STATES, of_model
+from stagewright.traces.blocks import EntityKey, Stream
+from stagewright.traces.compose import EXPLAINED_MAX, compose, read_of
+from stagewright.traces.engines import Engine
 from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import find_inputs
-from stagewright.traces.judge import Judged, MachineKey, judge
+from stagewright.traces.judge import Finding, Judged, MachineKey
+from stagewright.traces.passes import Automata, FirstPass, Partition, SecondPass, Task
 from stagewright.traces.readers import forms
-from stagewright.traces.reading import Reading, blocks_only, read_parts, split_files
+from stagewright.traces.reading import first_streams, read_logs, split_files, tasks_of
 from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps, Recording
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.trace_report import AccountingError, TraceReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 # Finds the definition of a machine that events name, under a profile (empty: its newest).
 Resolve = Callable[[str, str], Definition]
 Progress = Callable[[str], None]
+
+_PARTITION_BYTES = 1 << 27  # of input; the rows of so much fit into a worker's memory many times
 
 
 def unbounded_scope(definition: Definition) -> Scope:
@@ -65,89 +69,112 @@ def validate(
     options: Options | None = None,
     *,
     spark: SparkSession | None = None,
+    engine: Engine | None = None,
     progress: Progress = lambda _: None,
 ) -> TraceReport:
     """The verdicts on all traces in the files and directories.
 
     `machine` is the definition of every trace, or finds it by the name and profile that the events have.
+    `engine` runs the work; without one, `spark` does, or a Spark that is started for it.
 
     Raises:
         StagewrightError: the input cannot be used; names the file and the mend.
-        AccountingError: a fault of this program: lines were lost.
+        AccountingError: a fault of this program: lines or events were lost.
     """
     started = time.monotonic()
     options = options or Options()
+    resolve = _only(machine) if isinstance(machine, Definition) else machine
     inputs = find_inputs(paths, options.form)
     parts = split_files(inputs.files)
     size = sum(file.path.stat().st_size for file in inputs.files)
+    engine = engine or _spark(spark)
     progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
-    if spark is None:
-        from stagewright.traces.spark_session import local_session
-
-        spark = local_session("stagewright validate")
-    context = spark.sparkContext
-    partitions = max(context.defaultParallelism, size >> 30)
-    reading = read_parts(context, parts, partitions)
-    try:
-        _refuse_nothing(reading)
-        logs = _interpret_logs(reading, options.profile)
-        streams = set().union(*(p.streams for p in reading.parts), logs.streams)
-        resolve = _only(machine) if isinstance(machine, Definition) else machine
-        judges, notes = _judges(streams, resolve, options, logs.recordings)
-        events = sum(p.tally.events for p in reading.parts)
-        progress(f"judging {events:,} events")
-        judged = _judge(spark, reading, logs.blocks, judges, partitions)
-    finally:
-        reading.blocks.unpersist()
+    logs = read_logs(engine, [p for p in parts if forms.form_named(p.form).log], options.profile)
+    events = [p for p in parts if not forms.form_named(p.form).log]
+    tasks = tasks_of(events, engine.workers)
+    if logs.blocks:
+        tasks.append(Task(blocks=tuple(logs.blocks)))
+    known = {s for read in logs.read for s in read.streams} | first_streams(events)
+    partitions = max(engine.workers, size // _PARTITION_BYTES) + 1
+    while True:
+        judges, notes = _judges(known, resolve, options, logs.recordings)
+        automata = {key: judge.automaton for key, judge in judges.items()}
+        first = FirstPass(automata, partitions)
+        found = engine.run(tasks, first.work, partitions, first.finish)
+        summaries = [s for one in found for s in one.summaries]
+        unknown = {stream for s in summaries for stream in s.unknown}
+        if not unknown:
+            break
+        progress("reading again: there are events of more machines")
+        known |= unknown
+    read = read_of([*logs.read, *(part for s in summaries for part in s.parts)])
+    judged, second = _settle(engine, tasks, found, automata, partitions, progress)
+    rows = sum(s.rows for s in summaries)
+    plan = (
+        f"engine: {engine.name}, {engine.workers} at once",
+        f"first pass: {len(tasks)} tasks read {len(parts)} parts in order and replay them where they lie",
+        f"{rows:,} rows, left of {read.events:,} events, were glued in {partitions - 1} partitions",
+        f"second pass: {second:,} entities were read again and judged event by event"
+        if second
+        else "no second pass: nothing was left open, nothing has to be told",
+    )
     passed_over = [
         f"passed over {path}: its name is not that of a trace" for path in inputs.passed_over
     ]
-    notes = [*passed_over, *logs.notes, *notes]
-    return compose(reading, judged, judges, notes, time.monotonic() - started)
+    report = compose(
+        read,
+        judged,
+        judges,
+        [*passed_over, *logs.notes, *notes],
+        time.monotonic() - started,
+    )
+    return replace(report, plan=plan)
 
 
-def _refuse_nothing(reading: Reading) -> None:
-    """Nothing at all is no trace in which all is well: a recorder that never wrote looks like this."""
-    if all(one.tally.lines == one.tally.blank for one in reading.parts):
-        first, *more = dict.fromkeys(one.part.path for one in reading.parts)
-        others = f" nor in {len(more)} more files" if more else ""
-        raise InputError(
-            f"there is no event in {first}{others}", help="was anything recorded there?"
-        )
+def _spark(spark: SparkSession | None) -> Engine:
+    from stagewright.traces.spark_engine import OnSpark
+    from stagewright.traces.spark_session import local_session
+
+    return OnSpark(spark or local_session("stagewright validate"))
 
 
-@dataclass
-class _Logs:
-    blocks: list[Block] = field(default_factory=list)
-    streams: set[Stream] = field(default_factory=set)
-    recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
-    notes: list[str] = field(default_factory=list)
+def _settle(
+    engine: Engine,
+    tasks: Sequence[Task],
+    found: Sequence[Partition],
+    automata: Automata,
+    partitions: int,
+    progress: Progress,
+) -> tuple[list[Judged], int]:
+    """What all partitions have judged, with what needed a second look; and how many entities did."""
+    judged = [one.glued.judged for one in found]
+    unsettled = sorted({key for one in found for key in one.glued.unsettled})
+    told = _to_be_told([f for one in judged for f in one.findings])
+    if not unsettled and not told:
+        return judged, 0
+    progress(f"reading again {len(unsettled) + len(told):,} entities")
+    second = SecondPass(automata, partitions, tuple(unsettled), tuple(told))
+    looked = engine.run(tasks, second.work, partitions, second.finish)
+    in_full = {f.key: f for one in looked for f in one.told}
+    for one in judged:
+        one.findings = [_in_full(f, in_full) if f.key in told else f for f in one.findings]
+    return [*judged, *(one.judged for one in looked)], len(unsettled) + len(told)
 
 
-def _interpret_logs(reading: Reading, profile: str) -> _Logs:
-    """The events that the logs of each form tell together; their lines count as told from here on."""
-    logs = _Logs()
-    for form in sorted({p.part.form for p in reading.parts if forms.form_named(p.part.form).log}):
-        files: dict[str, list[tuple[int, Any]]] = {}
-        for one in reading.parts:
-            if one.part.form == form:
-                records = files.setdefault(one.part.path, [])
-                records += [(one.part.number, record) for record in one.records]
-        found = forms.log_reader(form).interpret(list(files.values()), profile)
-        logs.notes += found.notes
-        logs.recordings |= {(form, machine): how for machine, how in found.recordings.items()}
-        by_part: dict[int, list[Event]] = {}
-        for part, event in found.events:
-            by_part.setdefault(part, []).append(event)
-        for part, events in by_part.items():
-            block = block_of(events, part, definition=form)
-            logs.blocks.append(block)
-            logs.streams |= {key.stream for key in block.keys}
-            tally, told = reading.parts[part].tally, len({event.line for event in events})
-            tally.events += len(events)
-            tally.told += told
-            tally.other -= told
-    return logs
+def _to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
+    """The entities whose violations are told with all that went before."""
+    violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
+    first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
+    return {f.key: None for f in first}
+
+
+def _in_full(glued: Finding, in_full: Mapping[EntityKey, Finding]) -> Finding:
+    exact = in_full.get(glued.key)
+    if exact is None or replace(exact, symbols=(), before=None) != replace(
+        glued, symbols=(), before=None
+    ):
+        raise AccountingError(f"{glued.key}: glued {glued}, but judged event by event {exact}")
+    return replace(glued, symbols=exact.symbols)
 
 
 def _only(definition: Definition) -> Resolve:
@@ -200,31 +227,3 @@ def _judges(
         automaton = of_model(model, recording, max_states=options.max_states)
         judges[key] = Judge(definition, scope, model, automaton)
     return judges, notes
-
-
-def _judge(
-    spark: SparkSession,
-    reading: Reading,
-    of_logs: Sequence[Block],
-    judges: Mapping[MachineKey, Judge],
-    partitions: int,
-) -> list[Judged]:
-    context = spark.sparkContext
-    automata = context.broadcast({key: judge.automaton for key, judge in judges.items()})
-
-    def judge_partition(items: Iterable[tuple[int, Block]]) -> Iterator[Judged]:
-        known: dict[MachineKey, Automaton] = automata.value
-        yield judge([block for _, block in items], known)
-
-    blocks = blocks_only(reading.blocks)
-    if of_logs:
-        pairs = [pair for block in of_logs for pair in split(block, partitions)]
-        blocks = blocks.union(context.parallelize(pairs, 1))
-    gathered = blocks.partitionBy(partitions, _itself)
-    result: list[Judged] = gathered.mapPartitions(judge_partition).collect()
-    automata.unpersist()
-    return result
-
-
-def _itself(number: int) -> int:
-    return number

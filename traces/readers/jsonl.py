@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.blocks import NO_TIME, Block, EntityKey, Stream
+from stagewright.traces.blocks import NO_TIME, Block, EntityKey, Stream, coded_place
 from stagewright.traces.readers.jsonl_line import Parsed, parse_line
 from stagewright.traces.readers.lines import LINE_MAX, Lines, line_parts, lines_of
 from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.replay.names import names_of
 
 Ints = NDArray[Any]
 
@@ -150,9 +151,18 @@ class _Rows:
         entity, sequence, symbol, line, time = (
             np.concatenate(c) for c in zip(*self._columns, strict=True)
         )
-        source = np.full(len(line), self._source, np.int32)
+        streams = {key.stream: 0 for key in self._keys}
+        number = {stream: i for i, stream in enumerate(streams)}
         return Block(
-            tuple(self._keys), tuple(self._symbols), entity, sequence, symbol, source, line, time
+            tuple(streams),
+            names_of(key.entity for key in self._keys),
+            np.array([number[key.stream] for key in self._keys], np.int32),
+            tuple(self._symbols),
+            entity.astype(np.int32),
+            sequence,
+            symbol.astype(np.int32),
+            coded_place(self._source, line),
+            time,
         )
 
     def _key(self, stream: Stream, entity: str) -> int:

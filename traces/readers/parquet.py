@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
-from stagewright.traces.blocks import NO_TIME, Block, EntityKey
+from stagewright.traces.blocks import NO_TIME, Block, coded_place
 from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of
 from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.replay.names import names_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,23 +147,25 @@ def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Bloc
     pairs, pair = np.unique(
         meaning[rows].astype(np.int64) * len(entities) + entity[rows], return_inverse=True
     )
-    keys: dict[EntityKey, int] = {}
+    streams: dict[Any, int] = {}
+    keys: dict[tuple[int, str], int] = {}
     symbols: dict[str, int] = {}
     key_of, symbol_of = [], []
     for code in pairs.tolist():
         event = meanings[code // len(entities)]
-        key = EntityKey(event.stream, str(entities[code % len(entities)]))
-        key_of.append(keys.setdefault(key, len(keys)))
+        stream = streams.setdefault(event.stream, len(streams))
+        key_of.append(keys.setdefault((stream, str(entities[code % len(entities)])), len(keys)))
         symbol_of.append(symbols.setdefault(event.symbol, len(symbols)))
     assert size >= len(rows)
     return Block(
-        tuple(keys),
+        tuple(streams),
+        names_of(name for _, name in keys),
+        np.array([stream for stream, _ in keys], np.int32),
         tuple(symbols),
         np.array(key_of, np.int64)[pair],
         sequence[rows],
         np.array(symbol_of, np.int64)[pair],
-        np.full(len(rows), source, np.int32),
-        rows + first,
+        coded_place(source, rows + first),
         _times(batch)[rows],
     )
 

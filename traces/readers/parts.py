@@ -35,7 +35,7 @@ UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the c
 class Part:
     """A piece of a file: bytes `start .. stop` of text, or rows from row group `start` up to `stop`.
 
-    `mapping` is the text of the mapping file, where the form needs one.
+    `weight` is about how many bytes it has. `mapping` is the text of the mapping file, where the form needs one.
     """
 
     number: int
@@ -43,6 +43,7 @@ class Part:
     form: str
     start: int
     stop: int
+    weight: int = 0
     mapping: str = ""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
-from stagewright.traces.blocks import Block
+from stagewright.traces.blocks import Block, place_of
 from stagewright.traces.readers import jsonl, lines
 from stagewright.traces.readers.jsonl_line import parse_line
 from stagewright.traces.readers.parts import Part, Tally
@@ -64,14 +64,13 @@ def read(path: Path) -> tuple[list[Block], list[Tally]]:
 
 def rows(blocks: list[Block]) -> set[tuple[object, ...]]:
     return {
-        (b.keys[e], q, b.symbols[s], source, line)
+        (b.key(e), q, b.symbols[s], *place_of(place))
         for b in blocks
-        for e, q, s, source, line in zip(
+        for e, q, s, place in zip(
             b.entity.tolist(),
             b.sequence.tolist(),
             b.symbol.tolist(),
-            b.source.tolist(),
-            b.line.tolist(),
+            b.place.tolist(),
             strict=True,
         )
     }
@@ -130,7 +129,7 @@ def test_a_gigantic_line_is_refused_without_being_kept(
     blocks, (tally,) = read(path)
     assert (tally.lines, tally.events) == (4, 2)
     assert [(line, "more than" in why) for line, why in tally.reasons] == [(2, True), (4, True)]
-    assert sorted(line for b in blocks for line in b.line.tolist()) == [1, 3]
+    assert sorted(place_of(p).line for b in blocks for p in b.place.tolist()) == [1, 3]
 
 
 def test_a_file_is_cut_into_parts_of_whole_lines(

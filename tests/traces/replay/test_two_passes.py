@@ -1,0 +1,107 @@
+"""Replaying where events lie and glueing what is left gives what a slow validator says, however they lie."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stagewright.spec.trace import Event, TraceVerdict
+from stagewright.traces.engines import Embedded
+from stagewright.traces.readers import lines
+from stagewright.traces.replay import segments
+from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.validate import Options, validate
+
+Mutated = Callable[[str, int], list[Event]]
+
+EVERY = frozenset(TraceVerdict)
+
+
+def judged(paths: list[Path], lease: Any, **options: Any) -> TraceReport:
+    found = Options(scope=lambda _: lease.scope, **options)
+    return validate(paths, lease.definition, found, engine=Embedded(2))
+
+
+def outcome(report: TraceReport) -> object:
+    """All that must not depend on where events lie."""
+    entities = {(e.key.entity, e.verdict, e.cause, e.sequence, e.duplicates) for e in report.entities}
+    return report.verdicts, entities, report.totals
+
+
+def write(path: Path, events: list[Event]) -> Path:
+    path.write_text("".join(e.to_json() + "\n" for e in events))
+    return path
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_mutated_traces_get_the_verdicts_of_the_interpreter(
+    lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    traces = {f"lease{i}": mutated(f"lease{i}", 1000 * seed + i) for i in range(150)}
+    events = [event for trace in traces.values() for event in trace]
+    if seed % 3:
+        events = interleaved(rng, list(traces.values()))
+    if seed % 3 == 2:
+        rng.shuffle(events)
+    monkeypatch.setattr(lines, "PART_SIZE", rng.choice([500, 5_000, 50_000]))
+    monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 50, 1 << 20]))
+    half = len(events) // 2
+    paths = [write(tmp_path / "a.jsonl", events[:half]), write(tmp_path / "b.jsonl", events[half:])]
+    report = judged(paths, lease)
+    expected = {entity: lease.judge(trace) for entity, trace in traces.items()}
+    found = {e.key.entity: (e.verdict, e.sequence) for e in report.entities}
+    bad = {entity: what for entity, what in expected.items() if what[0] is not TraceVerdict.OK}
+    assert found == bad
+    assert report.verdicts[TraceVerdict.OK] == len(traces) - len(bad)
+    assert len(Counter(verdict for verdict, _ in expected.values())) >= 4
+
+
+def interleaved(rng: random.Random, traces: list[list[Event]]) -> list[Event]:
+    """The events of all traces mixed, each trace in its own order."""
+    waiting = [list(reversed(trace)) for trace in traces if trace]
+    mixed: list[Event] = []
+    while waiting:
+        number = rng.randrange(len(waiting))
+        mixed.append(waiting[number].pop())
+        if not waiting[number]:
+            waiting.pop(number)
+    return mixed
+
+
+def test_parts_order_and_number_of_files_change_nothing(
+    lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(7)
+    traces = [mutated(f"lease{i}", i) for i in range(120)]
+    events = [event for trace in traces for event in trace]
+    once = outcome(judged([write(tmp_path / "one.jsonl", events)], lease))
+    for number in range(8):
+        monkeypatch.setattr(lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
+        monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([1, 20, 1 << 20]))
+        mixed = interleaved(rng, traces) if number % 2 else rng.sample(events, len(events))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        cuts = sorted(rng.sample(range(len(mixed)), 3))
+        pieces = [mixed[a:b] for a, b in zip([0, *cuts], [*cuts, len(mixed)], strict=True)]
+        paths = [write(folder / f"{i}.jsonl", piece) for i, piece in enumerate(pieces) if piece]
+        assert outcome(judged(paths, lease)) == once
+
+
+def test_a_file_given_twice_is_all_duplicates(lease: Any, tmp_path: Path) -> None:
+    events = [event for i in range(20) for event in lease.walk(f"lease{i}", i, 12)]
+    one, other = write(tmp_path / "a.jsonl", events), write(tmp_path / "b.jsonl", events)
+    report = judged([one, other], lease)
+    assert report.verdicts[TraceVerdict.OK] == 20
+    assert report.totals.duplicates == len(events)
+    assert report.exit_code == 0
+
+
+def test_a_whole_trace_is_one_row_and_nothing_is_read_again(lease: Any, tmp_path: Path) -> None:
+    events = interleaved(random.Random(1), [lease.walk(f"lease{i}", i, 12) for i in range(20)])
+    plan = judged([write(tmp_path / "a.jsonl", events)], lease).plan
+    assert any("20 rows, left of 280 events" in line for line in plan)
+    assert any("no second pass" in line for line in plan)

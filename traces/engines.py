@@ -1,0 +1,142 @@
+"""Who runs the work of a validation: threads of this process (`Embedded`), or Spark (`spark_engine`).
+
+Work has one shape: tasks yield items for partitions, and the items of each partition are finished together.
+What a report says must not depend on who ran it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+from stagewright.spec.errors import InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+KEPT_MAX = 1 << 28  # bytes of items that wait in memory; more go to a file a partition
+
+
+class Engine(Protocol):
+    """Runs tasks where it likes, and brings together what belongs together."""
+
+    name: str
+    workers: int  # how many tasks run at once
+
+    def run(
+        self,
+        tasks: Sequence[T],
+        work: Callable[[T], Iterable[tuple[int, Any]]],
+        partitions: int,
+        finish: Callable[[Iterable[Any]], R],
+    ) -> list[R]:
+        """Every task yields (partition, item); `finish` gets all items of a partition.
+
+        The results are in the order of the partitions, of which those without items may be absent; what
+        the tasks yield reaches `finish` in any order.
+        """
+        ...
+
+
+class Embedded:
+    """Threads of this process; what waits to be finished goes to files when it grows large."""
+
+    name = "embedded"
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def run(
+        self,
+        tasks: Sequence[T],
+        work: Callable[[T], Iterable[tuple[int, Any]]],
+        partitions: int,
+        finish: Callable[[Iterable[Any]], R],
+    ) -> list[R]:
+        """As `Engine.run`.
+
+        Raises:
+            InputError: the disk for what waits is full.
+        """
+        with (
+            tempfile.TemporaryDirectory(prefix="stagewright-") as folder,
+            ThreadPoolExecutor(self.workers) as threads,
+        ):
+            waiting = _Waiting(Path(folder), partitions)
+
+            def do(task: T) -> None:
+                for partition, item in work(task):
+                    waiting.put(partition, item)
+
+            def end(partition: int) -> R:
+                return finish(waiting.take(partition))
+
+            try:
+                _all(threads, do, tasks)
+                return _all(threads, end, waiting.partitions)
+            except OSError as error:
+                raise InputError(
+                    f"{folder} cannot hold what waits to be judged: {error.strerror}",
+                    help="make room there, or point TMPDIR to a larger disk",
+                ) from error
+
+
+def _all(threads: ThreadPoolExecutor, do: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """The results for all items; after the first failure nothing more is begun."""
+    futures = [threads.submit(do, item) for item in items]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+class _Waiting:
+    """Items by partition, in memory or in files."""
+
+    def __init__(self, folder: Path, partitions: int) -> None:
+        self._folder = folder
+        self._kept: list[list[Any]] = [[] for _ in range(partitions)]
+        self._bytes = 0
+        self._lock = Lock()
+
+    @property
+    def partitions(self) -> list[int]:
+        """Those that have items."""
+        return [
+            number
+            for number, items in enumerate(self._kept)
+            if items or self._file(number).exists()
+        ]
+
+    def put(self, partition: int, item: Any) -> None:
+        with self._lock:
+            self._kept[partition].append(item)
+            self._bytes += int(getattr(item, "nbytes", 0))
+            if self._bytes > KEPT_MAX:
+                for number, items in enumerate(self._kept):
+                    if items:
+                        with self._file(number).open("ab") as file:
+                            for one in items:
+                                pickle.dump(one, file, pickle.HIGHEST_PROTOCOL)
+                    items.clear()
+                self._bytes = 0
+
+    def take(self, partition: int) -> Iterator[Any]:
+        file = self._file(partition)
+        if file.exists():
+            with file.open("rb") as stream:
+                size = file.stat().st_size
+                while stream.tell() < size:
+                    yield pickle.load(stream)
+            file.unlink()
+        yield from self._kept[partition]
+        self._kept[partition] = []
+
+    def _file(self, partition: int) -> Path:
+        return self._folder / str(partition)

@@ -1,0 +1,192 @@
+"""The two passes over the input: the first replays every event where it lies, the second looks at suspects.
+
+In the first pass a task reads its files in order and yields rows for the partition of each entity; partitions
+glue the rows. What rows cannot settle, and what is to be told in full, is read again and judged event by event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stagewright.spec.errors import StagewrightError
+from stagewright.traces.automaton import Automaton
+from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
+from stagewright.traces.judge import Finding, Judged, MachineKey, judge
+from stagewright.traces.readers import forms
+from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.replay.glue import Glued, glue
+from stagewright.traces.replay.names import Interner, names_of
+from stagewright.traces.replay.rows import PossibleStates, Rows, concatenated, split
+from stagewright.traces.replay.segments import Segments, salt_of
+from stagewright.traces.replay.steps import Steps
+
+Automata = Mapping[MachineKey, Automaton]
+Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one task reads: parts of files in order, or events that are in memory already."""
+
+    parts: tuple[Part, ...] = ()
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass
+class PartRead:
+    """What was read of one part, beside its events."""
+
+    part: Part
+    tally: Tally
+    streams: set[Stream] = field(default_factory=set)
+    error: str = ""
+
+
+@dataclass
+class Summary:
+    """What a task has done, beside the rows that it has sent."""
+
+    parts: list[PartRead] = field(default_factory=list)
+    unknown: set[Stream] = field(default_factory=set)  # of machines that were not at hand
+    rows: int = 0
+    taken: Taken = field(default_factory=dict)
+
+
+@dataclass
+class Partition:
+    """What one partition of the first pass came to; or, in the last partition, what the tasks say."""
+
+    glued: Glued = field(default_factory=Glued)
+    taken: Taken = field(default_factory=dict)
+    summaries: list[Summary] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """Replays all events; the last of `partitions` is for the tasks' summaries."""
+
+    automata: Automata
+    partitions: int
+
+    def work(self, task: Task) -> Iterator[tuple[int, Rows | Summary]]:
+        """The rows of a task, and its summary."""
+        steps, summary = Steps(self.automata), Summary()
+        closed: list[Rows] = []
+        segments = Segments(steps, closed.append)
+        for block in _blocks_of(task, summary):
+            unknown = {s for s in block.streams if s[1:] not in self.automata}
+            summary.unknown |= unknown
+            if summary.unknown:
+                continue  # all is read again once these machines are at hand
+            segments.take(block)
+            if closed:
+                yield from self._sent(closed, summary)
+        segments.flush()
+        yield from self._sent(closed, summary)
+        summary.taken = _taken(steps)
+        yield self.partitions - 1, summary
+
+    def finish(self, items: Iterable[Rows | Summary]) -> Partition:
+        """Glue the rows of a partition."""
+        found = Partition()
+        parts: list[Rows] = []
+        for item in items:
+            if isinstance(item, Summary):
+                found.summaries.append(item)
+            else:
+                parts.append(item)
+        if parts:
+            steps = Steps(self.automata)
+            found.glued = glue(concatenated(parts), steps)
+            found.taken = _taken(steps)
+        return found
+
+    def _sent(self, closed: list[Rows], summary: Summary) -> Iterator[tuple[int, Rows]]:
+        for rows in closed:
+            summary.rows += len(rows)
+            yield from split(rows, self.partitions - 1)
+        closed.clear()
+
+
+@dataclass
+class Looked:
+    """What a partition of the second pass came to: the unsettled entities judged, the others only told."""
+
+    judged: Judged = field(default_factory=Judged)
+    told: list[Finding] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SecondPass:
+    """Judges some entities event by event."""
+
+    automata: Automata
+    partitions: int
+    unsettled: tuple[EntityKey, ...]
+    told: tuple[EntityKey, ...]
+
+    def work(self, task: Task) -> Iterator[tuple[int, Block]]:
+        """The events of the wanted entities, by partition."""
+        wanted = _Wanted((*self.unsettled, *self.told))
+        for block in _blocks_of(task, Summary()):
+            number = wanted.find(block)
+            target = np.where(number < 0, -1, number % self.partitions)[block.entity]
+            for partition in np.unique(target[target >= 0]).tolist():
+                yield partition, chosen(block, np.flatnonzero(target == partition))
+
+    def finish(self, items: Iterable[Block]) -> Looked:
+        """Judge the entities of a partition."""
+        blocks = list(items)
+        if not blocks:
+            return Looked()
+        block = merge(blocks)
+        unsettled = (_Wanted(self.unsettled).find(block) >= 0)[block.entity]
+        one, other = (chosen(block, np.flatnonzero(rows)) for rows in (unsettled, ~unsettled))
+        return Looked(judge([one], self.automata), judge([other], self.automata).findings)
+
+
+class _Wanted:
+    """Finds some entities in blocks."""
+
+    def __init__(self, keys: Sequence[EntityKey]) -> None:
+        self._groups: dict[Stream, int] = {}
+        for key in keys:
+            self._groups.setdefault(key.stream, len(self._groups))
+        self._salts = np.array([*(salt_of(s) for s in self._groups), 0], np.uint64)
+        self._known = Interner()
+        self._known.number(
+            names_of(key.entity for key in keys),
+            np.array([self._groups[key.stream] for key in keys], np.int32),
+            self._salts,
+        )
+
+    def find(self, block: Block) -> Ints:
+        """The number of each of the block's entities, or -1."""
+        if not any(stream in self._groups for stream in block.streams):
+            return np.full(len(block.names), -1, np.int32)
+        others = len(self._groups)
+        group = np.array([self._groups.get(s, others) for s in block.streams], np.int32)
+        return self._known.find(block.names, group[block.stream], self._salts)
+
+
+def _blocks_of(task: Task, summary: Summary) -> Iterator[Block]:
+    yield from task.blocks
+    for part in task.parts:
+        read = PartRead(part, Tally())
+        summary.parts.append(read)
+        try:
+            for block in forms.event_reader(part.form).read(part, read.tally):
+                read.streams.update(block.streams)
+                yield block
+        except StagewrightError as error:
+            read.error = str(error)
+
+
+def _taken(steps: Steps) -> Taken:
+    found: Taken = {}
+    for possible, symbol, count in steps.taken():
+        found[possible, symbol] = found.get((possible, symbol), 0) + count
+    return found

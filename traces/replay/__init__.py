@@ -1,0 +1,1 @@
+"""The fast replay: events stay where they are read, and only what remains open travels."""

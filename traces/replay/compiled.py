@@ -1,0 +1,34 @@
+"""Compiles loops over arrays to machine code: the only place that knows `numba`.
+
+The object code is kept beside the source or, where that is read-only, in the user's cache. With
+`NUMBA_DISABLE_JIT=1` the same functions run as plain Python, slowly.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(function: _Function) -> _Function:
+    """The function as machine code; other threads of this process run while it does."""
+    import numba
+
+    made: _Function = numba.njit(cache=_can_keep(), nogil=True, boundscheck=False)(function)
+    return made
+
+
+def _can_keep() -> bool:
+    """Whether there is a place for object code at all: a user without a home may have none."""
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return True
+    if os.access(Path(__file__).parent, os.W_OK):
+        return True
+    try:
+        return os.access(Path.home(), os.W_OK)
+    except RuntimeError:
+        return False

@@ -1,0 +1,248 @@
+"""Replays events where they lie: `Segments` takes blocks in their order and leaves rows to be glued.
+
+Of every entity it holds where its next event should be and the set of its possible states. As long as an
+entity's sequence goes on, its events become one row. Where it breaks off, a new segment begins: its events
+stay as they are until one of them alone tells the whole state, and are one row again from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.traces.blocks import Block, Stream
+from stagewright.traces.determinised import ANY, START
+from stagewright.traces.replay.compiled import compiled
+from stagewright.traces.replay.names import Interner, Names
+from stagewright.traces.replay.rows import (
+    BODY,
+    ENTITY,
+    ENTRY,
+    EXIT,
+    KIND,
+    LENGTH,
+    PLACE,
+    RAW,
+    REPEAT,
+    SEQUENCE,
+    SYMBOL,
+    WIDTH,
+    Rows,
+)
+from stagewright.traces.replay.steps import REFUSED, STOPPED, SURE, Steps, slot_of
+
+Ints = NDArray[Any]
+
+ENTITIES_MAX = 1 << 20  # held at once; then all segments are closed, and others begin
+_ROWS_MAX = 1 << 16  # rows that wait to be sent
+
+# What is held of an entity, in one cache line: the sequence number of its next event (-1: none was read),
+# the set of its possible states, where its body begins (-1: it has none yet) and from which set, the symbol
+# and the place of its last event, and the sets that its machine begins with.
+_NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _ANY = range(8)
+
+_DONE, _FILL, _SEND = 0, 1, 2  # why the machine code came back
+
+
+class Segments:
+    """The open segments of the entities of one task; `send` gets rows as they are closed."""
+
+    def __init__(self, steps: Steps, send: Callable[[Rows], None]) -> None:
+        self._steps = steps
+        self._send = send
+        self._streams: dict[Stream, int] = {}
+        self._salts = np.zeros(0, np.uint64)
+        self._out = np.zeros((_ROWS_MAX, WIDTH), np.int64)
+        self._rows = 0
+        self._entities = Interner(most=ENTITIES_MAX)
+        self._held = np.zeros((1 << 12, 8), np.int64)
+        self.events = 0
+
+    def take(self, block: Block) -> None:
+        """Replay a block's events."""
+        if self._entities.full:
+            self.flush()
+        entity = self._numbers(block)[block.entity]
+        symbols = [self._steps.symbol(text) for text in block.symbols]
+        symbol = np.array(symbols, np.int32)[block.symbol]
+        self._replay(entity, block.sequence, symbol, block.place)
+        self.events += len(block)
+
+    def flush(self) -> None:
+        """Close all segments; what comes later begins new ones."""
+        self._close_all()
+        self._emit()
+        self._entities = Interner(most=ENTITIES_MAX)
+
+    def _numbers(self, block: Block) -> Ints:
+        for stream in block.streams:
+            if stream not in self._streams:
+                self._streams[stream] = len(self._streams)
+                self._salts = np.append(self._salts, np.uint64(salt_of(stream)))
+        groups = np.array([self._streams[s] for s in block.streams], np.int32)[block.stream]
+        before = len(self._entities)
+        found = self._entities.number(block.names, groups, self._salts)
+        self._begin(before)
+        return found
+
+    def _begin(self, before: int) -> None:
+        """Make room for the entities that are new."""
+        count = len(self._entities)
+        while count > len(self._held):
+            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
+        if count > before:
+            streams = list(self._streams)
+            sets = np.array(
+                [[self._steps.number(s[1:], special) for special in (START, ANY)] for s in streams],
+                np.int64,
+            )
+            new = self._held[before:count]
+            new[:] = -1
+            new[:, (_START, _ANY)] = sets[self._entities.groups[before:count]]
+
+    def _replay(self, entity: Ints, sequence: Ints, symbol: Ints, place: Ints) -> None:
+        steps, done = self._steps, 0
+        while True:
+            done, self._rows, why, state, missing = _replay(
+                entity, sequence, symbol, place, done, self._held,
+                steps.keys, steps.values, steps.counts, steps.flags, self._out, self._rows,
+            )  # fmt: skip
+            if why == _DONE:
+                return
+            if why == _FILL:
+                steps.fill(state, missing)
+            else:
+                self._emit()
+
+    def _close_all(self) -> None:
+        done = 0
+        while done < len(self._entities):
+            done, self._rows = _close(self._held, done, len(self._entities), self._out, self._rows)
+            if done < len(self._entities):
+                self._emit()
+
+    def _emit(self) -> None:
+        if not self._rows:
+            return
+        table = self._out[: self._rows].copy()
+        self._rows = 0
+        used, table[:, ENTITY] = np.unique(table[:, ENTITY], return_inverse=True)
+        symbol = table[:, SYMBOL]
+        symbols = np.unique(symbol[symbol >= 0])
+        table[:, SYMBOL] = np.where(symbol < 0, -1, np.searchsorted(symbols, symbol))
+        both = table[:, (ENTRY, EXIT)]
+        sets = np.unique(both[both >= 0])
+        table[:, (ENTRY, EXIT)] = np.where(both < 0, -1, np.searchsorted(sets, both))
+        texts = self._steps.symbols
+        names: Names = self._entities.names
+        self._send(
+            Rows(
+                tuple(self._streams),
+                self._entities.groups[used].copy(),
+                names.take(used),
+                self._entities.hashes[used].copy(),
+                tuple(texts[s] for s in symbols.tolist()),
+                tuple(self._steps.set_of(s) for s in sets.tolist()),
+                table,
+            )
+        )
+
+
+def salt_of(stream: Stream) -> int:
+    """What a stream adds to the hash of its entities: the same in every process."""
+    import hashlib
+
+    text = "\0".join(stream).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+@compiled
+def _row(
+    out: Ints, at: int, entity: int, sequence: int, length: int, kind: int,
+    symbol: int, entry: int, exit_: int, place: int,
+) -> int:  # fmt: skip
+    row = out[at]
+    row[ENTITY] = entity
+    row[SEQUENCE] = sequence
+    row[LENGTH] = length
+    row[KIND] = kind
+    row[SYMBOL] = symbol
+    row[ENTRY] = entry
+    row[EXIT] = exit_
+    row[PLACE] = place
+    return at + 1
+
+
+@compiled
+def _body(out: Ints, at: int, entity: int, held: Ints) -> int:
+    """Close the body of an entity, if it has one."""
+    if held[_BEGIN] >= 0 and held[_NEXT] > held[_BEGIN]:
+        return _row(
+            out, at, entity, held[_BEGIN], held[_NEXT] - held[_BEGIN], BODY,
+            -1, held[_ENTRY], held[_STATE], held[_WHERE],
+        )  # fmt: skip
+    return at
+
+
+@compiled
+def _close(held: Ints, first: int, last: int, out: Ints, at: int) -> tuple[int, int]:
+    for entity in range(first, last):
+        if at >= len(out):
+            return entity, at
+        at = _body(out, at, entity, held[entity])
+        held[entity, _NEXT] = -1
+    return last, at
+
+
+@compiled
+def _replay(
+    entity: Ints, sequence: Ints, symbol: Ints, place: Ints, first: int, held: Ints,
+    keys: Ints, values: Ints, counts: Ints, flags: Ints, out: Ints, at: int,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """Replay from event `first` on; returns (how far it came, rows, why, set, symbol)."""
+    room = len(out) - 3
+    for i in range(first, len(entity)):
+        if at > room:
+            return i, at, _SEND, 0, 0
+        one = held[entity[i]]
+        number = sequence[i]
+        expected = one[_NEXT]
+        if number < expected:
+            # Late, or a repetition: only the neighbour before is known here.
+            kind = REPEAT if number == expected - 1 and symbol[i] == one[_LAST] else RAW
+            at = _row(out, at, entity[i], number, 1, kind, symbol[i], -1, -1, place[i])
+            continue
+        if number != expected:
+            at = _body(out, at, entity[i], one)
+            one[_NEXT] = number
+            one[_BEGIN] = 0 if number == 0 else -1
+            one[_ENTRY] = one[_START]
+            one[_STATE] = one[_START] if number == 0 else one[_ANY]
+        state = one[_STATE]
+        slot = slot_of(keys, state, symbol[i])
+        if keys[slot] == 0:
+            return i, at, _FILL, state, symbol[i]
+        after = values[slot]
+        refused = after >= REFUSED
+        if refused:
+            after -= REFUSED
+        if one[_BEGIN] < 0:
+            at = _row(out, at, entity[i], number, 1, RAW, symbol[i], -1, -1, place[i])
+            if flags[after] & (SURE | STOPPED):
+                one[_BEGIN] = number + 1
+                one[_ENTRY] = after
+        elif refused or (flags[after] & STOPPED and after != state):
+            at = _body(out, at, entity[i], one)
+            at = _row(out, at, entity[i], number, 1, RAW, symbol[i], -1, -1, place[i])
+            one[_BEGIN] = number + 1
+            one[_ENTRY] = after
+        else:
+            counts[slot] += 1
+        one[_STATE] = after
+        one[_NEXT] = number + 1
+        one[_LAST] = symbol[i]
+        one[_WHERE] = place[i]
+    return len(entity), at, _DONE, 0, 0

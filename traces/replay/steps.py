@@ -1,0 +1,164 @@
+"""The steps between sets of possible states, in a table that machine code looks up and Python fills.
+
+The sets of all machines have one numbering here. A set and a symbol lead to a set; what the table does not
+know yet is asked of the machine's `Determinised`, once, and counted from then on: the counts say what the
+traces have exercised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.traces.automaton import Automaton
+from stagewright.traces.determinised import (
+    ANY,
+    DEAD,
+    ENDED,
+    LIVE,
+    START,
+    UNDECIDED,
+    UNKNOWN,
+    Determinised,
+)
+from stagewright.traces.replay.compiled import compiled
+from stagewright.traces.replay.rows import PossibleStates
+
+Ints = NDArray[Any]
+
+MachineKey = tuple[str, str, str]
+
+NOT_KNOWN = -1  # what a look-up gives where the table must be filled first
+REFUSED = 1 << 30  # added to a set's number where the event is none of the machine's
+
+# What machine code must know of a set.
+FREE, SURE, STOPPED, FINISHED = 0, 1, 2, 4
+
+_SPECIAL = (DEAD, UNDECIDED, UNKNOWN, ENDED, START, ANY)
+
+
+class Steps:
+    """The table of steps between the sets of some machines."""
+
+    def __init__(self, automata: Mapping[MachineKey, Automaton]) -> None:
+        self._automata = automata
+        self._running: dict[MachineKey, Determinised] = {}
+        self._sets: list[tuple[MachineKey, int]] = []
+        self._numbers: dict[tuple[MachineKey, int], int] = {}
+        self.flags = np.zeros(64, np.int8)
+        self._symbols: dict[str, int] = {}
+        self._texts: list[str] = []
+        self.keys = np.zeros(1 << 10, np.int64)  # 0: free; else (set << 31 | symbol) + 1
+        self.values = np.zeros(1 << 10, np.int64)
+        self.counts = np.zeros(1 << 10, np.int64)
+        self._used = 0
+
+    def machine(self, key: MachineKey) -> Determinised:
+        """The running automaton of a machine."""
+        if key not in self._running:
+            self._running[key] = Determinised(self._automata[key])
+        return self._running[key]
+
+    def symbol(self, text: str) -> int:
+        """The number of a symbol."""
+        number = self._symbols.setdefault(text, len(self._symbols))
+        if number == len(self._texts):
+            self._texts.append(text)
+        return number
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols, by number."""
+        return tuple(self._texts)
+
+    def number(self, key: MachineKey, local: int) -> int:
+        """The number of a machine's set, given its number in the machine's `Determinised`."""
+        found = self._numbers.get((key, local))
+        if found is None:
+            found = self._numbers[key, local] = len(self._sets)
+            self._sets.append((key, local))
+            if found >= len(self.flags):
+                self.flags = np.concatenate([self.flags, np.zeros_like(self.flags)])
+            self.flags[found] = self._flags(key, local)
+        return found
+
+    def set_of(self, number: int) -> PossibleStates:
+        """A set as any process understands it."""
+        key, local = self._sets[number]
+        if local in _SPECIAL:
+            return PossibleStates(key, local)
+        machine = self.machine(key)
+        return PossibleStates(key, -1, tuple(machine.states[s] for s in machine.sets[local]))
+
+    def number_of(self, possible: PossibleStates) -> int:
+        """The number of a set that another process has sent."""
+        local = possible.number
+        if local < 0:
+            local = self.machine(possible.machine).number_of(possible.states)
+        return self.number(possible.machine, local)
+
+    def fill(self, number: int, symbol: int) -> None:
+        """Find out where a set and a symbol lead, and remember it."""
+        key, local = self._sets[number]
+        machine, text = self.machine(key), self._texts[symbol]
+        if machine.refusal(local, text) is not None:
+            stopped = local in (DEAD, UNDECIDED, UNKNOWN)
+            value = self.number(key, local if stopped else UNKNOWN) | REFUSED
+        else:
+            value = self.number(key, machine.advance(local, text))
+        if 2 * self._used >= len(self.keys):
+            self._grow()
+        _store(self.keys, self.values, self.counts, (number << 31 | symbol) + 1, value, 0)
+        self._used += 1
+
+    def taken(self) -> Iterator[tuple[PossibleStates, str, int]]:
+        """Each set from which a symbol was read, with the symbol and how often."""
+        for slot in np.flatnonzero(self.counts).tolist():
+            number, symbol = divmod(int(self.keys[slot]) - 1, 1 << 31)
+            yield self.set_of(number), self._texts[symbol], int(self.counts[slot])
+
+    def _flags(self, key: MachineKey, local: int) -> int:
+        if local in (DEAD, UNDECIDED, UNKNOWN):
+            return STOPPED
+        if local == ENDED:
+            return SURE | FINISHED
+        if local >= LIVE:
+            return SURE if len(self.machine(key).sets[local]) == 1 else FREE
+        return FREE
+
+    def _grow(self) -> None:
+        keys, values, counts = self.keys, self.values, self.counts
+        self.keys = np.zeros(4 * len(keys), np.int64)
+        self.values, self.counts = np.zeros_like(self.keys), np.zeros_like(self.keys)
+        _store_all(self.keys, self.values, self.counts, keys, values, counts)
+
+
+@compiled
+def slot_of(keys: Ints, number: int, symbol: int) -> int:
+    """Where the table has a set and a symbol, or where it has room for them."""
+    key = (number << 31 | symbol) + 1
+    mask = len(keys) - 1
+    slot = ((key * 0x61C8864680B583EB) >> 20) & mask
+    while keys[slot] != 0 and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def _store(keys: Ints, values: Ints, counts: Ints, key: int, value: int, count: int) -> None:
+    slot = slot_of(keys, (key - 1) >> 31, (key - 1) & 0x7FFFFFFF)
+    keys[slot] = key
+    values[slot] = value
+    counts[slot] = count
+
+
+@compiled
+def _store_all(
+    keys: Ints, values: Ints, counts: Ints, old_keys: Ints, old_values: Ints, old_counts: Ints
+) -> None:
+    for i in range(len(old_keys)):
+        if old_keys[i] != 0:
+            _store(keys, values, counts, old_keys[i], old_values[i], old_counts[i])
