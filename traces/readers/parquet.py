@@ -7,7 +7,8 @@ lines.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Block, coded_place
 from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of
 from stagewright.traces.readers.parts import Part, Tally
-from stagewright.traces.replay.names import names_of
+from stagewright.traces.replay.names import Names, names_of_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,8 +41,10 @@ TEXTS = (
     "observed",
 )
 _SYMBOLS = ("trace", "machine", "profile", "definition", "action", "params", "observed", "end")
+_READ = (*_SYMBOLS, "entity", "seq", "time", "v")  # a node is for people only
 _ROW_GROUP_BYTES = 1 << 26  # row groups are put together until they have about as many bytes
-_BATCH_ROWS = 1 << 18
+_BATCH_ROWS = 1 << 20
+_CODES_MAX = 1 << 20  # combinations of values that are counted by place
 
 
 def check(path: Path) -> None:
@@ -93,9 +96,12 @@ def read(part: Part, tally: Tally) -> Iterator[Block]:
     """The events of a part; a line is a row of it."""
     import pyarrow as pa
 
-    file = _open(Path(part.path))
+    file = _open_coded(Path(part.path))
     groups = list(range(part.start, part.stop))
-    batches = file.iter_batches(_BATCH_ROWS, row_groups=groups) if groups else iter(())
+    columns = [name for name in file.schema_arrow.names if name in _READ]
+    batches = (
+        file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns) if groups else iter(())
+    )
     while True:
         try:
             batch = next(batches, None)
@@ -121,6 +127,21 @@ def _open(path: Path) -> Any:
         raise _damaged(str(path), error) from error
 
 
+def _open_coded(path: Path) -> Any:
+    """The file with its texts as dictionaries: a text is decoded once a row group, not once a row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    plain = _open(path)
+    texts = [
+        field.name
+        for field in plain.schema_arrow
+        if field.name in TEXTS
+        and (pa.types.is_string(field.type) or pa.types.is_large_string(field.type))
+    ]
+    return pq.ParquetFile(path, metadata=plain.metadata, read_dictionary=texts)
+
+
 def _damaged(path: str, error: Exception) -> InputError:
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return InputError(
@@ -130,71 +151,116 @@ def _damaged(path: str, error: Exception) -> InputError:
 
 
 def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Block | None:
-    size = batch.num_rows
-    entities, entity = _coded(batch, "entity")
+    entities, entity = _entities(batch)
     sequence, good, why = _sequences(batch)
     meanings, meaning = _meanings(batch)
-    for row in np.flatnonzero(~good).tolist():
+    refused = {i: text for i, text in enumerate(meanings) if isinstance(text, str)}
+    for reasons, column in ((entities.refused, entity), (refused, meaning)):
+        if reasons:
+            wrong = np.isin(column, list(reasons)) & good
+            why |= {row: reasons[int(column[row])] for row in np.flatnonzero(wrong).tolist()}
+            good &= ~wrong
+    for row in sorted(why):
         tally.refuse(first + row, why[row])
-    for texts, column, name in ((entities, entity, "entity"), (meanings, meaning, "")):
-        wrong = np.array([_wrong(text, name) is not None for text in texts], bool)[column] & good
-        for row in np.flatnonzero(wrong).tolist():
-            tally.refuse(first + row, str(_wrong(texts[column[row]], name)))
-        good &= ~wrong
-    rows = np.flatnonzero(good)
-    if not len(rows):
+    if not good.any():
         return None
-    pairs, pair = np.unique(
-        meaning[rows].astype(np.int64) * len(entities) + entity[rows], return_inverse=True
-    )
-    streams: dict[Any, int] = {}
-    keys: dict[tuple[int, str], int] = {}
-    symbols: dict[str, int] = {}
-    key_of, symbol_of = [], []
-    for code in pairs.tolist():
-        event = meanings[code // len(entities)]
-        stream = streams.setdefault(event.stream, len(streams))
-        key_of.append(keys.setdefault((stream, str(entities[code % len(entities)])), len(keys)))
-        symbol_of.append(symbols.setdefault(event.symbol, len(symbols)))
-    assert size >= len(rows)
+    rows = slice(None) if good.all() else np.flatnonzero(good)
+    parsed = [event for event in meanings if isinstance(event, Parsed)]
+    streams = list(dict.fromkeys(event.stream for event in parsed))
+    symbols = list(dict.fromkeys(event.symbol for event in parsed))
+    symbol_of = _numbers(meanings, lambda event: symbols.index(event.symbol))
+    names, stream, entity = entities.names, np.zeros(len(entities.names), np.int32), entity[rows]
+    meaning = meaning[rows]
+    if len(streams) > 1:
+        stream_of = _numbers(meanings, lambda event: streams.index(event.stream))
+        pairs, entity = np.unique(
+            stream_of[meaning].astype(np.int64) * len(names) + entity, return_inverse=True
+        )
+        names, stream = names.take(pairs % len(names)), (pairs // len(names)).astype(np.int32)
+    lines = np.arange(first, first + batch.num_rows)[rows]
     return Block(
         tuple(streams),
-        names_of(name for _, name in keys),
-        np.array([stream for stream, _ in keys], np.int32),
+        names,
+        stream,
         tuple(symbols),
-        np.array(key_of, np.int64)[pair],
+        entity,
         sequence[rows],
-        np.array(symbol_of, np.int64)[pair],
-        coded_place(source, rows + first),
+        symbol_of[meaning],
+        coded_place(source, lines),
         _times(batch)[rows],
     )
 
 
-def _wrong(text: object, name: str) -> str | None:
-    """Why a row with this entity, or with this meaning, is no event."""
-    if not name:
-        return text if isinstance(text, str) else None
-    if text is None:
-        return f"`{name}` is null"
-    if isinstance(text, bytes):
-        return f"`{name}` is not UTF-8 text"
-    return None if text else f"`{name}` is empty"
+@dataclass(frozen=True)
+class _Entities:
+    """The names in a batch, and which of them cannot be one."""
+
+    names: Names
+    refused: dict[int, str]
+
+
+def _entities(batch: pa.RecordBatch) -> tuple[_Entities, Ints]:
+    import pyarrow as pa
+
+    column = _dictionary(batch.column("entity"))
+    texts, entity = column.dictionary, _indices(column)
+    refused = {len(texts): "`entity` is null"} if column.null_count else {}
+    names = names_of_arrow(texts)
+    if (names.end == names.begin).any():
+        refused |= dict.fromkeys(
+            np.flatnonzero(names.end == names.begin).tolist(), "`entity` is empty"
+        )
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        coded = texts.cast(pa.large_binary()).to_pylist()
+        bad = [i for i, text in enumerate(coded) if not isinstance(_text(text), str)]
+        refused |= dict.fromkeys(bad, "`entity` is not UTF-8 text")
+    return _Entities(names, refused), entity
+
+
+def _dictionary(column: pa.Array) -> pa.DictionaryArray:
+    """A column as the distinct values and which of them each row has."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        return column
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    return column.dictionary_encode()
+
+
+def _indices(column: pa.DictionaryArray) -> Ints:
+    """Which value each row has; nulls have the number after the last."""
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(column.dictionary))
+    found: Ints = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    return found
+
+
+def _numbers(meanings: Sequence[Parsed | str], number: Callable[[Parsed], int]) -> Ints:
+    return np.array([-1 if isinstance(m, str) else number(m) for m in meanings], np.int32)
 
 
 def _sequences(batch: pa.RecordBatch) -> tuple[Ints, Ints, dict[int, str]]:
     import pyarrow as pa
 
     column = batch.column("seq")
+    null = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    values = (column if null is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
     if pa.types.is_unsigned_integer(column.type):
-        values = column.fill_null(0).to_numpy(zero_copy_only=False)
-        values = np.minimum(values, SEQUENCE_MAX).astype(np.int64)
-    else:
-        values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    null = column.is_null().to_numpy(zero_copy_only=False)
-    outside = (values < 0) | (values >= SEQUENCE_MAX)
-    why = dict.fromkeys(np.flatnonzero(outside).tolist(), "`seq` is not in 0 .. 2**53 - 1")
-    why |= dict.fromkeys(np.flatnonzero(null).tolist(), "`seq` is null")
-    good = ~(null | outside)
+        values = np.minimum(values, SEQUENCE_MAX)
+    values = values.astype(np.int64, copy=False)
+    good = np.ones(len(values), bool)
+    why: dict[int, str] = {}
+    if len(values) and (values.min() < 0 or values.max() >= SEQUENCE_MAX):
+        outside = (values < 0) | (values >= SEQUENCE_MAX)
+        why |= dict.fromkeys(np.flatnonzero(outside).tolist(), "`seq` is not in 0 .. 2**53 - 1")
+        good &= ~outside
+    if null is not None:
+        why |= dict.fromkeys(np.flatnonzero(null).tolist(), "`seq` is null")
+        good &= ~null
     if "v" in batch.schema.names:
         version = batch.column("v").fill_null(TRACE_VERSION).to_numpy(zero_copy_only=False)
         other = version != TRACE_VERSION
@@ -206,31 +272,56 @@ def _sequences(batch: pa.RecordBatch) -> tuple[Ints, Ints, dict[int, str]]:
 
 def _times(batch: pa.RecordBatch) -> Ints:
     if "time" not in batch.schema.names:
-        return np.full(batch.num_rows, NO_TIME)
-    return batch.column("time").fill_null(NO_TIME).to_numpy(zero_copy_only=False).astype(np.int64)
+        return np.broadcast_to(np.int64(NO_TIME), batch.num_rows)
+    column = batch.column("time")
+    if column.null_count:
+        column = column.fill_null(NO_TIME)
+    found: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return found
 
 
-def _meanings(batch: pa.RecordBatch) -> tuple[list[Any], Ints]:
-    """What each row says beside whose it is and when: a `Parsed`, or what is wrong with it."""
-    combined = np.zeros(batch.num_rows, np.int64)
-    combinations: list[dict[str, object]] = [{}]
-    for name in (*_SYMBOLS, "node"):
-        if name not in batch.schema.names:
-            continue
-        values, code = _coded(batch, name)
-        if name == "node":  # only its validity matters
-            values, code = _nodes(values, code)
-        found, combined = np.unique(combined * len(values) + code, return_inverse=True)
-        combinations = [
-            {**combinations[c // len(values)], name: values[c % len(values)]}
-            for c in found.tolist()
-        ]
-    return [_meaning(c) for c in combinations], combined
+def _meanings(batch: pa.RecordBatch) -> tuple[list[Parsed | str], Ints]:
+    """What the rows say beside whose they are and when, or what is wrong with it; and which row says what."""
+    columns = {
+        name: _dictionary(batch.column(name)) for name in _SYMBOLS if name in batch.schema.names
+    }
+    values = {name: _values(column) for name, column in columns.items()}
+    code = np.zeros(batch.num_rows, np.int64)
+    size = 1
+    kept: list[Ints] = []  # what the codes stand for, column by column
+    for name, column in columns.items():
+        many = len(values[name])
+        if many > 1:
+            if size * many > _CODES_MAX:
+                found, code = np.unique(code, return_inverse=True)
+                kept, size = [k[found] for k in kept], len(found)
+            before = np.arange(size * many)
+            kept = [k[before // many] for k in kept]
+            kept.append(before % many)
+            code = code * many + _indices(column)
+            size *= many
+        else:
+            kept.append(np.zeros(size, np.int64))
+    seen = np.zeros(size, bool)
+    seen[code] = True
+    found = np.flatnonzero(seen)
+    number = np.cumsum(seen) - 1
+    meanings = [
+        _meaning({name: values[name][k[c]] for name, k in zip(columns, kept, strict=True)})
+        for c in found.tolist()
+    ]
+    return meanings, number[code]
 
 
-def _nodes(values: list[Any], code: Ints) -> tuple[list[Any], Ints]:
-    bad = np.array([isinstance(v, bytes) for v in values], np.int64)
-    return ["", b"\xff"], bad[code]
+def _values(column: pa.DictionaryArray) -> list[object]:
+    """The values that indices stand for: bytes where they are not UTF-8, None at the end for nulls."""
+    import pyarrow as pa
+
+    texts = column.dictionary
+    if not pa.types.is_boolean(texts.type):
+        texts = texts.cast(pa.large_binary())
+    nulls = [None] if column.null_count else []
+    return [*(_text(value) for value in texts.to_pylist()), *nulls] or [None]
 
 
 def _meaning(columns: dict[str, object]) -> Parsed | str:
@@ -247,19 +338,6 @@ def _meaning(columns: dict[str, object]) -> Parsed | str:
                 return f"`{name}` is not JSON: {error}"
         fields[name] = value
     return event_of(fields)
-
-
-def _coded(batch: pa.RecordBatch, name: str) -> tuple[list[Any], Ints]:
-    """The distinct values of a column and which each row has; bytes where they are not UTF-8."""
-    import pyarrow as pa
-
-    column = batch.column(name)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if not pa.types.is_boolean(column.type):
-        column = column.cast(pa.large_binary())
-    coded = column.dictionary_encode(null_encoding="encode")
-    return [_text(v) for v in coded.dictionary.to_pylist()], coded.indices.to_numpy()
 
 
 def _text(value: object) -> object:
