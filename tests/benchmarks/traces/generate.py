@@ -1,0 +1,314 @@
+"""Generates large traces of the tablet migration with known faults in them.
+
+Entities follow random legal runs of the definition, a few hundred at a time, mixed as a cluster's coordinator
+would write them. Some are spoilt, each in one way, and what is to be found of each is written down.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from stagewright.spec.define import define
+from stagewright.spec.definition import Definition
+from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.trace import observation
+from stagewright.spec.values import plain
+from stagewright.traces.validate import unbounded_scope
+
+Ints = NDArray[Any]
+
+RUNS = 300  # different legal runs that entities follow
+STEPS = 36  # of a run
+_SCALE = 5_000_000  # events that are mixed at once
+_AT_ONCE = 500  # entities
+ROW_GROUP = 1 << 20
+
+
+class Fault(Enum):
+    """How the trace of one entity is spoilt, and the verdict that it must get."""
+
+    def __init__(self, _: str, verdict: str) -> None:
+        self.verdict = verdict
+
+    illegal_jump = "illegal_jump", "violation"  # an event of another run in place of its own
+    wrong_value = "wrong_value", "violation"  # a stage that the step does not lead to
+    unknown_entity = "unknown_entity", "unparsed"  # the step names a kind of transition that there is not
+    missing = "missing", "gap"  # an event is left out
+    no_beginning = "no_beginning", "gap"  # the entity appears from nowhere
+    duplicate = "duplicate", "ok"  # an event is written twice
+    out_of_order = "out_of_order", "ok"  # two events change places in the file
+    contradiction = "contradiction", "violation"  # two different events have one number
+
+
+@dataclass
+class Truth:
+    """What was generated, and what must be found."""
+
+    events: int = 0
+    entities: int = 0
+    faults: dict[str, int] = field(default_factory=dict)  # by kind of fault
+    verdicts: dict[str, str] = field(default_factory=dict)  # of each spoilt entity
+    duplicates: int = 0
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps(vars(self)))
+
+
+def machine() -> Definition:
+    """The machine whose traces are generated."""
+    from stagewright.machines.tablet_migration import TabletMigration
+
+    return define(TabletMigration)
+
+
+@dataclass(frozen=True)
+class Letters:
+    """What events say: the columns `action`, `params` and `observed` of each different event."""
+
+    action: list[str | None]
+    params: list[str]
+    observed: list[str]
+    end: list[bool]
+
+
+def legal_runs(seed: int) -> tuple[Letters, list[list[int]]]:
+    """Some random runs of the definition, as the numbers of letters."""
+    rng, definition = random.Random(seed), machine()
+    interpreter = Interpreter(definition, unbounded_scope(definition))
+    numbers: dict[tuple[str | None, str, str, bool], int] = {}
+
+    def letter(action: str | None, params: object, observed: object, *, end: bool = False) -> int:
+        texts = (json.dumps(v, separators=(",", ":")) for v in (params, observed))
+        return numbers.setdefault((action, *texts, end), len(numbers))  # type: ignore[arg-type]
+
+    runs = []
+    initial = list(interpreter.initial_states())
+    for _ in range(RUNS):
+        state = rng.choice(initial)
+        run = [letter(None, {}, observation(state))]
+        for _ in range(STEPS):
+            step, state = rng.choice(list(interpreter.successors(state)))
+            params = {name: plain(value) for name, value in step.arguments.items()}
+            run.append(letter(step.action, params, observation(state)))
+        run.append(letter(None, {}, {}, end=True))
+        runs.append(run)
+    letter("start", {"kind": "teleport"}, {})
+    rows = list(numbers)
+    return Letters(*([row[i] for row in rows] for i in range(4))), runs  # type: ignore[arg-type]
+
+
+def generate(
+    folder: Path, events: int, *, seed: int = 1, fault_rate: float = 1e-5, giant: float = 0.0
+) -> Truth:
+    """Write Parquet files with about so many events, and return what must be found in them.
+
+    `fault_rate` is how many faults of every kind there are for each event; `giant`: which part of all events
+    one entity has.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    letters, runs = legal_runs(seed)
+    truth = Truth()
+    rng = np.random.default_rng(seed)
+    giant_run = _giant(letters, seed, int(events * giant)) if giant else None
+    files = max(1, -(-events // _SCALE))
+    size = (events - (0 if giant_run is None else len(giant_run))) // (STEPS + 2) // files
+    for number in range(files):
+        columns = _file(rng, letters, runs, truth, number * size, size, fault_rate)
+        if giant_run is not None:
+            columns = _with_giant(rng, columns, giant_run, number, files, -1)
+        _write(folder / f"part-{number:04}.parquet", columns, letters, number)
+        truth.events += len(columns[0])
+    truth.entities = files * size + (giant_run is not None)
+    return truth
+
+
+def _giant(letters: Letters, seed: int, events: int) -> Ints:
+    """One very long legal run."""
+    rng, definition = random.Random(seed), machine()
+    interpreter = Interpreter(definition, unbounded_scope(definition))
+    number = {
+        (a, p, o, e): i
+        for i, (a, p, o, e) in enumerate(
+            zip(letters.action, letters.params, letters.observed, letters.end, strict=True)
+        )
+    }
+    known: dict[Any, list[tuple[int, Any]]] = {}
+    state = next(iter(interpreter.initial_states()))
+
+    def letter(action: str | None, params: object, observed: object, end: bool) -> int:
+        key = (action, *(json.dumps(v, separators=(",", ":")) for v in (params, observed)), end)
+        if key not in number:
+            number[key] = len(number)  # type: ignore[index]
+            for column, value in zip(
+                (letters.action, letters.params, letters.observed, letters.end), key, strict=True
+            ):
+                column.append(value)  # type: ignore[arg-type]
+        return number[key]  # type: ignore[index]
+
+    run = [letter(None, {}, observation(state), end=False)]
+    while len(run) < events - 1:
+        if state not in known:
+            known[state] = [
+                (
+                    letter(
+                        s.action,
+                        {n: plain(v) for n, v in s.arguments.items()},
+                        observation(after),
+                        end=False,
+                    ),
+                    after,
+                )
+                for s, after in interpreter.successors(state)
+            ]
+        chosen, state = rng.choice(known[state])
+        run.append(chosen)
+    run.append(letter(None, {}, {}, end=True))
+    return np.array(run, np.int32)
+
+
+def _file(
+    rng: np.random.Generator,
+    letters: Letters,
+    runs: list[list[int]],
+    truth: Truth,
+    first: int,
+    size: int,
+    fault_rate: float,
+) -> tuple[Ints, Ints, Ints]:
+    """The columns entity, sequence and letter of one file."""
+    table = np.array(runs, np.int32)
+    length = table.shape[1]
+    entity = np.repeat(np.arange(first, first + size, dtype=np.int64), length)
+    sequence = np.tile(np.arange(length, dtype=np.int64), size)
+    letter = table[rng.integers(0, len(runs), size)].ravel()
+    at = np.repeat(rng.random(size) * size, length) + sequence * (_AT_ONCE / length)
+    at += rng.random(len(at)) * (_AT_ONCE / length / 2)
+    many = max(1, round(len(entity) * fault_rate))
+    spoilt = iter(rng.choice(size, min(size, many * len(Fault)), replace=False).tolist())
+    left_out: list[int] = []
+    added: list[tuple[int, int, int, float]] = []
+    unknown = len(letters.action) - 1 - letters.params[::-1].index('{"kind":"teleport"}')
+    for fault in Fault:
+        for one, _ in zip(spoilt, range(many), strict=False):
+            row = one * length + int(rng.integers(2, length - 2))
+            name = _name(first + one)
+            truth.faults[fault.name] = truth.faults.get(fault.name, 0) + 1
+            truth.verdicts[name] = fault.verdict
+            match fault:
+                case Fault.illegal_jump:
+                    letter[row] = int(letter[one * length + length - 1])  # the end, too early
+                case Fault.wrong_value:
+                    letter[row] = _wrong(letters, int(letter[row]))
+                case Fault.unknown_entity:
+                    letter[row] = unknown
+                case Fault.missing:
+                    left_out.append(row)
+                case Fault.no_beginning:
+                    left_out.append(one * length)
+                case Fault.duplicate:
+                    added.append((first + one, int(sequence[row]), int(letter[row]), at[row] + 1))
+                    truth.duplicates += 1
+                case Fault.out_of_order:
+                    at[row], at[row + 1] = at[row + 1], at[row]
+                case Fault.contradiction:
+                    other = (int(letter[row]) + 1) % (len(letters.action) - 1)
+                    added.append((first + one, int(sequence[row]), other, at[row] + 1))
+    keep = np.ones(len(entity), bool)
+    keep[left_out] = False
+    more = np.array([row[:3] for row in added], np.int64).reshape(-1, 3)
+    entity = np.concatenate([entity[keep], more[:, 0]])
+    sequence = np.concatenate([sequence[keep], more[:, 1]])
+    letter = np.concatenate([letter[keep], more[:, 2].astype(np.int32)])
+    by = np.argsort(np.concatenate([at[keep], [row[3] for row in added]]), kind="stable")
+    return entity[by], sequence[by], letter[by]
+
+
+def _wrong(letters: Letters, letter: int) -> int:
+    """A letter that says the same step, but observes another stage."""
+    action, params = letters.action[letter], letters.params[letter]
+    observed = json.loads(letters.observed[letter])
+    observed["stage"] = "use_new" if observed["stage"] != "use_new" else "streaming"
+    letters.action.append(action)
+    letters.params.append(params)
+    letters.observed.append(json.dumps(observed, separators=(",", ":")))
+    letters.end.append(False)
+    return len(letters.action) - 1
+
+
+def _with_giant(
+    rng: np.random.Generator, columns: tuple[Ints, ...], run: Ints, number: int, files: int, name: int
+) -> tuple[Ints, Ints, Ints]:
+    """The columns with this file's share of one entity's events, evenly mixed in."""
+    begin, end = (len(run) * i // files for i in (number, number + 1))
+    at = np.concatenate([rng.random(len(columns[0])), np.sort(rng.random(end - begin))])
+    at[: len(columns[0])].sort()
+    by = np.argsort(at, kind="stable")
+    own = (np.full(end - begin, name), np.arange(begin, end), run[begin:end])
+    entity, sequence, letter = (
+        np.concatenate([c, o])[by] for c, o in zip(columns, own, strict=True)
+    )
+    return entity, sequence, letter
+
+
+def _name(entity: int) -> str:
+    return f"5a1f4c30-9d0e-11ef-8b4e-{entity % 977:012x}:{entity}"
+
+
+def _chunks(columns: tuple[Ints, ...]) -> Iterator[tuple[Ints, ...]]:
+    for begin in range(0, len(columns[0]), ROW_GROUP):
+        yield tuple(c[begin : begin + ROW_GROUP] for c in columns)
+
+
+def _write(path: Path, columns: tuple[Ints, ...], letters: Letters, number: int) -> None:
+    """One file, with the columns of a trace as plain texts."""
+    definition = machine()
+    writer = None
+    time = number * _SCALE * 2
+    for entity, sequence, letter in _chunks(columns):
+        size = len(entity)
+        names, code = np.unique(entity, return_inverse=True)
+
+        def one(text: str, size: int = size) -> pa.Array:
+            return _coded([text], np.zeros(size, np.int32))
+
+        table = pa.table(
+            {
+                "trace": one("bench"),
+                "machine": one(definition.name),
+                "profile": one(definition.profile),
+                "definition": one(definition.fingerprint()),
+                "entity": _coded([_name(e) for e in names.tolist()], code.astype(np.int32)),
+                "seq": sequence,
+                "time": np.arange(time, time + size),
+                "node": _coded([f"node{i}" for i in range(9)], (entity % 9).astype(np.int32)),
+                "action": _coded(letters.action, letter),
+                "params": _coded(letters.params, letter),
+                "observed": _coded(letters.observed, letter),
+                "end": np.array(letters.end)[letter],
+            }
+        )
+        time += size
+        if writer is None:
+            writer = pq.ParquetWriter(path, table.schema, store_schema=False)
+        writer.write_table(table, row_group_size=ROW_GROUP)
+    assert writer is not None
+    writer.close()
+
+
+def _coded(texts: list[str] | list[str | None], codes: Ints) -> pa.Array:
+    distinct = list(dict.fromkeys(t for t in texts if t is not None))
+    number = {text: i for i, text in enumerate(distinct)}
+    index = np.array([-1 if t is None else number[t] for t in texts], np.int32)[codes]
+    indices = pa.array(index, mask=index < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()))
