@@ -6,6 +6,7 @@ What a report says must not depend on who ran it.
 
 from __future__ import annotations
 
+import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +19,13 @@ from stagewright.spec.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+def usable_cores() -> int:
+    """The number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
 
 KEPT_MAX = 1 << 28  # bytes of items that wait in memory; more go to a file a partition
 

@@ -6,7 +6,7 @@ glue the rows. What rows cannot settle, and what is to be told in full, is read 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,12 +18,14 @@ from stagewright.traces.judge import Finding, Judged, MachineKey, judge
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.replay.glue import Glued, glue
-from stagewright.traces.replay.names import Interner, names_of
+from stagewright.traces.replay.names import Interner, Names, names_of
 from stagewright.traces.replay.rows import PossibleStates, Rows, concatenated, split
 from stagewright.traces.replay.segments import Segments, salt_of
 from stagewright.traces.replay.steps import Steps
 
 Automata = Mapping[MachineKey, Automaton]
+_NO_SALT = np.zeros(1, np.uint64)
+
 Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set
 
 
@@ -131,7 +133,7 @@ class SecondPass:
     def work(self, task: Task) -> Iterator[tuple[int, Block]]:
         """The events of the wanted entities, by partition."""
         wanted = _Wanted((*self.unsettled, *self.told))
-        for block in _blocks_of(task, Summary()):
+        for block in _blocks_of(task, Summary(), wanted.any_of):
             number = wanted.find(block)
             target = np.where(number < 0, -1, number % self.partitions)[block.entity]
             for partition in np.unique(target[target >= 0]).tolist():
@@ -162,6 +164,13 @@ class _Wanted:
             np.array([self._groups[key.stream] for key in keys], np.int32),
             self._salts,
         )
+        self._names = Interner()
+        every = names_of(dict.fromkeys(key.entity for key in keys))
+        self._names.number(every, np.zeros(len(every), np.int32), _NO_SALT)
+
+    def any_of(self, names: Names) -> bool:
+        """Whether one of the names is that of a wanted entity, of whatever stream."""
+        return bool((self._names.find(names, np.zeros(len(names), np.int32), _NO_SALT) >= 0).any())
 
     def find(self, block: Block) -> Ints:
         """The number of each of the block's entities, or -1."""
@@ -172,13 +181,15 @@ class _Wanted:
         return self._known.find(block.names, group[block.stream], self._salts)
 
 
-def _blocks_of(task: Task, summary: Summary) -> Iterator[Block]:
+def _blocks_of(
+    task: Task, summary: Summary, wanted: Callable[[Names], bool] | None = None
+) -> Iterator[Block]:
     yield from task.blocks
     for part in task.parts:
         read = PartRead(part, Tally())
         summary.parts.append(read)
         try:
-            for block in forms.event_reader(part.form).read(part, read.tally):
+            for block in forms.blocks(part, read.tally, wanted):
                 read.streams.update(block.streams)
                 yield block
         except StagewrightError as error:

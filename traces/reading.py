@@ -18,7 +18,7 @@ from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.recording import Recording
 
 _TASKS_A_WORKER = 3  # so that the last ones are not waited for long
-_PROBED = 4  # parts
+_PROBED = 2  # parts
 
 
 def split_files(files: Sequence[InputFile]) -> list[Part]:

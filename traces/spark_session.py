@@ -10,6 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from stagewright.spec.errors import StagewrightError
+from stagewright.traces.engines import usable_cores
 from stagewright.traces.java_runtime import find_java
 
 if TYPE_CHECKING:
@@ -86,13 +87,6 @@ def cluster_session(
         raise SparkStartError(
             f"Spark did not start at {master}: {error}", help="is this the address of its master?"
         ) from error
-
-
-def usable_cores() -> int:
-    """The number of processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _set_environment() -> None:

@@ -6,12 +6,15 @@ A new reader is one module of the shape that `parts` describes, and one row here
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from stagewright.traces.readers.parts import EventReader, LogReader
+from stagewright.traces.blocks import Block
+from stagewright.traces.readers.parts import EventReader, LogReader, Part, SkippingReader, Tally
 from stagewright.traces.recording import Recording
+from stagewright.traces.replay.names import Names
 
 PROBE_BYTES = 1 << 16
 COMPRESSED = (".gz", ".zst")
@@ -31,6 +34,7 @@ class Form:
         ""  # a regular expression over bytes; none: only known by its ending, or when named
     )
     log: bool = False
+    skips: bool = False  # its reader can leave out what has none of some entities
 
     def looks_like(self, begin: bytes) -> bool:
         """Whether a file that begins so is of this form."""
@@ -39,7 +43,7 @@ class Form:
 
 # The first that fits is taken.
 FORMS = (
-    Form("parquet", "parquet", (".parquet",), r"\APAR1"),
+    Form("parquet", "parquet", (".parquet",), r"\APAR1", skips=True),
     Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:'),
     Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
 )
@@ -80,6 +84,16 @@ def event_reader(form: str) -> EventReader:
     """The reader of a form whose every line is an event by itself."""
     assert not form_named(form).log, form
     return cast("EventReader", reader(form))
+
+
+def blocks(
+    part: Part, tally: Tally, wanted: Callable[[Names], bool] | None = None
+) -> Iterator[Block]:
+    """The events of a part; maybe without those near which no entity has a name that is wanted."""
+    known = event_reader(part.form)
+    if wanted is not None and form_named(part.form).skips:
+        return cast("SkippingReader", known).read(part, tally, wanted)
+    return known.read(part, tally)
 
 
 def log_reader(form: str) -> LogReader:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Block, coded_place
 from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of
 from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Names, names_of_arrow
 
 if TYPE_CHECKING:
@@ -92,29 +94,46 @@ def parts(path: Path) -> list[tuple[int, int]]:
     return list(pairwise(cuts))
 
 
-def read(part: Part, tally: Tally) -> Iterator[Block]:
-    """The events of a part; a line is a row of it."""
+def read(
+    part: Part, tally: Tally, wanted: Callable[[Names], bool] | None = None
+) -> Iterator[Block]:
+    """The events of a part; a line is a row of it.
+
+    With `wanted`, row groups may be left out in which no entity has a name that is wanted.
+    """
+    file = _open_coded(Path(part.path))
+    columns = [name for name in file.schema_arrow.names if name in _READ]
+    for group in range(part.start, part.stop):
+        if wanted is not None and not _holds(file, part.path, group, wanted):
+            tally.lines += file.metadata.row_group(group).num_rows
+            continue
+        for batch in _batches(file, part.path, group, columns):
+            first = tally.lines + 1
+            tally.lines += batch.num_rows
+            if block := _block(batch, part.number, first, tally):
+                tally.told += len(block)
+                tally.events += len(block)
+                yield block
+
+
+def _batches(file: Any, path: str, group: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    file = _open_coded(Path(part.path))
-    groups = list(range(part.start, part.stop))
-    columns = [name for name in file.schema_arrow.names if name in _READ]
-    batches = (
-        file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=columns) if groups else iter(())
-    )
+    batches = file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns)
     while True:
         try:
             batch = next(batches, None)
         except (pa.ArrowException, OSError) as error:
-            raise _damaged(part.path, error) from error
+            raise _damaged(path, error) from error
         if batch is None:
             return
-        first = tally.lines + 1
-        tally.lines += batch.num_rows
-        if block := _block(batch, part.number, first, tally):
-            tally.told += len(block)
-            tally.events += len(block)
-            yield block
+        yield batch
+
+
+def _holds(file: Any, path: str, group: int, wanted: Callable[[Names], bool]) -> bool:
+    return any(
+        wanted(_entities(batch)[0].names) for batch in _batches(file, path, group, ["entity"])
+    )
 
 
 def _open(path: Path) -> Any:
@@ -168,7 +187,8 @@ def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Bloc
     parsed = [event for event in meanings if isinstance(event, Parsed)]
     streams = list(dict.fromkeys(event.stream for event in parsed))
     symbols = list(dict.fromkeys(event.symbol for event in parsed))
-    symbol_of = _numbers(meanings, lambda event: symbols.index(event.symbol))
+    number = {symbol: i for i, symbol in enumerate(symbols)}
+    symbol_of = _numbers(meanings, lambda event: number[event.symbol])
     names, stream, entity = entities.names, np.zeros(len(entities.names), np.int32), entity[rows]
     meaning = meaning[rows]
     if len(streams) > 1:
@@ -298,19 +318,37 @@ def _meanings(batch: pa.RecordBatch) -> tuple[list[Parsed | str], Ints]:
             before = np.arange(size * many)
             kept = [k[before // many] for k in kept]
             kept.append(before % many)
-            code = code * many + _indices(column)
+            _combine(code, many, _indices(column))
             size *= many
         else:
             kept.append(np.zeros(size, np.int64))
-    seen = np.zeros(size, bool)
-    seen[code] = True
-    found = np.flatnonzero(seen)
-    number = np.cumsum(seen) - 1
-    meanings = [
-        _meaning({name: values[name][k[c]] for name, k in zip(columns, kept, strict=True)})
-        for c in found.tolist()
+    found = _number_by_place(code, np.full(size, -1, np.int32))
+    names = tuple(columns)
+    texts = [
+        [values[name][v] for v in k[found].tolist()] for name, k in zip(names, kept, strict=True)
     ]
-    return meanings, number[code]
+    return [_meaning(names, one) for one in zip(*texts, strict=True)] or ["no columns"], code
+
+
+@compiled
+def _combine(code: Ints, many: int, index: Ints) -> None:
+    for i in range(len(code)):
+        code[i] = code[i] * many + index[i]
+
+
+@compiled
+def _number_by_place(code: Ints, number: Ints) -> Ints:
+    """Number the codes from 0 in the order in which they come; returns the code of each number."""
+    found = np.empty(len(number), np.int64)
+    count = 0
+    for i in range(len(code)):
+        one = code[i]
+        if number[one] < 0:
+            number[one] = count
+            found[count] = one
+            count += 1
+        code[i] = number[one]
+    return found[:count].copy()
 
 
 def _values(column: pa.DictionaryArray) -> list[object]:
@@ -324,9 +362,10 @@ def _values(column: pa.DictionaryArray) -> list[object]:
     return [*(_text(value) for value in texts.to_pylist()), *nulls] or [None]
 
 
-def _meaning(columns: dict[str, object]) -> Parsed | str:
+@lru_cache(maxsize=1 << 16)
+def _meaning(names: tuple[str, ...], values: tuple[object, ...]) -> Parsed | str:
     fields: dict[str, object] = {"v": TRACE_VERSION, "entity": "-", "seq": 0}
-    for name, value in columns.items():
+    for name, value in zip(names, values, strict=True):
         if isinstance(value, bytes):
             return f"`{name}` is not UTF-8 text"
         if value is None:

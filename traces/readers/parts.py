@@ -19,7 +19,7 @@ those of our own recorder, which leaves nothing out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from stagewright.spec.trace import Event
 from stagewright.traces.blocks import Block
 from stagewright.traces.recording import Recording
+from stagewright.traces.replay.names import Names
 
 UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the counts know all
 
@@ -92,6 +93,16 @@ class EventReader(Protocol):
 
     def read(self, part: Part, tally: Tally) -> Iterator[Block]:
         """The events of a piece."""
+        ...
+
+
+class SkippingReader(Protocol):
+    """The shape of a reader of events that can leave out much where only some entities are wanted."""
+
+    def read(
+        self, part: Part, tally: Tally, wanted: Callable[[Names], bool] | None = None
+    ) -> Iterator[Block]:
+        """The events of a piece; what has no wanted name may be left out, but for its count of lines."""
         ...
 
 

@@ -65,10 +65,9 @@ class Segments:
         """Replay a block's events."""
         if self._entities.full:
             self.flush()
-        entity = self._numbers(block)[block.entity]
-        symbols = [self._steps.symbol(text) for text in block.symbols]
-        symbol = np.array(symbols, np.int32)[block.symbol]
-        self._replay(entity, block.sequence, symbol, block.place)
+        entities = self._numbers(block)
+        symbols = np.array([self._steps.symbol(text) for text in block.symbols], np.int32)
+        self._replay(block, entities, symbols)
         self.events += len(block)
 
     def flush(self) -> None:
@@ -103,11 +102,12 @@ class Segments:
             new[:] = -1
             new[:, (_START, _ANY)] = sets[self._entities.groups[before:count]]
 
-    def _replay(self, entity: Ints, sequence: Ints, symbol: Ints, place: Ints) -> None:
+    def _replay(self, block: Block, entities: Ints, symbols: Ints) -> None:
         steps, done = self._steps, 0
         while True:
             done, self._rows, why, state, missing = _replay(
-                entity, sequence, symbol, place, done, self._held,
+                block.entity, entities, block.sequence, block.symbol, symbols, block.place, done,
+                self._held,
                 steps.keys, steps.values, steps.counts, steps.flags, self._out, self._rows,
             )  # fmt: skip
             if why == _DONE:
@@ -199,50 +199,52 @@ def _close(held: Ints, first: int, last: int, out: Ints, at: int) -> tuple[int, 
 
 @compiled
 def _replay(
-    entity: Ints, sequence: Ints, symbol: Ints, place: Ints, first: int, held: Ints,
-    keys: Ints, values: Ints, counts: Ints, flags: Ints, out: Ints, at: int,
+    entity: Ints, entities: Ints, sequence: Ints, symbol: Ints, symbols: Ints, place: Ints,
+    first: int, held: Ints, keys: Ints, values: Ints, counts: Ints, flags: Ints, out: Ints, at: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Replay from event `first` on; returns (how far it came, rows, why, set, symbol)."""
     room = len(out) - 3
     for i in range(first, len(entity)):
         if at > room:
             return i, at, _SEND, 0, 0
-        one = held[entity[i]]
+        whose = entities[entity[i]]
+        what = symbols[symbol[i]]
+        one = held[whose]
         number = sequence[i]
         expected = one[_NEXT]
         if number < expected:
             # Late, or a repetition: only the neighbour before is known here.
-            kind = REPEAT if number == expected - 1 and symbol[i] == one[_LAST] else RAW
-            at = _row(out, at, entity[i], number, 1, kind, symbol[i], -1, -1, place[i])
+            kind = REPEAT if number == expected - 1 and what == one[_LAST] else RAW
+            at = _row(out, at, whose, number, 1, kind, what, -1, -1, place[i])
             continue
         if number != expected:
-            at = _body(out, at, entity[i], one)
+            at = _body(out, at, whose, one)
             one[_NEXT] = number
             one[_BEGIN] = 0 if number == 0 else -1
             one[_ENTRY] = one[_START]
             one[_STATE] = one[_START] if number == 0 else one[_ANY]
         state = one[_STATE]
-        slot = slot_of(keys, state, symbol[i])
+        slot = slot_of(keys, state, what)
         if keys[slot] == 0:
-            return i, at, _FILL, state, symbol[i]
+            return i, at, _FILL, state, what
         after = values[slot]
         refused = after >= REFUSED
         if refused:
             after -= REFUSED
         if one[_BEGIN] < 0:
-            at = _row(out, at, entity[i], number, 1, RAW, symbol[i], -1, -1, place[i])
+            at = _row(out, at, whose, number, 1, RAW, what, -1, -1, place[i])
             if flags[after] & (SURE | STOPPED):
                 one[_BEGIN] = number + 1
                 one[_ENTRY] = after
         elif refused or (flags[after] & STOPPED and after != state):
-            at = _body(out, at, entity[i], one)
-            at = _row(out, at, entity[i], number, 1, RAW, symbol[i], -1, -1, place[i])
+            at = _body(out, at, whose, one)
+            at = _row(out, at, whose, number, 1, RAW, what, -1, -1, place[i])
             one[_BEGIN] = number + 1
             one[_ENTRY] = after
         else:
             counts[slot] += 1
         one[_STATE] = after
         one[_NEXT] = number + 1
-        one[_LAST] = symbol[i]
+        one[_LAST] = what
         one[_WHERE] = place[i]
     return len(entity), at, _DONE, 0, 0

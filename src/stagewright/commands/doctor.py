@@ -79,7 +79,7 @@ def _python() -> Finding:
 
 
 def _machine() -> Finding:
-    from stagewright.traces.spark_session import usable_cores
+    from stagewright.traces.engines import usable_cores
 
     detail = f"{usable_cores()} usable cores of {os.cpu_count()}, {platform.platform(terse=True)}"
     if sys.platform == "linux":

@@ -1,4 +1,4 @@
-"""Validates recorded traces on Spark: whether each entity did only what its definition allows."""
+"""Validates recorded traces, on Spark or without: whether each entity did only what its definition allows."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
+  stagewright validate traces/ --engine embedded --explain
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
@@ -72,6 +73,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
     )
+    parser.add_argument(
+        "--engine",
+        choices=("spark", "embedded"),
+        default="spark",
+        help="who does the work: Spark, or threads of this process, without Java (default: spark)",
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="tell how the verdicts were found, and why so"
+    )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
@@ -101,11 +111,13 @@ def execute(args: argparse.Namespace) -> int:
         ignore_fingerprint=args.ignore_fingerprint,
         **({"max_states": args.max_states} if args.max_states else {}),
     )
-    report = _on_spark(args.paths, resolve, options, args.cores)
+    report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
     elif not reports.take_standard_output:
         print_report(report, console())
+    if args.explain:
+        print("how it was found:", *report.plan, sep="\n  ", file=sys.stderr)
     if args.out is not None:
         document, text = write_report(report, args.out)
         print(f"written: {document}, {text}", file=sys.stderr)
@@ -124,22 +136,29 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--format", "" if args.format == "auto" else args.format),
         ("--hidden-steps", args.hidden_steps),
         ("--max-states", args.max_states),
+        ("--engine", "" if args.engine == "spark" else args.engine),
     ):
         words += [flag, str(value)] if value else []
     return shlex.join([*words, *(["--ignore-fingerprint"] if args.ignore_fingerprint else [])])
 
 
-def _on_spark(
-    paths: list[Path], resolve: Resolve, options: Options, cores: int | None
+def _judged(
+    paths: list[Path], resolve: Resolve, options: Options, args: argparse.Namespace
 ) -> TraceReport:
     """The report."""
     from stagewright.commands.on_spark import on_spark
     from stagewright.traces.validate import validate
 
+    if args.engine == "embedded":
+        from stagewright.traces.engines import Embedded, usable_cores
+
+        engine = Embedded(args.cores or usable_cores())
+        return validate(paths, resolve, options, engine=engine, progress=_tell)
+
     def work(spark: SparkSession) -> TraceReport:
         return validate(paths, resolve, options, spark=spark, progress=_tell)
 
-    return on_spark(work, "stagewright validate", cores)
+    return on_spark(work, "stagewright validate", args.cores)
 
 
 def _tell(progress: str) -> None:

@@ -43,7 +43,10 @@ class Fault(Enum):
 
     illegal_jump = "illegal_jump", "violation"  # an event of another run in place of its own
     wrong_value = "wrong_value", "violation"  # a stage that the step does not lead to
-    unknown_entity = "unknown_entity", "unparsed"  # the step names a kind of transition that there is not
+    unknown_entity = (
+        "unknown_entity",
+        "unparsed",
+    )  # the step names a kind of transition that there is not
     missing = "missing", "gap"  # an event is left out
     no_beginning = "no_beginning", "gap"  # the entity appears from nowhere
     duplicate = "duplicate", "ok"  # an event is written twice
@@ -247,7 +250,12 @@ def _wrong(letters: Letters, letter: int) -> int:
 
 
 def _with_giant(
-    rng: np.random.Generator, columns: tuple[Ints, ...], run: Ints, number: int, files: int, name: int
+    rng: np.random.Generator,
+    columns: tuple[Ints, ...],
+    run: Ints,
+    number: int,
+    files: int,
+    name: int,
 ) -> tuple[Ints, Ints, Ints]:
     """The columns with this file's share of one entity's events, evenly mixed in."""
     begin, end = (len(run) * i // files for i in (number, number + 1))

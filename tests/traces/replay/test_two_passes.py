@@ -27,7 +27,9 @@ def judged(paths: list[Path], lease: Any, **options: Any) -> TraceReport:
 
 def outcome(report: TraceReport) -> object:
     """All that must not depend on where events lie."""
-    entities = {(e.key.entity, e.verdict, e.cause, e.sequence, e.duplicates) for e in report.entities}
+    entities = {
+        (e.key.entity, e.verdict, e.cause, e.sequence, e.duplicates) for e in report.entities
+    }
     return report.verdicts, entities, report.totals
 
 
