@@ -20,6 +20,7 @@ from stagewright.spec.errors import InputError
 T = TypeVar("T")
 R = TypeVar("R")
 
+
 def usable_cores() -> int:
     """The number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

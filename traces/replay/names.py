@@ -30,7 +30,12 @@ class Names:
 
     def text(self, index: int) -> str:
         """One text."""
-        return self.data[self.begin[index] : self.end[index]].tobytes().decode("utf-8", "replace")
+        return self.bytes_of(index).decode("utf-8", "surrogatepass")
+
+    def bytes_of(self, index: int) -> bytes:
+        """One text as it is."""
+        found: bytes = self.data[self.begin[index] : self.end[index]].tobytes()
+        return found
 
     def take(self, indices: Ints) -> Names:
         """Some of the texts, in an array of their own."""
@@ -159,24 +164,42 @@ def _hash(data: Ints, begin: int, end: int, salt: np.uint64) -> np.uint64:
     """FNV-like over eight bytes at a time, with a final mix: the upper bits are as good as the lower."""
     prime = np.uint64(0x9E3779B97F4A7C15)
     value = (salt ^ np.uint64(end - begin)) * prime
-    at = begin
-    while at + 8 <= end:
-        word = np.uint64(0)
-        for i in range(8):
-            word |= np.uint64(data[at + i]) << np.uint64(8 * i)
+    # Unsigned places: an index that cannot be negative lets eight bytes be loaded at once.
+    at = np.uint64(begin)
+    for _ in range((end - begin) >> 3):
+        word = (
+            np.uint64(data[at])
+            | (np.uint64(data[at + np.uint64(1)]) << np.uint64(8))
+            | (np.uint64(data[at + np.uint64(2)]) << np.uint64(16))
+            | (np.uint64(data[at + np.uint64(3)]) << np.uint64(24))
+            | (np.uint64(data[at + np.uint64(4)]) << np.uint64(32))
+            | (np.uint64(data[at + np.uint64(5)]) << np.uint64(40))
+            | (np.uint64(data[at + np.uint64(6)]) << np.uint64(48))
+            | (np.uint64(data[at + np.uint64(7)]) << np.uint64(56))
+        )
         value = (value ^ word) * prime
         value ^= value >> np.uint64(29)
-        at += 8
+        at += np.uint64(8)
     word = np.uint64(0)
     shift = np.uint64(0)
-    while at < end:
+    for _ in range((end - begin) & 7):
         word |= np.uint64(data[at]) << shift
         shift += np.uint64(8)
-        at += 1
+        at += np.uint64(1)
     value = (value ^ word) * prime
     value ^= value >> np.uint64(32)
     value *= np.uint64(0xD6E8FEB86659FD93)
     return value ^ (value >> np.uint64(32))
+
+
+@compiled
+def same_bytes(one: Ints, at: int, other: Ints, begin: int, size: int) -> bool:
+    """Whether so many bytes are equal; the loop has no way out before its end, so it is vectorised."""
+    here, there = np.uint64(at), np.uint64(begin)
+    different = np.uint8(0)
+    for i in range(np.uint64(size)):
+        different |= one[here + i] ^ other[there + i]
+    return bool(different == 0)
 
 
 @compiled
@@ -194,16 +217,14 @@ def _intern(
         number = -1
         while slots[slot] >= 0:
             other = slots[slot]
-            if hashes[other] == key and groups[other] == group[i]:
-                start = ends[other]
-                same = ends[other + 1] - start == size
-                at = 0
-                while same and at < size:
-                    same = arena[start + at] == data[begin[i] + at]
-                    at += 1
-                if same:
-                    number = other
-                    break
+            alike = hashes[other] == key and groups[other] == group[i]
+            if (
+                alike
+                and ends[other + 1] - ends[other] == size
+                and same_bytes(arena, ends[other], data, begin[i], size)
+            ):
+                number = other
+                break
             slot = (slot + np.uint64(1)) & mask
         if number < 0 and add:
             if count >= len(hashes) or ends[count] + size > len(arena):
