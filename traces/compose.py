@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
@@ -25,10 +25,13 @@ EXPLAINED_MAX = 200  # violations; the others are told by place only
 
 @dataclass(frozen=True)
 class Read:
-    """All parts that were read, in order, and how many lines of each one's file stand before it."""
+    """All parts that were read, in order.
+
+    `places`: the path of every part, of earlier runs too, and how many lines of its file stand before it.
+    """
 
     parts: list[PartRead]
-    before: list[int]
+    places: tuple[tuple[str, int], ...]
 
     @property
     def events(self) -> int:
@@ -36,8 +39,12 @@ class Read:
         return sum(read.tally.events for read in self.parts)
 
 
-def read_of(parts: Sequence[PartRead]) -> Read:
-    """The parts in order.
+def read_of(
+    parts: Sequence[PartRead],
+    earlier: Sequence[tuple[str, int]] = (),
+    first_lines: Mapping[str, int] | None = None,
+) -> Read:
+    """The parts in order, after those that earlier runs have read.
 
     Raises:
         InputError: a file is damaged, or there is not one event in all files.
@@ -46,18 +53,19 @@ def read_of(parts: Sequence[PartRead]) -> Read:
     if wrong := [read.error for read in parts if read.error]:
         raise InputError("\n".join(wrong))
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this.
-    if all(read.tally.lines == read.tally.blank for read in parts):
+    if not earlier and all(read.tally.lines == read.tally.blank for read in parts):
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         raise InputError(
             f"there is no event in {first}{others}", help="was anything recorded there?"
         )
-    before: list[int] = []
-    lines: dict[str, int] = {}
+    places = list(earlier)
+    lines = dict(first_lines or {})
     for read in parts:
-        before.append(lines.get(read.part.path, 0))
-        lines[read.part.path] = before[-1] + read.tally.lines
-    return Read(parts, before)
+        before = lines.get(read.part.path, 0)
+        places.append((read.part.path, before))
+        lines[read.part.path] = before + read.tally.lines
+    return Read(parts, tuple(places))
 
 
 def compose(
@@ -66,13 +74,15 @@ def compose(
     judges: Mapping[MachineKey, Judge],
     notes: Sequence[str],
     seconds: float,
+    *,
+    held: int = 0,
 ) -> TraceReport:
     """The report on everything that was read and judged.
 
     Raises:
         AccountingError: a line is not accounted for.
     """
-    totals = _totals(reading, judged)
+    totals = replace(_totals(reading, judged), held=held)
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
     findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
@@ -131,8 +141,8 @@ def _unparsed(reading: Read, judged: Sequence[Judged]) -> tuple[UnparsedLine, ..
 
 
 def _where(reading: Read, place: Place) -> Where:
-    part = reading.parts[place.source].part
-    return Where(part.path, reading.before[place.source] + place.line)
+    path, before = reading.places[place.source]
+    return Where(path, before + place.line)
 
 
 def _entity(

@@ -17,6 +17,7 @@ class InputFile:
 
     path: Path
     form: str
+    size: int  # bytes, when it was found
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def find_inputs(paths: Sequence[Path], form: str = "auto") -> Inputs:
         if path.is_dir():
             found = _in_directory(path, form, passed_over)
         elif path.exists():
-            found = [InputFile(path, _form_of(path, form))]
+            found = [InputFile(path, _form_of(path, form), path.stat().st_size)]
         else:
             raise InputError(f"there is no file or directory {path}", help="check the path")
         for file in found:
@@ -58,7 +59,7 @@ def _in_directory(directory: Path, form: str, passed_over: list[Path]) -> list[I
         if known is None or form not in ("auto", known):
             passed_over.append(path)
         else:
-            found.append(InputFile(path, known))
+            found.append(InputFile(path, known, path.stat().st_size))
     if not found:
         raise InputError(
             f"the directory {directory} has no traces" + (f" in {form}" * (form != "auto")),

@@ -6,8 +6,10 @@ glue the rows. What rows cannot settle, and what is to be told in full, is read 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -17,11 +19,23 @@ from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, me
 from stagewright.traces.judge import Finding, Judged, MachineKey, judge
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.replay.carried import load, save
 from stagewright.traces.replay.glue import Glued, glue
 from stagewright.traces.replay.names import Interner, Names, names_of
-from stagewright.traces.replay.rows import PossibleStates, Rows, concatenated, split
-from stagewright.traces.replay.segments import Segments, salt_of
+from stagewright.traces.replay.rows import (
+    CARRIED,
+    ENTITY,
+    KIND,
+    LENGTH,
+    PossibleStates,
+    Rows,
+    concatenated,
+    select,
+    split,
+)
+from stagewright.traces.replay.segments import Segments, rows_of, salt_of
 from stagewright.traces.replay.steps import Steps
+from stagewright.traces.trace_report import AccountingError
 
 Automata = Mapping[MachineKey, Automaton]
 _NO_SALT = np.zeros(1, np.uint64)
@@ -31,10 +45,11 @@ Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in 
 
 @dataclass(frozen=True)
 class Task:
-    """What one task reads: parts of files in order, or events that are in memory already."""
+    """What one task reads: parts of files in order, events in memory, or what earlier runs have carried."""
 
     parts: tuple[Part, ...] = ()
     blocks: tuple[Block, ...] = ()
+    carried: tuple[str, ...] = ()  # files with rows of earlier runs
 
 
 @dataclass
@@ -54,6 +69,7 @@ class Summary:
     parts: list[PartRead] = field(default_factory=list)
     unknown: set[Stream] = field(default_factory=set)  # of machines that were not at hand
     rows: int = 0
+    held: int = 0  # events of earlier runs that come with the carried rows
     taken: Taken = field(default_factory=dict)
 
 
@@ -64,20 +80,33 @@ class Partition:
     glued: Glued = field(default_factory=Glued)
     taken: Taken = field(default_factory=dict)
     summaries: list[Summary] = field(default_factory=list)
+    carried: str = ""  # the file with the rows for another run
 
 
 @dataclass(frozen=True)
 class FirstPass:
-    """Replays all events; the last of `partitions` is for the tasks' summaries."""
+    """Replays all events; the last of `partitions` is for the tasks' summaries.
+
+    With `carry_to`, a directory, what is known of all entities is written there for another run.
+    """
 
     automata: Automata
     partitions: int
+    carry_to: str = ""
 
     def work(self, task: Task) -> Iterator[tuple[int, Rows | Summary]]:
         """The rows of a task, and its summary."""
         steps, summary = Steps(self.automata), Summary()
         closed: list[Rows] = []
         segments = Segments(steps, closed.append)
+        for path in task.carried:
+            rows = load(Path(path))
+            unknown = {s for s in rows.streams if s[1:] not in self.automata}
+            summary.unknown |= unknown
+            waiting = rows.table[:, KIND] != CARRIED
+            summary.held += int(rows.table[waiting, LENGTH].sum())
+            if not unknown:
+                yield from split(rows, self.partitions - 1)
         for block in _blocks_of(task, summary):
             unknown = {s for s in block.streams if s[1:] not in self.automata}
             summary.unknown |= unknown
@@ -102,8 +131,9 @@ class FirstPass:
                 parts.append(item)
         if parts:
             steps = Steps(self.automata)
-            found.glued = glue(concatenated(parts), steps)
+            found.glued = glue(concatenated(parts), steps, carry=bool(self.carry_to))
             found.taken = _taken(steps)
+            found.carried = _carry(found.glued, self.carry_to)
         return found
 
     def _sent(self, closed: list[Rows], summary: Summary) -> Iterator[tuple[int, Rows]]:
@@ -117,7 +147,8 @@ class FirstPass:
 class Looked:
     """What a partition of the second pass came to: the unsettled entities judged, the others only told."""
 
-    judged: Judged = field(default_factory=Judged)
+    glued: Glued = field(default_factory=Glued)
+    carried: str = ""
     told: list[Finding] = field(default_factory=list)
 
 
@@ -129,25 +160,41 @@ class SecondPass:
     partitions: int
     unsettled: tuple[EntityKey, ...]
     told: tuple[EntityKey, ...]
+    carry_to: str = ""
 
-    def work(self, task: Task) -> Iterator[tuple[int, Block]]:
+    def work(self, task: Task) -> Iterator[tuple[int, Block | Rows]]:
         """The events of the wanted entities, by partition."""
         wanted = _Wanted((*self.unsettled, *self.told))
+        for path in task.carried:
+            rows = load(Path(path))
+            number = wanted.find(rows)
+            target = np.where(number < 0, -1, number % self.partitions)[rows.table[:, ENTITY]]
+            for partition in np.unique(target[target >= 0]).tolist():
+                yield partition, select(rows, np.flatnonzero(target == partition))
         for block in _blocks_of(task, Summary(), wanted.any_of):
             number = wanted.find(block)
             target = np.where(number < 0, -1, number % self.partitions)[block.entity]
             for partition in np.unique(target[target >= 0]).tolist():
                 yield partition, chosen(block, np.flatnonzero(target == partition))
 
-    def finish(self, items: Iterable[Block]) -> Looked:
+    def finish(self, items: Iterable[Block | Rows]) -> Looked:
         """Judge the entities of a partition."""
-        blocks = list(items)
+        found, blocks, carried = Looked(), list[Block](), list[Rows]()
+        for item in items:
+            (carried if isinstance(item, Rows) else blocks).append(item)  # type: ignore[arg-type]
         if not blocks:
-            return Looked()
+            return found
         block = merge(blocks)
         unsettled = (_Wanted(self.unsettled).find(block) >= 0)[block.entity]
         one, other = (chosen(block, np.flatnonzero(rows)) for rows in (unsettled, ~unsettled))
-        return Looked(judge([one], self.automata), judge([other], self.automata).findings)
+        if len(one):
+            rows = concatenated([rows_of(one), *carried])
+            found.glued = glue(rows, Steps(self.automata), carry=bool(self.carry_to))
+            found.carried = _carry(found.glued, self.carry_to)
+            if not carried:
+                _tell_in_full(found.glued.judged, judge([one], self.automata))
+        found.told = judge([other], self.automata).findings
+        return found
 
 
 class _Wanted:
@@ -172,13 +219,41 @@ class _Wanted:
         """Whether one of the names is that of a wanted entity, of whatever stream."""
         return bool((self._names.find(names, np.zeros(len(names), np.int32), _NO_SALT) >= 0).any())
 
-    def find(self, block: Block) -> Ints:
+    def find(self, block: Block | Rows) -> Ints:
         """The number of each of the block's entities, or -1."""
         if not any(stream in self._groups for stream in block.streams):
             return np.full(len(block.names), -1, np.int32)
         others = len(self._groups)
         group = np.array([self._groups.get(s, others) for s in block.streams], np.int32)
         return self._known.find(block.names, group[block.stream], self._salts)
+
+
+def _carry(glued: Glued, folder: str) -> str:
+    """Write what is to be carried to a file; its path."""
+    if glued.carried is None or not len(glued.carried):
+        return ""
+    path = Path(folder) / f"{uuid.uuid4().hex}.parquet"
+    save(glued.carried, path)
+    glued.carried = None
+    return str(path)
+
+
+def _tell_in_full(glued: Judged, exact: Judged) -> None:
+    """Give the findings the events that led to them."""
+    in_full = {finding.key: finding for finding in exact.findings}
+    glued.findings = [agreed(f, in_full.get(f.key)) for f in glued.findings]
+
+
+def agreed(glued: Finding, exact: Finding | None) -> Finding:
+    """A finding with all events that led to it, which were judged one by one.
+
+    Raises:
+        AccountingError: the two ways to judge do not agree.
+    """
+    plain = [replace(f, symbols=(), before=None) for f in (glued, exact) if f is not None]
+    if exact is None or plain[0] != plain[1]:
+        raise AccountingError(f"{glued.key}: glued {glued}, but judged event by event {exact}")
+    return replace(glued, symbols=exact.symbols)
 
 
 def _blocks_of(

@@ -80,6 +80,7 @@ class Totals:
     unparsed: int = 0
     told: int = 0
     events: int = 0
+    held: int = 0  # events of earlier runs that waited for one that was missing
     judged: int = 0
     not_judged: int = 0
     duplicates: int = 0
@@ -95,7 +96,7 @@ class Totals:
         if self.blank + self.other + self.unparsed + self.told != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
         kinds = self.judged + self.not_judged + self.duplicates + self.not_understood
-        if kinds != self.events:
+        if kinds != self.events + self.held:
             raise AccountingError(
                 f"{self.events} events were read, but {kinds} came through: {self}"
             )

@@ -13,10 +13,11 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict, TraceWriter
 from stagewright.spec.verdict import Step
 from stagewright.traces.judge import Cause
+from stagewright.traces.options import Options
 from stagewright.traces.recording import HiddenSteps
 from stagewright.traces.symbols import value_key
 from stagewright.traces.trace_report import AccountingError, Totals, TraceReport
-from stagewright.traces.validate import Options, validate
+from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -34,6 +34,7 @@ class Form:
         ""  # a regular expression over bytes; none: only known by its ending, or when named
     )
     log: bool = False
+    grows: bool = False  # a file of it may be appended to, and read on from where it ended
     skips: bool = False  # its reader can leave out what has none of some entities
 
     def looks_like(self, begin: bytes) -> bool:
@@ -44,7 +45,7 @@ class Form:
 # The first that fits is taken.
 FORMS = (
     Form("parquet", "parquet", (".parquet",), r"\APAR1", skips=True),
-    Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:'),
+    Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:', grows=True),
     Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
 )
 NAMES = tuple(form.name for form in FORMS)

@@ -91,7 +91,7 @@ def _block(lines: Lines, source: int, meanings: _Meanings, tally: Tally) -> Bloc
     data = np.frombuffer(lines.data, np.uint8)
     cuts = np.empty((len(lines), 7), np.int64)
     line = np.empty(len(lines), np.int64)
-    size = _cut(data, lines.bounds.astype(np.int64), *_MARKS, cuts, line)
+    size = _cut(data, lines.bounds.astype(np.int64), _MARKS, cuts, line)
     begin, entity, after, tail, end, sequence, time = (
         np.ascontiguousarray(c) for c in cuts[:size].T
     )
@@ -175,7 +175,12 @@ def _meaning(head: bytes, tail: bytes) -> Parsed | None:
     return first if cut_out == ("one", 1, "two", 2) and first.time == NO_TIME else None
 
 
-_MARKS = tuple(np.frombuffer(mark, np.uint8) for mark in (_ENTITY, _SEQUENCE, _TIME, _NODE))
+_MARKS = (
+    np.frombuffer(_ENTITY, np.uint8),
+    np.frombuffer(_SEQUENCE, np.uint8),
+    np.frombuffer(_TIME, np.uint8),
+    np.frombuffer(_NODE, np.uint8),
+)
 
 
 @compiled
@@ -217,14 +222,14 @@ def _digits(data: Ints, at: int, end: int) -> tuple[int, int]:
 
 @compiled
 def _cut(
-    data: Ints, bounds: Ints, entity: Ints, sequence: Ints, time: Ints, node: Ints,
-    cuts: Ints, line: Ints,
-) -> int:  # fmt: skip
+    data: Ints, bounds: Ints, marks: tuple[Ints, Ints, Ints, Ints], cuts: Ints, line: Ints
+) -> int:
     """Cut the lines that are laid out as the recorder does; returns how many they are.
 
     `cuts` gets where a line begins, its entity begins and ends, its tail begins and ends, its sequence
     number and time; `line` its index.
     """
+    entity, sequence, time, node = marks
     count = 0
     head, size = 0, 0  # of the line before: the next one's is mostly the same
     for i in range(len(bounds) - 1):

@@ -62,6 +62,20 @@ def _next_line(file: IO[bytes], near: int) -> int:
     return file.tell()
 
 
+def last_line_end(path: Path) -> int:
+    """Where the last line that has a newline ends."""
+    end = path.stat().st_size
+    with path.open("rb") as file:
+        while end > 0:
+            begin = max(0, end - (1 << 16))
+            file.seek(begin)
+            found = file.read(end - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+    return 0
+
+
 def compression(path: Path) -> str | None:
     """The compression of a file by its first bytes; None if there is none."""
     with path.open("rb") as file:

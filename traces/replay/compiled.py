@@ -18,7 +18,8 @@ def compiled(function: _Function) -> _Function:
     """The function as machine code; other threads of this process run while it does."""
     import numba
 
-    made: _Function = numba.njit(cache=_can_keep(), nogil=True, boundscheck=False)(function)
+    compile_it: Any = numba.njit(cache=_can_keep(), nogil=True, boundscheck=False)
+    made: _Function = compile_it(function)
     return made
 
 

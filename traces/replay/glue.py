@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
-from stagewright.traces.determinised import ANY, ENDED, START, UNDECIDED, UNKNOWN
-from stagewright.traces.judge import DETAILS_MAX, Cause, Finding, Judged, NotUnderstood
+from stagewright.traces.determinised import ANY, DEAD, ENDED, START, UNDECIDED, UNKNOWN
+from stagewright.traces.judge import DETAILS_MAX, VERDICTS, Cause, Finding, Judged, NotUnderstood
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.rows import (
     BODY,
+    CARRIED,
     ENTITY,
     ENTRY,
     EXIT,
@@ -31,6 +32,7 @@ from stagewright.traces.replay.rows import (
     REPEAT,
     SEQUENCE,
     SYMBOL,
+    WIDTH,
     Rows,
 )
 from stagewright.traces.replay.segments import salt_of
@@ -42,7 +44,7 @@ Ints = NDArray[Any]
 # and the symbol there, the last set, and how many of its events were judged, not judged, repeated, refused.
 _HOW, _AT, _HERE, _BEFORE, _SET, _WITH, _LAST, _JUDGED, _REST, _REPEATED, _REFUSED = range(11)
 _WIDTH = 11
-_WHOLE, _STOP, _CONFLICT, _GAP, _OVERLAP = range(5)  # how
+_WHOLE, _STOP, _CONFLICT, _GAP, _OVERLAP, _TOLD = range(6)  # how; _TOLD: in an earlier run
 
 _NOWHERE = -1
 
@@ -53,11 +55,17 @@ class Glued:
 
     judged: Judged = field(default_factory=Judged)
     unsettled: list[EntityKey] = field(default_factory=list)
-    carried: Rows | None = None  # entities whose traces may go on in another run
+    carried: Rows | None = None  # of the settled entities, for another run
+    held: int = 0  # events of earlier runs that wait behind a gap
+    open: int = 0  # entities whose traces may go on
+    told: int = 0  # entities that were found to be bad in an earlier run
 
 
-def glue(rows: Rows, steps: Steps) -> Glued:
-    """Judge the entities of all rows; `rows` holds all rows of its entities."""
+def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
+    """Judge the entities of all rows; `rows` holds all rows of its entities.
+
+    With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
+    """
     result = Glued()
     if not len(rows):
         return result
@@ -88,7 +96,9 @@ def glue(rows: Rows, steps: Steps) -> Glued:
         )  # fmt: skip
         if done < len(table):
             steps.fill(state, symbol)
-    _tell(result, rows, interner, found, table, refused, steps)
+    _tell(result, rows, interner, found, table, refused, steps, carry=carry)
+    if carry:
+        result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
     return result
 
 
@@ -104,6 +114,8 @@ def _tell(
     table: Ints,
     refused: Ints,
     steps: Steps,
+    *,
+    carry: bool,
 ) -> None:
     judged = result.judged
     settled = found[:, _HOW] != _OVERLAP
@@ -116,16 +128,22 @@ def _tell(
     open_end = ~np.array(
         [steps.machine(s[1:]).source.recording.end_marked for s in rows.streams], bool
     )
-    live = (steps.flags[found[:, _LAST]] & STOPPED) == 0
-    ok = (found[:, _HOW] == _WHOLE) & (finished | (live & open_end[interner.groups]))
+    live = (found[:, _HOW] == _WHOLE) & ((steps.flags[found[:, _LAST]] & STOPPED) == 0)
+    ok = live & (finished | open_end[interner.groups] | carry)
     judged.verdicts[TraceVerdict.OK] = int(ok.sum())
+    told = found[:, _HOW] == _TOLD
+    for last in found[told, _LAST].tolist():
+        verdict = VERDICTS[_cause_of_stop(steps, last)]
+        judged.verdicts[verdict] = judged.verdicts.get(verdict, 0) + 1
+    result.open = int((live & ~finished).sum())
+    result.told = int(told.sum())
     names: Names = interner.names
 
     def key(entity: int) -> EntityKey:
         return EntityKey(rows.streams[interner.groups[entity]], names.text(entity))
 
     result.unsettled = [key(e) for e in np.flatnonzero(~settled).tolist()]
-    for entity in np.flatnonzero(settled & ~ok).tolist():
+    for entity in np.flatnonzero(settled & ~ok & ~told).tolist():
         finding = _finding(key(entity), found[entity], steps)
         judged.verdicts[finding.verdict] = judged.verdicts.get(finding.verdict, 0) + 1
         if len(judged.findings) < DETAILS_MAX:
@@ -145,7 +163,8 @@ def _tell(
 
 
 def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
-    cause, before, symbols = _cause(found, steps), None, ()
+    cause, before = _cause(found, steps), None
+    symbols: tuple[str, ...] = ()
     if found[_HOW] in (_STOP, _CONFLICT):
         symbols = (steps.symbols[found[_WITH]],)
         before = steps.set_of(int(found[_SET]))
@@ -167,9 +186,53 @@ def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
 def _cause(found: Ints, steps: Steps) -> Cause:
     how = int(found[_HOW])
     if how == _STOP:
-        special = {UNDECIDED: Cause.BUDGET, UNKNOWN: Cause.NOT_UNDERSTOOD}
-        return special.get(steps.set_of(int(found[_LAST])).number, Cause.STEP)
+        return _cause_of_stop(steps, int(found[_LAST]))
     return {_CONFLICT: Cause.CONFLICT, _GAP: Cause.MISSING, _WHOLE: Cause.NO_END}[how]
+
+
+def _cause_of_stop(steps: Steps, last: int) -> Cause:
+    special = {UNDECIDED: Cause.BUDGET, UNKNOWN: Cause.NOT_UNDERSTOOD}
+    return special.get(steps.set_of(last).number, Cause.STEP)
+
+
+def _carried(
+    rows: Rows, interner: Interner, found: Ints, table: Ints, start: Ints, steps: Steps
+) -> Rows:
+    """One row for each settled entity, and what waits behind the gap of those that have one."""
+    settled = np.flatnonzero((found[:, _HOW] != _OVERLAP) & (found[:, _AT] > 0))
+    one = found[settled]
+    bodies = np.full((len(settled), WIDTH), -1, np.int64)
+    bodies[:, ENTITY] = settled
+    bodies[:, SEQUENCE] = 0
+    stopped = np.isin(one[:, _HOW], (_STOP, _CONFLICT))
+    bodies[:, LENGTH] = one[:, _AT] + stopped
+    bodies[:, KIND] = CARRIED
+    bodies[:, ENTRY] = start[settled]
+    bodies[:, EXIT] = np.where(one[:, _HOW] == _GAP, one[:, _SET], one[:, _LAST])
+    dead = np.array([steps.number(s[1:], DEAD) for s in rows.streams], np.int64)
+    conflict = one[:, _HOW] == _CONFLICT
+    bodies[conflict, EXIT] = dead[interner.groups[settled[conflict]]]
+    bodies[:, PLACE] = one[:, _BEFORE]
+    waiting = (found[table[:, ENTITY], _HOW] == _GAP) & (table[:, KIND] != REPEAT)
+    waiting &= table[:, SEQUENCE] >= found[table[:, ENTITY], _AT]
+    return Rows(
+        rows.streams,
+        interner.groups.copy(),
+        interner.names.take(np.arange(len(interner))),
+        interner.hashes.copy(),
+        steps.symbols,
+        tuple(steps.set_of(number) for number in range(steps.sets)),
+        np.concatenate([bodies, table[waiting]]),
+    )
+
+
+@compiled
+def _carried_to(table: Ints, first: int, last: int) -> int:
+    """How many events of an entity earlier runs have judged."""
+    for r in range(first, last):
+        if table[r, KIND] == CARRIED:
+            return int(table[r, LENGTH])
+    return 0
 
 
 @compiled
@@ -177,10 +240,13 @@ def _overlaps(table: Ints, first: int, last: int) -> bool:
     """Whether an entity's rows tell of the same events, other than two raw ones of one number."""
     reached = -1
     raw_at = -1
+    carried = _carried_to(table, first, last)
     for r in range(first, last):
         row = table[r]
-        if row[KIND] == REPEAT:
+        if row[KIND] >= REPEAT or row[SEQUENCE] + row[LENGTH] <= carried:
             continue
+        if row[SEQUENCE] < carried:
+            return True
         if row[SEQUENCE] < reached and not (row[KIND] == RAW and row[SEQUENCE] == raw_at):
             return True
         raw_at = row[SEQUENCE] if row[KIND] == RAW else -1
@@ -227,17 +293,34 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
     state = start
     expected = 0
     running, gap = True, False
+    carried = _carried_to(table, first, last)
+    if carried > 0:
+        for r in range(first, last):
+            if table[r, KIND] == CARRIED:
+                state = table[r, EXIT]
+                expected = carried
+                one[_BEFORE] = table[r, PLACE]
+        if flags[state] & STOPPED:
+            running = False
+            one[_HOW] = _TOLD
+            one[_AT] = carried
+            one[_LAST] = state
     r = first
     while r < last:
         row = table[r]
-        if row[KIND] == REPEAT:
-            one[_REPEATED] += 1
+        if row[KIND] == CARRIED:
+            r += 1
+            continue
+        if row[KIND] == REPEAT or row[SEQUENCE] + row[LENGTH] <= carried:
+            # What earlier runs have judged is not at hand any more: it counts as the same.
+            one[_REPEATED] += row[LENGTH]
             r += 1
             continue
         if running and row[SEQUENCE] != expected:
             running = False
             one[_HOW] = _GAP
             one[_AT] = expected
+            one[_SET] = state
             gap = True
         if row[KIND] == BODY:
             if not running:

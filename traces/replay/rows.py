@@ -4,7 +4,8 @@ A row says something of an entity's events `sequence .. sequence + length - 1`:
 
 - RAW: one event, with its symbol: the state before it was not known where it was read;
 - BODY: events that lead from the set of possible states `entry` to the set `exit`, whatever they were;
-- REPEAT: one event that repeats the one with the same sequence number.
+- REPEAT: one event that repeats the one with the same sequence number;
+- CARRIED: all events that earlier runs have judged, from the first one on: they lead to the set `exit`.
 
 Raw rows before a body make sure that `entry` is the only set in which the body can begin, or that no run
 explains the events at all: so glueing rows gives exactly what replaying the events in order would give.
@@ -29,7 +30,7 @@ Ints = NDArray[Any]
 ENTITY, SEQUENCE, LENGTH, KIND, SYMBOL, ENTRY, EXIT, PLACE = range(8)
 WIDTH = 8
 
-RAW, BODY, REPEAT = 0, 1, 2  # kinds
+RAW, BODY, REPEAT, CARRIED = range(4)  # kinds
 
 
 class PossibleStates(NamedTuple):

@@ -151,6 +151,23 @@ class Segments:
         )
 
 
+def rows_of(block: Block) -> Rows:
+    """Every event of a block as a raw row."""
+    table = np.full((len(block), WIDTH), -1, np.int64)
+    table[:, ENTITY] = block.entity
+    table[:, SEQUENCE] = block.sequence
+    table[:, LENGTH] = 1
+    table[:, KIND] = RAW
+    table[:, SYMBOL] = block.symbol
+    table[:, PLACE] = block.place
+    salts = np.array([*(salt_of(s) for s in block.streams), 0], np.uint64)
+    interner = Interner()
+    number = interner.number(block.names, block.stream, salts)
+    return Rows(
+        block.streams, block.stream, block.names, interner.hashes[number], block.symbols, (), table
+    )
+
+
 def salt_of(stream: Stream) -> int:
     """What a stream adds to the hash of its entities: the same in every process."""
     import hashlib

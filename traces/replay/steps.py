@@ -56,6 +56,11 @@ class Steps:
         self.counts = np.zeros(1 << 10, np.int64)
         self._used = 0
 
+    @property
+    def sets(self) -> int:
+        """How many sets are numbered."""
+        return len(self._sets)
+
     def machine(self, key: MachineKey) -> Determinised:
         """The running automaton of a machine."""
         if key not in self._running:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
+    from stagewright.traces.options import Options, Resolve
     from stagewright.traces.recording import HiddenSteps
     from stagewright.traces.trace_report import TraceReport
-    from stagewright.traces.validate import Options, Resolve
 
 _EXAMPLE = """\
 examples:
@@ -30,6 +30,7 @@ examples:
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
+  stagewright validate traces/ --state validated     again tomorrow: only what is new is read
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
@@ -82,6 +83,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="tell how the verdicts were found, and why so"
     )
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="go on from the last run with this directory: read only what is new",
+    )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
@@ -95,8 +102,8 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
     from stagewright.traces.inputs import find_inputs
+    from stagewright.traces.options import Options
     from stagewright.traces.report import as_json, print_report, write_report
-    from stagewright.traces.validate import Options
 
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
@@ -136,6 +143,7 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--format", "" if args.format == "auto" else args.format),
         ("--hidden-steps", args.hidden_steps),
         ("--max-states", args.max_states),
+        ("--state", args.state),
         ("--engine", "" if args.engine == "spark" else args.engine),
     ):
         words += [flag, str(value)] if value else []
@@ -153,10 +161,10 @@ def _judged(
         from stagewright.traces.engines import Embedded, usable_cores
 
         engine = Embedded(args.cores or usable_cores())
-        return validate(paths, resolve, options, engine=engine, progress=_tell)
+        return validate(paths, resolve, options, engine=engine, state=args.state, progress=_tell)
 
     def work(spark: SparkSession) -> TraceReport:
-        return validate(paths, resolve, options, spark=spark, progress=_tell)
+        return validate(paths, resolve, options, spark=spark, state=args.state, progress=_tell)
 
     return on_spark(work, "stagewright validate", args.cores)
 

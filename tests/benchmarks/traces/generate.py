@@ -24,7 +24,7 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.trace import observation
 from stagewright.spec.values import plain
-from stagewright.traces.validate import unbounded_scope
+from stagewright.traces.options import unbounded_scope
 
 Ints = NDArray[Any]
 
@@ -150,14 +150,15 @@ def _giant(letters: Letters, seed: int, events: int) -> Ints:
     state = next(iter(interpreter.initial_states()))
 
     def letter(action: str | None, params: object, observed: object, end: bool) -> int:
-        key = (action, *(json.dumps(v, separators=(",", ":")) for v in (params, observed)), end)
+        texts = [json.dumps(v, separators=(",", ":")) for v in (params, observed)]
+        key = (action, texts[0], texts[1], end)
         if key not in number:
-            number[key] = len(number)  # type: ignore[index]
-            for column, value in zip(
-                (letters.action, letters.params, letters.observed, letters.end), key, strict=True
-            ):
-                column.append(value)  # type: ignore[arg-type]
-        return number[key]  # type: ignore[index]
+            number[key] = len(number)
+            letters.action.append(action)
+            letters.params.append(texts[0])
+            letters.observed.append(texts[1])
+            letters.end.append(end)
+        return number[key]
 
     run = [letter(None, {}, observation(state), end=False)]
     while len(run) < events - 1:

@@ -10,10 +10,11 @@ import pytest
 
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines import Embedded
+from stagewright.traces.options import Options
 from stagewright.traces.readers import lines
 from stagewright.traces.replay import segments
 from stagewright.traces.trace_report import TraceReport
-from stagewright.traces.validate import Options, validate
+from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]
 

@@ -1,0 +1,38 @@
+"""How traces are to be judged, and by which definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stagewright.spec.definition import Definition
+from stagewright.spec.scope import Scope, scope_of
+from stagewright.traces.automaton import MAX_STATES
+from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps
+
+# Finds the definition of a machine that events name, under a profile (empty: its newest).
+Resolve = Callable[[str, str], Definition]
+Progress = Callable[[str], None]
+
+
+def unbounded_scope(definition: Definition) -> Scope:
+    """The default scope of a definition, with budgets without bound: they limit checks, not production."""
+    return scope_of(definition, {}, {budget.name: None for budget in definition.budgets})
+
+
+@dataclass(frozen=True)
+class Options:
+    """How traces are to be judged.
+
+    `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
+    `profile` overrides what the events say. `hidden`: steps
+    that a recorder of JSON lines or Parquet left out. `ignore_fingerprint`: judge events that were recorded
+    under another version of their definition all the same.
+    """
+
+    scope: Callable[[Definition], Scope] = unbounded_scope
+    profile: str = ""
+    form: str = "auto"
+    hidden: HiddenSteps = NOTHING_HIDDEN
+    ignore_fingerprint: bool = False
+    max_states: int = MAX_STATES
