@@ -1,5 +1,6 @@
 """Runs that continue each other find what one run over everything finds; a state that does not fit is refused."""
 
+import itertools
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -45,7 +46,7 @@ def test_many_runs_find_what_one_run_finds(
     cuts = [0, *sorted(rng.sample(range(1, len(events)), 4)), len(events)]
     files, found = list[Path](), dict[str, tuple[object, ...]]()
     last = whole
-    for number, (begin, end) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
         files.append(write(tmp_path / f"{number}.jsonl", events[begin:end]))
         last = judged(lease, files, tmp_path / "state")
         assert last.totals.events == end - begin

@@ -31,6 +31,7 @@ examples:
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
   stagewright validate traces/ --state validated     again tomorrow: only what is new is read
+  stagewright validate --follow traces/ --state validated --idle 60
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
@@ -42,7 +43,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright validate``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file or a directory")
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="a file or a directory")
+    parser.add_argument(
+        "--follow",
+        metavar="SOURCE",
+        help="with --state: validate new files in a directory, or lines from tcp://HOST:PORT, as they come",
+    )
+    parser.add_argument(
+        "--idle",
+        type=positive,
+        metavar="SECONDS",
+        help="end --follow when nothing new has come so long",
+    )
     parser.add_argument(
         "--machine",
         metavar="NAME",
@@ -108,7 +120,9 @@ def execute(args: argparse.Namespace) -> int:
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
     reports = ci_reports(args)
-    find_inputs(args.paths, args.format)
+    _check_source(args)
+    if not args.follow:
+        find_inputs(args.paths, args.format)
     resolve = _resolver(args.machine)
     options = Options(
         scope=_scope(args.size),
@@ -118,6 +132,8 @@ def execute(args: argparse.Namespace) -> int:
         ignore_fingerprint=args.ignore_fingerprint,
         **({"max_states": args.max_states} if args.max_states else {}),
     )
+    if args.follow:
+        return _follow(resolve, options, args)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
@@ -131,6 +147,43 @@ def execute(args: argparse.Namespace) -> int:
     reports.add(lambda: suite_of(report, _reproduce(args)))
     reports.write(report.exit_code)
     return report.exit_code
+
+
+def _check_source(args: argparse.Namespace) -> None:
+    if bool(args.paths) == bool(args.follow):
+        raise InputError("give files and directories, or --follow SOURCE", help="one of the two")
+    if args.follow and args.state is None:
+        raise InputError(
+            "--follow needs --state DIR", help="what is known of the traces is kept there"
+        )
+    if args.follow and args.engine == "embedded":
+        raise InputError("--follow is done by Spark", help="leave out --engine embedded")
+
+
+def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int:
+    """Validate what comes, batch by batch; the worst exit code of all."""
+    from stagewright.commands.on_spark import on_spark
+    from stagewright.commands.output import console
+    from stagewright.traces.follow import follow
+    from stagewright.traces.report import as_json, print_report
+    from stagewright.traces.spark_engine import OnSpark
+    from stagewright.traces.validate import validate
+
+    codes = {0}
+
+    def work(spark: SparkSession) -> int:
+        def batch(paths: list[Path]) -> None:
+            report = validate(paths, resolve, options, engine=OnSpark(spark), state=args.state)
+            codes.add(report.exit_code)
+            if args.json:
+                print(json.dumps(as_json(report)), flush=True)
+            else:
+                print_report(report, console())
+
+        follow(spark, args.follow, args.state, batch, idle_seconds=args.idle)
+        return 1 if 1 in codes else max(codes)
+
+    return on_spark(work, "stagewright validate", args.cores)
 
 
 def _reproduce(args: argparse.Namespace) -> str:
