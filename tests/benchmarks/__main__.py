@@ -19,8 +19,9 @@ from pathlib import Path
 
 from tests.benchmarks import explicit
 from tests.benchmarks.machine_facts import machine_facts
+from tests.benchmarks.traces import suite as traces
 
-SUITES = {"explicit": explicit}
+SUITES = {"explicit": explicit, "traces": traces}
 _DEFAULT = "explicit"
 
 
