@@ -245,13 +245,11 @@ class TopologyCluster(TopologyNodes):
     def fail_to_stream(self) -> None:
         """Streaming fails."""
         self.topology.fail_to_stream()
-        self.copied = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def stream_with_dead_node(self) -> None:
         """Streaming fails, for a node that takes part is down."""
         self.topology.stream_with_dead_node()
-        self.copied = False
 
     @action(by=COORDINATOR, spends=coordinator_changes)
     def fail_over(self) -> None:
@@ -293,13 +291,18 @@ class TopologyCluster(TopologyNodes):
     def roll_back_join(self, n: Term[Node]) -> None:
         """The old owner stays the owner."""
         self.topology.roll_back_join(n)
-        self.next = frozenset()
+        self._keep()
 
     @action(by=COORDINATOR, fair=WEAK)
     def roll_back_leave(self, n: Term[Node]) -> None:
         """The old owner stays the owner; the heir may hold rows."""
         self.topology.roll_back_leave(n)
+        self._keep()
+
+    def _keep(self) -> None:
+        """What was streamed by then counts for nothing."""
         self.next = frozenset()
+        self.copied = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def shut_down(self, n: Term[Node]) -> None:
