@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Self
 
 from stagewright.machines.tablet_nodes import NETWORK, Node
+from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
 from stagewright.machines.topology_reasons import TABLES
@@ -61,11 +62,30 @@ class TopologyCluster(TopologyNodes):
     coordinator_changes = budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
-        {TopologyNodes.reads: 0},
-        {TopologyNodes.reads: 0, TopologyNodes.writes: 0, operations: 2},
+        {TopologyNodes.writes: 0},
         {TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
+        {TopologyNodes.reads: 0},
+        {
+            TopologyNodes.writes: 0,
+            TopologyNodes.reads: 0,
+            TopologyNodes.crashes: 1,
+            failures: 1,
+            coordinator_changes: 1,
+        },
+        {
+            TopologyNodes.writes: 0,
+            TopologyNodes.reads: 0,
+            TopologyNodes.crashes: 1,
+            operations: 2,
+        },
         {},
-        {Node: 3, TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
+        {
+            Node: 3,
+            TopologyNodes.writes: 0,
+            TopologyNodes.reads: 0,
+            TopologyNodes.crashes: 1,
+            TopologyControl.faults: 0,
+        },
     )
     tables = TABLES
 
