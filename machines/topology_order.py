@@ -201,6 +201,15 @@ class TopologyOrder(TopologyWayBack):
         refused = self.topology_request[n].is_some() & after.error.has(n)
         return ends.implies(self._in_transition(n) | refused)
 
+    @step_property
+    def requests_are_refused_at_rest(self, after: Self, n: Term[Node]) -> Bool:
+        """The coordinator refuses a request where it would take it up: when nothing else goes on. To leave or
+        to be removed may be aborted at any time.
+        """
+        aborted = self.topology_request[n].any_of(Request.leave, Request.remove)
+        refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
+        return (refused & ~aborted).implies(self.is_at_rest())
+
     @invariant
     def what_goes_on_is_not_done(self, n: Term[Node]) -> Bool:
         """A request is reported as done at the end of its operation only."""

@@ -50,8 +50,8 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
         """The same, in the place of a dead node."""
         with equivalent("a request that cannot proceed is cancelled"):
-            require(self.down.has(dead) & self.stays(dead), "the replaced node is normal and down")
-        require(self.topology_request[dead].is_none(), "it has asked for nothing")
+            free = self.stays(dead) & self.topology_request[dead].is_none()
+            require(self.down.has(dead) & free, "the replaced node is down, and asks for nothing")
         self._move(n, NodeState.absent, NodeState.none)
         self._ask(n, Request.replace)
         self.replaced_id[n] = dead
@@ -149,8 +149,7 @@ class TopologyRequests(TopologyGroup0):
         with equivalent("what runs needs no restart; what is removed is told to shut down"):
             require(self.down.has(n) & self._exists(n), "node is down")
             require(~self.is_ignored(n), "it is not being removed or replaced")
-        out = (self.transition_state == T.left_token_ring) & ~self.members.has(n)
-        require(~self.stopped.has(n) & ~out, "it was not told to shut down, or banned")
+        require(~self._has_ended(n), "it is not told to shut down, or banned")
         self.down.discard(n)
 
     @action(by=COORDINATOR, spends=TopologyGroup0.faults)
