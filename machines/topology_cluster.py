@@ -11,7 +11,7 @@ from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
 from stagewright.machines.topology_ranges import TopologyRanges
-from stagewright.machines.topology_reasons import TABLES
+from stagewright.machines.topology_reasons import TABLES_OF_RANGES
 from stagewright.machines.topology_states import (
     Barrier,
     GlobalRequest,
@@ -81,7 +81,7 @@ class TopologyCluster(TopologyRanges):
             TopologyControl.faults: 0,
         },
     )
-    tables = TABLES
+    tables = TABLES_OF_RANGES
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -231,10 +231,7 @@ class TopologyCluster(TopologyRanges):
         require(begun, "streaming has begun")
         require(self.owners.has(source) & ~topology.down.has(source), "the source is a live owner")
         require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
-        with equivalent(
-            "what is streamed may be streamed again; a target that dies is rolled back"
-        ):
-            require(~topology.down.has(target) & ~self.copied, "the target is up and still streams")
+        require(~topology.down.has(target), "the target is up")
         newer = self.data[target] < self.data[source]
         self.data[target] = choose(newer, self.data[source], self.data[target])
         self.copied = True
@@ -323,7 +320,9 @@ class TopologyCluster(TopologyRanges):
         self.topology.clean_up(n)
         fenced = self.view[n].fence == self.topology.fence_version
         require(fenced, "node refuses older requests")
-        with equivalent("the fence is that of the version: who has learned the one knows the other"):
+        with equivalent(
+            "the fence is that of the version: who has learned the one knows the other"
+        ):
             learned = self.view[n].version == self.topology.version
             require(learned, "node has learned what is committed")
         self.data[n] = choose(self.owners.has(n), self.data[n], 0)

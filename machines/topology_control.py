@@ -57,6 +57,7 @@ class TopologyControl(TopologyOrder):
         {TopologyOrder.faults: 0},
         {Node: 3, TopologyOrder.faults: 0},
         {},
+        {Node: 3, TopologyOrder.requests: 1, TopologyOrder.faults: 2},
     )
     tables = TABLES
 

@@ -226,6 +226,9 @@ class TopologyGroup0(Machine):
     def _others_stay(self, n: Term[Node]) -> Bool:
         return count((m != n) & self.stays(m) for m in Node) >= 1
 
+    def _nothing_goes_on(self) -> None:
+        require(self.is_at_rest(), "the topology is at rest")
+
     # -- the coordinator -------------------------------------------------------------------------------
 
     def _enter(self, *, new_version: bool = True) -> None:

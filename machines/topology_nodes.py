@@ -52,6 +52,7 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
+T = TransitionState
 FIRST_VALUE = 1  # what the range holds at first
 LAST_VALUE = 3
 
@@ -110,10 +111,9 @@ class TopologyNodes(Machine):
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed to group0."""
-        with equivalent("to learn early, or again, does no harm"):
-            require(
-                self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member"
-            )
+        up = self.topology.members.has(n) & ~self.topology.down.has(n)
+        require(up, "node is an up member")
+        with equivalent("to learn again changes nothing"):
             require(~self._is_current(n), "node is behind")
         self._learn(n)
 
@@ -242,9 +242,11 @@ class TopologyNodes(Machine):
             request.abandoned = False
 
     def _is_gone(self, n: Term[Node]) -> Bool:
-        """Node `n` is dead, and removed or replaced."""
-        ignored = self.topology.is_ignored(n) | (self.topology.node_state[n] == NodeState.left)
-        return self.topology.down.has(n) & ignored
+        """Node `n` is dead and left, or bound to be: its removal or replacement is not rolled back any more."""
+        topology = self.topology
+        bound = topology.transition_state.any_of(T.write_both_read_new, T.left_token_ring)
+        left = topology.node_state[n] == NodeState.left
+        return topology.down.has(n) & (left | (bound & topology.is_ignored(n)))
 
     # -- faults ----------------------------------------------------------------------------------------
 

@@ -194,6 +194,12 @@ class TopologyOrder(TopologyWayBack):
         begins = ~self._in_transition(n) & after._is(n, *LEAVING)
         return begins.implies(self.down.has(n) == after._is(n, NodeState.removing))
 
+    @invariant
+    def a_node_that_is_removed_is_dead(self, n: Term[Node]) -> Bool:
+        """001: the data of a node that is removed is streamed "from still alive owners": it does not come back."""
+        only_when(self.release.rollback)
+        return self._is(n, NodeState.removing).implies(self.down.has(n))
+
     @step_property
     def only_what_goes_on_ends(self, after: Self, n: Term[Node]) -> Bool:
         """A request is done when its operation is, or when it is refused."""

@@ -358,9 +358,6 @@ class TopologyTracks(TopologyRebuild):
         require(~waits, "no node that is up needs cleanup")
         self.global_request = None
 
-    def _nothing_goes_on(self) -> None:
-        require(self.is_at_rest(), "the topology is at rest")
-
     def _cleanup_is_asked_for(self) -> None:
         require(self.global_request == GlobalRequest.cleanup, "cleanup is asked for")
 
