@@ -15,6 +15,7 @@ from stagewright.machines.topology_reasons import TABLES_OF_RANGES
 from stagewright.machines.topology_states import (
     Barrier,
     GlobalRequest,
+    NodeState,
     TransitionState,
 )
 from stagewright.spec import (
@@ -166,7 +167,8 @@ class TopologyCluster(TopologyRanges):
             self.next.put(m, (self.owners.has(m) & (dead != m)) | ((m == n) & owned))
 
     def _leaves_to(self, n: Term[Node], heir: Term[Node]) -> None:
-        require(self.topology.in_new_ring(heir) & (heir != n), "the heir is in the new ring")
+        normal = self.topology.node_state[heir] == NodeState.normal
+        require(normal & (heir != n), "the heir is another normal node")
         owned = self.owners.has(n)
         for m in Node:
             self.next.put(m, (self.owners.has(m) & (m != n)) | ((m == heir) & owned))
@@ -212,7 +214,7 @@ class TopologyCluster(TopologyRanges):
 
     def _has_drained(self, n: Term[Node]) -> Bool:
         topology, request = self.topology, self.request
-        asked = topology.takes_part(n) & topology.members.has(n) & ~topology.down.has(n)
+        asked = topology.members.has(n) & ~topology.down.has(n)
         knows = self.view[n].version == topology.version
         older = (request.coordinator == n) & (request.version < topology.version)
         return asked.implies(knows & (~older | request.abandoned))
@@ -229,7 +231,9 @@ class TopologyCluster(TopologyRanges):
         require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
         begun = (topology.barrier == Barrier.passed) & ~topology.streamed
         require(begun, "streaming has begun")
-        require(self.owners.has(source) & ~topology.down.has(source), "the source is a live owner")
+        require(self.owners.has(source), "the source is an owner")
+        with equivalent("what a dead owner stores, and was acknowledged, every owner stores"):
+            require(~topology.down.has(source), "the source is alive")
         require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
         require(~topology.down.has(target), "the target is up")
         newer = self.data[target] < self.data[source]

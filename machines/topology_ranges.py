@@ -95,6 +95,17 @@ class TopologyRanges(TopologyNodes):
         return down.implies(same & (self.data[n] == after.data[n]))
 
     @step_property
+    def nodes_keep_what_is_newest(self, after: Self, n: Term[Node]) -> Bool:
+        """What a node stores grows newer, until it is removed as the row of a lost range."""
+        removed = (after.data[n] == 0) & ~self.owners.has(n)
+        return removed | (self.data[n] <= after.data[n])
+
+    @step_property
+    def what_is_acknowledged_stays_so(self, after: Self) -> Bool:
+        """A write that was acknowledged is not taken back by anything that is acknowledged later."""
+        return self.acknowledged <= after.acknowledged
+
+    @step_property
     def a_barrier_waits_until_all_have_learned(self, after: Self) -> Bool:
         """001: "After the entire cluster learns about it"; ring_delay is as long as that takes."""
         topology = self.topology
