@@ -58,6 +58,13 @@ class TopologyRanges(TopologyNodes):
         gains = self.next.has(n) & ~self.owners.has(n)
         return (reads_new & gains).implies(self.data[n] >= self.acknowledged)
 
+    @invariant
+    def owners_store_what_was_acknowledged(self, n: Term[Node]) -> Bool:
+        """001: writes "on behalf of a successful request, will reach CL in both old and new replica sets": also
+        a dead replica, for its removal may be rolled back, and it may come back.
+        """
+        return self.owners.has(n).implies(self.data[n] >= self.acknowledged)
+
     @step_property
     def no_read_outlives_the_old_ring(self, after: Self) -> Bool:
         """001: "make sure that no reads that started before this point exist in the system"."""
