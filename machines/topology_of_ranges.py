@@ -10,14 +10,12 @@ from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_control import TopologyControl
 from stagewright.spec import Term, equivalent
 
-# Tablets, rebuilds and requests for the cluster as a whole change no owner of a range; a barrier is tried
-# again for these alone.
+# Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
 NO_PART_OF_IT = (
     TopologyControl.ask_to_rebuild,
     TopologyControl.start_rebuild,
     TopologyControl.finish_rebuild,
     TopologyControl.fail_to_rebuild,
-    TopologyControl.retry_barrier,
     TopologyControl.start_balancing,
     TopologyControl.start_draining,
     TopologyControl.settle_tablets_on,
