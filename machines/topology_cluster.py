@@ -6,23 +6,21 @@ and the promises of the design document about reads and writes.
 
 from __future__ import annotations
 
-from typing import Self
-
 from stagewright.machines.tablet_nodes import NETWORK, Node
+from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
 from stagewright.machines.topology_nodes import TopologyNodes
-from stagewright.machines.topology_reasons import TABLES
+from stagewright.machines.topology_ranges import TopologyRanges
+from stagewright.machines.topology_reasons import TABLES_OF_RANGES
 from stagewright.machines.topology_states import (
     Barrier,
     GlobalRequest,
     NodeState,
-    Request,
     TransitionState,
 )
 from stagewright.spec import (
     Bool,
     Fairness,
-    FlagVar,
     Term,
     action,
     budget,
@@ -30,20 +28,16 @@ from stagewright.spec import (
     equivalent,
     every,
     final,
-    flag,
-    invariant,
-    only_when,
     require,
     scopes,
     some,
-    step_property,
 )
 
 WEAK = Fairness.WEAK
 T = TransitionState
 
 
-class TopologyCluster(TopologyNodes):
+class TopologyCluster(TopologyRanges):
     """Nodes that join, leave, are replaced or removed, while clients write to and read from a range.
 
     Under `scylla-2026.2` every promise holds.
@@ -61,15 +55,34 @@ class TopologyCluster(TopologyNodes):
     coordinator_changes = budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
-        {TopologyNodes.reads: 0},
-        {TopologyNodes.reads: 0, TopologyNodes.writes: 0, operations: 2},
+        {TopologyNodes.writes: 0},
         {TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
+        {TopologyNodes.reads: 0},
+        {
+            TopologyNodes.writes: 0,
+            TopologyNodes.reads: 0,
+            TopologyNodes.crashes: 1,
+            failures: 1,
+            coordinator_changes: 1,
+        },
+        {
+            TopologyNodes.writes: 0,
+            TopologyNodes.reads: 0,
+            TopologyNodes.crashes: 1,
+            operations: 2,
+        },
+        {TopologyNodes.writes: 0, TopologyNodes.crashes: 1, TopologyControl.faults: 0},
         {},
-        {Node: 3, TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
+        {TopologyNodes.reads: 0, TopologyNodes.crashes: 1, TopologyControl.faults: 0},
+        {
+            Node: 3,
+            TopologyNodes.writes: 0,
+            TopologyNodes.reads: 0,
+            TopologyNodes.crashes: 1,
+            TopologyControl.faults: 0,
+        },
     )
-    tables = TABLES
-
-    copied: FlagVar = flag()  # the new owner has streamed the range
+    tables = TABLES_OF_RANGES
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -154,7 +167,8 @@ class TopologyCluster(TopologyNodes):
             self.next.put(m, (self.owners.has(m) & (dead != m)) | ((m == n) & owned))
 
     def _leaves_to(self, n: Term[Node], heir: Term[Node]) -> None:
-        require(self.topology.stays(heir) & (heir != n), "the heir is normal and stays")
+        normal = self.topology.node_state[heir] == NodeState.normal
+        require(normal & (heir != n), "the heir is another normal node")
         owned = self.owners.has(n)
         for m in Node:
             self.next.put(m, (self.owners.has(m) & (m != n)) | ((m == heir) & owned))
@@ -174,30 +188,31 @@ class TopologyCluster(TopologyNodes):
         self.topology.wait_ring_delay()
 
     @action(by=COORDINATOR, fair=WEAK)
+    def retry_barrier(self) -> None:
+        """Where there was no way back, a barrier that failed was tried again."""
+        with equivalent("the newest release tries again only what no node's operation depends on"):
+            self.topology.retry_barrier()
+
+    @action(by=COORDINATOR, fair=WEAK)
     def fence_before_cleanup(self) -> None:
         """The same barrier before rows are removed."""
-        with equivalent("the fence refuses what the barrier did not wait for"):
-            self._all_have_drained()
-        with equivalent("rows are removed before another operation begins, but for a third node's"):
-            self.topology.fence_before_cleanup()
+        self._all_have_drained()
+        self.topology.fence_before_cleanup()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_cleanup(self) -> None:
         """The cleanup that was asked for is done."""
-        with equivalent("no other global request is made here"):
-            self.topology.finish_cleanup()
+        self.topology.finish_cleanup()
 
     @action(by=COORDINATOR, fair=WEAK)
     def leave_tablet_track(self) -> None:
         """After a rollback the tablet migration track ends at once."""
-        with equivalent("there are no tablets here that could be in transition"):
-            self.topology.leave_tablet_track()
+        self.topology.leave_tablet_track()
 
     @action(by=COORDINATOR, fair=WEAK)
     def commit_cdc_generation(self, n: Term[Node]) -> None:
         """The new node's CDC generation is committed, and writes go to both rings."""
-        with equivalent("no generation is asked for by itself here"):
-            self.topology.commit_cdc_generation(n)
+        self.topology.commit_cdc_generation(n)
 
     def _all_have_drained(self) -> None:
         drained = every(self._has_drained(n) for n in Node)
@@ -205,7 +220,7 @@ class TopologyCluster(TopologyNodes):
 
     def _has_drained(self, n: Term[Node]) -> Bool:
         topology, request = self.topology, self.request
-        asked = topology.takes_part(n) & topology.members.has(n) & ~topology.down.has(n)
+        asked = topology.members.has(n) & ~topology.down.has(n)
         knows = self.view[n].version == topology.version
         older = (request.coordinator == n) & (request.version < topology.version)
         return asked.implies(knows & (~older | request.abandoned))
@@ -219,16 +234,14 @@ class TopologyCluster(TopologyNodes):
     def stream(self, source: Term[Node], target: Term[Node]) -> None:
         """The new owner receives the range from an old one, in the session of the operation."""
         topology = self.topology
-        with equivalent("no other state here has a session and a barrier"):
-            require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
-        begun = (topology.barrier == Barrier.passed) & topology.session & ~topology.streamed
+        require(topology.transition_state == T.write_both_read_old, "writes go to both rings")
+        begun = (topology.barrier == Barrier.passed) & ~topology.streamed
         require(begun, "streaming has begun")
-        require(self.owners.has(source) & ~topology.down.has(source), "the source is a live owner")
+        require(self.owners.has(source), "the source is an owner")
+        with equivalent("what a dead owner stores, and was acknowledged, every owner stores"):
+            require(~topology.down.has(source), "the source is alive")
         require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
-        with equivalent(
-            "what is streamed may be streamed again; a target that dies is rolled back"
-        ):
-            require(~topology.down.has(target) & ~self.copied, "the target is up and still streams")
+        require(~topology.down.has(target), "the target is up")
         newer = self.data[target] < self.data[source]
         self.data[target] = choose(newer, self.data[source], self.data[target])
         self.copied = True
@@ -245,19 +258,18 @@ class TopologyCluster(TopologyNodes):
     def fail_to_stream(self) -> None:
         """Streaming fails."""
         self.topology.fail_to_stream()
-        self.copied = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def stream_with_dead_node(self) -> None:
         """Streaming fails, for a node that takes part is down."""
         self.topology.stream_with_dead_node()
-        self.copied = False
 
     @action(by=COORDINATOR, spends=coordinator_changes)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator."""
         self.topology.fail_over()
-        self.copied = False
+        with equivalent("what was streamed stays where it is, and may be streamed again"):
+            self.copied = False
 
     # -- the ring has changed, or not ----------------------------------------------------------------------
 
@@ -293,13 +305,18 @@ class TopologyCluster(TopologyNodes):
     def roll_back_join(self, n: Term[Node]) -> None:
         """The old owner stays the owner."""
         self.topology.roll_back_join(n)
-        self.next = frozenset()
+        self._keep()
 
     @action(by=COORDINATOR, fair=WEAK)
     def roll_back_leave(self, n: Term[Node]) -> None:
         """The old owner stays the owner; the heir may hold rows."""
         self.topology.roll_back_leave(n)
+        self._keep()
+
+    def _keep(self) -> None:
+        """What was streamed by then counts for nothing."""
         self.next = frozenset()
+        self.copied = False
 
     @action(by=COORDINATOR, fair=WEAK)
     def shut_down(self, n: Term[Node]) -> None:
@@ -311,79 +328,16 @@ class TopologyCluster(TopologyNodes):
     def clean_up(self, n: Term[Node]) -> None:
         """The node, having learned the topology, removes the rows of ranges that it does not own."""
         self.topology.clean_up(n)
-        require(self._is_current(n), "node has learned what is committed")
+        fenced = self.view[n].fence == self.topology.fence_version
+        require(fenced, "node refuses older requests")
+        with equivalent(
+            "the fence is that of the version: who has learned the one knows the other"
+        ):
+            learned = self.view[n].version == self.topology.version
+            require(learned, "node has learned what is committed")
         self.data[n] = choose(self.owners.has(n), self.data[n], 0)
 
-    # -- promises --------------------------------------------------------------------------------------
-
-    @invariant
-    def reads_see_acknowledged_writes(self) -> Bool:
-        """Read after write: a read returns what was acknowledged before it began, or something newer."""
-        return ~self.stale_read
-
-    @invariant
-    def the_range_has_owners(self) -> Bool:
-        """001: writes go "to both new and old replicas": in either ring somebody owns the range."""
-        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
-        return ~self.owners.is_empty() & both.implies(~self.next.is_empty())
-
-    @invariant
-    def new_owners_are_in_the_new_ring(self) -> Bool:
-        """001: "new replicas means calculated according to modified token ring"; at rest there are none."""
-        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
-        in_ring = every(self.topology.in_new_ring(n) for n in self.next)
-        rests = self.topology.is_at_rest()
-        return both.implies(in_ring) & rests.implies(self.next.is_empty())
-
-    @invariant
-    def streaming_begins_when_writes_go_to_both(self) -> Bool:
-        """001: "Writes are going to both new and old replicas … After the entire cluster learns about it,
-        streaming starts."
-        """
-        writes = self.request.coordinator.is_some() & self.request.write & ~self.request.abandoned
-        both = (self.owners | self.next) <= self.request.targets
-        begun = (self.topology.transition_state == T.write_both_read_old) & (
-            self.topology.barrier == Barrier.passed
-        )
-        return (begun & writes).implies(both)
-
-    @invariant
-    def what_has_streamed_counts_for_its_operation(self) -> Bool:
-        """001: every operation streams what its own new owners lack."""
-        return self.copied.implies(self.topology.transition_state == T.write_both_read_old)
-
-    @invariant
-    def new_owners_are_complete(self, n: Term[Node]) -> Bool:
-        """What is read from new owners holds all that was acknowledged."""
-        reads_new = self.topology.transition_state == T.write_both_read_new
-        gains = self.next.has(n) & ~self.owners.has(n)
-        return (reads_new & gains).implies(self.data[n] >= self.acknowledged)
-
-    @step_property
-    def no_read_outlives_the_old_ring(self, after: Self) -> Bool:
-        """001: "make sure that no reads that started before this point exist in the system"."""
-        before, now = self.topology.transition_state, after.topology.transition_state
-        ends = (before == T.write_both_read_new) & (before != now)
-        reads = self.request.coordinator.is_some() & ~self.request.write & ~self.request.abandoned
-        return (ends & reads).implies(self.request.targets <= self.next)
-
-    @invariant
-    def rows_of_lost_ranges_are_known(self, n: Term[Node]) -> Bool:
-        """A node that stores rows of a range which it does not own is known to need cleanup."""
-        only_when(self.topology.release.cleanup)
-        topology = self.topology
-        holds = (self.data[n] > 0) & ~self.owners.has(n) & ~self.next.has(n)
-        stays = topology.node_state[n] == NodeState.normal
-        return (holds & stays & topology.is_at_rest()).implies(topology.cleanup_needed.has(n))
-
-    @invariant
-    def nobody_writes_to_nodes_that_left(self, n: Term[Node]) -> Bool:
-        """left_token_ring waits until all nodes have stopped to write to the node."""
-        only_when(self.topology.release.rollback)
-        topology, request = self.topology, self.request
-        told = topology.asked[n].any_of(Request.leave, Request.join)
-        left = (topology.node_state[n] == NodeState.left) & told
-        return (left & request.write & ~request.abandoned).implies(~request.targets.has(n))
+    # -- ends ------------------------------------------------------------------------------------------
 
     @final
     def at_rest(self) -> Bool:

@@ -57,6 +57,7 @@ class TopologyControl(TopologyOrder):
         {TopologyOrder.faults: 0},
         {Node: 3, TopologyOrder.faults: 0},
         {},
+        {Node: 3, TopologyOrder.requests: 1, TopologyOrder.faults: 2},
     )
     tables = TABLES
 
@@ -128,12 +129,12 @@ class TopologyControl(TopologyOrder):
 
     def _is_written(self, n: Term[Node]) -> Bool:
         ring = self.transition_state.column(lambda state: state.writes)
-        old = (ring != Ring.new) & self._in_old_ring(n)
+        old = (ring != Ring.new) & self.in_old_ring(n)
         return old | ((ring != Ring.old) & self.in_new_ring(n))
 
     def _is_read(self, n: Term[Node]) -> Bool:
         ring = self.transition_state.column(lambda state: state.reads)
-        return choose(ring == Ring.old, self._in_old_ring(n), self.in_new_ring(n))
+        return choose(ring == Ring.old, self.in_old_ring(n), self.in_new_ring(n))
 
     @invariant
     def requests_use_both_rings_while_data_moves(self, n: Term[Node]) -> Bool:
@@ -142,7 +143,7 @@ class TopologyControl(TopologyOrder):
         """
         reads_new = self.transition_state == T.write_both_read_new
         both = reads_new | (self.transition_state == T.write_both_read_old)
-        old, new = self._in_old_ring(n), self.in_new_ring(n)
+        old, new = self.in_old_ring(n), self.in_new_ring(n)
         written = self._is_written(n) == (old | (both & new))
         return written & (self._is_read(n) == choose(reads_new, new, old))
 
@@ -232,7 +233,7 @@ class TopologyControl(TopologyOrder):
     def both_rings_differ_by_the_node_in_transition(self, n: Term[Node]) -> Bool:
         """001: "new replicas means calculated according to modified token ring"."""
         both = self.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
-        changes = self._in_old_ring(n) != self.in_new_ring(n)
+        changes = self.in_old_ring(n) != self.in_new_ring(n)
         return both.implies(changes == (self._in_transition(n) | self._being_replaced(n)))
 
     @invariant
@@ -245,15 +246,23 @@ class TopologyControl(TopologyOrder):
     @invariant
     def left_nodes_do_not_run(self, n: Term[Node]) -> Bool:
         """A node is left only when it is dead, refused, or was told to shut down."""
-        told = self._is(n, NodeState.left) | (self.transition_state == T.left_token_ring)
-        return self._is(n, NodeState.left).implies(self.down.has(n)) & (
-            self.stopped.has(n) & ~self._is(n, NodeState.left)
-        ).implies(told & self._in_transition(n) & self.done.has(n))
+        return self._is(n, NodeState.left).implies(self.down.has(n))
 
-    @invariant
-    def who_was_told_to_shut_down_does_not_run(self, n: Term[Node]) -> Bool:
+    @step_property
+    def who_was_told_to_shut_down_does_not_run(self, after: Self, n: Term[Node]) -> Bool:
         """The barrier command of left_token_ring ends the node for good."""
-        return self.stopped.has(n).implies(self.down.has(n))
+        return (self._has_ended(n) & self.down.has(n)).implies(after.down.has(n))
+
+    @step_property
+    def nodes_are_out_of_group0_when_nobody_needs_them(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "left - the node left the cluster and group0": when no request that began before can reach it,
+        and in left_token_ring when that is reported, so that it can be told.
+        """
+        removed = self.members.has(n) & ~after.members.has(n)
+        over = self.barrier.any_of(Barrier.passed, Barrier.waived)
+        at_once = (self.transition_state == T.write_both_read_new) & over
+        refused = self._is(n, NodeState.none)
+        return removed.implies(at_once | self._has_ended(n) | refused)
 
     @invariant
     def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:

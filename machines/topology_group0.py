@@ -84,7 +84,6 @@ class TopologyGroup0(Machine):
     tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
     # nodes, as the failure detector sees them
     down = set_of(Node)
-    stopped = set_of(Node)  # refused, or told to shut down: they do not come back
     # what only the coordinator of the moment knows
     barrier: OneVar[Barrier] = one_of(Barrier, init=Barrier.none)
     streamed: FlagVar = flag()  # stream_ranges has ended well
@@ -118,6 +117,11 @@ class TopologyGroup0(Machine):
     def _being_replaced(self, n: Term[Node]) -> Bool:
         return some(self._is(m, NodeState.replacing) & (self.replaced_id[m] == n) for m in Node)
 
+    def _has_ended(self, n: Term[Node]) -> Bool:
+        """The node has left the token ring, and its request is reported as done: it is not coming back."""
+        reported = self._in_transition(n) & self.done.has(n)
+        return (self.transition_state == TransitionState.left_token_ring) & reported
+
     def is_ignored(self, n: Term[Node]) -> Bool:
         """Barriers do not ask a node that is being removed or replaced."""
         return self._is(n, NodeState.removing) | self._being_replaced(n)
@@ -133,7 +137,7 @@ class TopologyGroup0(Machine):
 
     # -- rings -----------------------------------------------------------------------------------------
 
-    def _in_old_ring(self, n: Term[Node]) -> Bool:
+    def in_old_ring(self, n: Term[Node]) -> Bool:
         return self.tokens.has(n) & self.node_state[n].column(lambda state: state.owns)
 
     def in_new_ring(self, n: Term[Node]) -> Bool:
@@ -221,6 +225,9 @@ class TopologyGroup0(Machine):
 
     def _others_stay(self, n: Term[Node]) -> Bool:
         return count((m != n) & self.stays(m) for m in Node) >= 1
+
+    def _nothing_goes_on(self) -> None:
+        require(self.is_at_rest(), "the topology is at rest")
 
     # -- the coordinator -------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Self
 
 from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
-from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import LAST_VERSION, OPERATOR
+from stagewright.machines.topology_of_ranges import NO_PART_OF_IT, TopologyOfRanges
 from stagewright.machines.topology_states import (
     SCYLLA_6_0,
     SCYLLA_2025_4,
@@ -52,38 +52,8 @@ from stagewright.spec import (
 )
 
 WEAK = Fairness.WEAK
-LAST_VALUE = 2
-
-
-# Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
-NO_PART_OF_IT = (
-    TopologyControl.ask_to_rebuild,
-    TopologyControl.start_rebuild,
-    TopologyControl.finish_rebuild,
-    TopologyControl.fail_to_rebuild,
-    TopologyControl.start_balancing,
-    TopologyControl.start_draining,
-    TopologyControl.settle_tablets_on,
-    TopologyControl.finish_draining_node,
-    TopologyControl.settle_tablets,
-    TopologyControl.drain_again,
-    TopologyControl.fail_to_drain,
-    TopologyControl.give_up_with_tablets,
-    TopologyControl.start_resize_finalization,
-    TopologyControl.finish_resize,
-    TopologyControl.move_tablet,
-    TopologyControl.create_table,
-    TopologyControl.prepare_generation,
-    TopologyControl.commit_generation,
-    TopologyControl.publish_requested_generation,
-    TopologyControl.start_truncating,
-    TopologyControl.start_snapshots,
-    TopologyControl.clear_request_session,
-    TopologyControl.finish_global_request,
-    TopologyControl.lock,
-    TopologyControl.unlock,
-    TopologyControl.abort,
-)
+FIRST_VALUE = 1  # what the range holds at first
+LAST_VALUE = 3
 
 
 class View(Record):
@@ -115,33 +85,34 @@ class TopologyNodes(Machine):
     reads = budget(1, doc="reads that clients send")
     crashes = budget(0, doc="nodes that crash")
 
-    topology = part(TopologyControl, without=NO_PART_OF_IT)
+    topology = part(TopologyOfRanges, without=NO_PART_OF_IT)
     owners: SetVar[Node] = set_of(Node, init=ANY)  # of the range, in the old ring
     next: SetVar[Node] = set_of(Node)  # in the new ring, while the two differ
     # the nodes
     view = per(Node, record(View))
-    data = per(Node, number(0, LAST_VALUE))  # the newest value that a node stores
+    data = per(Node, number(0, LAST_VALUE, init=ANY))  # the newest value that a node stores
+    copied: FlagVar = flag()  # the new owner has streamed the range
     # clients
     request = record(ClientRequest)
-    written: NumberVar = number(0, LAST_VALUE)
-    acknowledged: NumberVar = number(0, LAST_VALUE)
+    written: NumberVar = number(0, LAST_VALUE, init=FIRST_VALUE)
+    acknowledged: NumberVar = number(0, LAST_VALUE, init=FIRST_VALUE)
     stale_read: FlagVar = flag()
 
     @initially
     def normal_nodes_own_the_range(self) -> Bool:
-        """Some normal nodes own the range; there are no tablets."""
+        """Some normal nodes own the range and store its rows; there are no tablets."""
         normal = every(self.topology.node_state[n] == NodeState.normal for n in self.owners)
-        return normal & ~self.owners.is_empty() & self.topology.tablet_hosts.is_empty()
+        rows = every(self.data[n] == choose(self.owners.has(n), FIRST_VALUE, 0) for n in Node)
+        return normal & rows & ~self.owners.is_empty() & self.topology.tablet_hosts.is_empty()
 
     # -- nodes learn -----------------------------------------------------------------------------------
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed to group0."""
-        with equivalent("to learn early, or again, does no harm"):
-            require(
-                self.topology.members.has(n) & ~self.topology.down.has(n), "node is an up member"
-            )
+        up = self.topology.members.has(n) & ~self.topology.down.has(n)
+        require(up, "node is an up member")
+        with equivalent("to learn again changes nothing"):
             require(~self._is_current(n), "node is behind")
         self._learn(n)
 
@@ -190,28 +161,22 @@ class TopologyNodes(Machine):
     def store_write(self, r: Term[Node]) -> None:
         """Replica `r` stores the write, unless its version is fenced as far as the replica knows."""
         request = self.request
-        with equivalent("only what is sent has targets"):
-            require(request.coordinator.is_some() & request.write, "a write is on its way")
-        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
-        with equivalent("one write at a time is followed, and a dead replica may have stored it"):
-            require(~self.topology.down.has(r), "replica is up")
-            self.data[r] = choose(self.data[r] < request.value, request.value, self.data[r])
+        require(request.write & request.targets.has(r), "it is sent to the replica")
+        require(~self.topology.down.has(r), "replica is up")
         self._not_fenced(r)
+        self.data[r] = request.value
         with equivalent("a write need not be acknowledged"):
             request.reached.add(r)
 
     @action(fair=WEAK)
     def acknowledge_write(self) -> None:
-        """All replicas have answered, but for dead ones that never come back."""
+        """All replicas have answered: while one is dead, writes to it time out."""
         request = self.request
-        with equivalent("only what is sent has targets"):
-            require(request.coordinator.is_some() & request.write, "a write is on its way")
-            require(~request.abandoned, "the client still waits")
-        stored = every(request.reached.has(r) | self._is_gone(r) for r in request.targets)
-        require(stored & ~request.reached.is_empty(), "every replica has stored it")
-        newer = self.acknowledged < request.value
-        with equivalent("one write at a time is followed, and need not be acknowledged"):
-            self.acknowledged = choose(newer, request.value, self.acknowledged)
+        require(request.write, "a write is on its way")
+        require(~request.abandoned, "the client still waits")
+        require(request.targets <= request.reached, "every replica has stored it")
+        with equivalent("a write need not be acknowledged"):
+            self.acknowledged = request.value
         self._forget()
 
     @action(by=CLIENT, spends=reads)
@@ -225,12 +190,12 @@ class TopologyNodes(Machine):
     def answer_read(self, r: Term[Node]) -> None:
         """Replica `r` answers the read, unless its version is fenced as far as the replica knows."""
         request = self.request
-        require(request.coordinator.is_some() & ~request.write, "a read is on its way")
-        require(request.targets.has(r) & ~self.topology.down.has(r), "the replica is asked and up")
+        require(~request.write & request.targets.has(r), "the replica is asked")
+        require(~self.topology.down.has(r), "replica is up")
         with equivalent("a barrier waits for reads, so that none is left to be refused"):
             require(~request.abandoned, "the client still waits")
             self._not_fenced(r)
-        with equivalent("no read is stale"):
+        with equivalent("it records that a promise was broken, and none is"):
             self.stale_read = self.stale_read | (self.data[r] < request.value)
         self._forget()
 
@@ -274,11 +239,6 @@ class TopologyNodes(Machine):
             request.reached = frozenset()
             request.value = 0
             request.abandoned = False
-
-    def _is_gone(self, n: Term[Node]) -> Bool:
-        """Node `n` is dead, and removed or replaced."""
-        ignored = self.topology.is_ignored(n) | (self.topology.node_state[n] == NodeState.left)
-        return self.topology.down.has(n) & ignored
 
     # -- faults ----------------------------------------------------------------------------------------
 

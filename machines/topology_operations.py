@@ -1,4 +1,4 @@
-"""Operations on nodes: bootstrap, replace, decommission, remove, rebuild, with their way back.
+"""Operations on nodes: bootstrap, replace, decommission, remove.
 
 The transition states of 001, "Topology state machine", and what the releases added: join_group0, draining,
 left_token_ring and rollback_to_normal. `topology_control.py` has the promises.
@@ -103,7 +103,7 @@ class TopologyOperations(TopologyTracks):
     def commit_cdc_generation(self, n: Term[Node]) -> None:
         """Every node has the data of the new generation: it is committed with its timestamp."""
         require(self.transition_state == T.commit_cdc_generation, "a generation is to be committed")
-        require(self._is(n, NodeState.bootstrapping), "the node bootstraps")
+        self._is_for(n)
         self._barrier_passed()
         self.new_cdc_generation = False
         self.unpublished_cdc_generations = True
@@ -112,6 +112,9 @@ class TopologyOperations(TopologyTracks):
             self._enter(new_version=False)
         else:
             self._write_both()
+
+    def _is_for(self, n: Term[Node]) -> None:
+        require(self._is(n, NodeState.bootstrapping), "the node bootstraps")
 
     @action(by=COORDINATOR, fair=WEAK)
     def publish_cdc_generation(self, n: Term[Node]) -> None:
@@ -173,9 +176,13 @@ class TopologyOperations(TopologyTracks):
             self.tokens.put(m, self.tokens.has(m) & ~dead)
             with equivalent("it takes a third node to owe a cleanup and be replaced"):
                 self.cleanup_needed.put(m, self.cleanup_needed.has(m) & ~dead)
-            self.tablet_hosts.put(m, self.tablet_hosts.has(m) & ~dead)
+        self._tablets_are_gone_with_the_replaced(n)
         self._end(n)
         self._finish()
+
+    def _tablets_are_gone_with_the_replaced(self, n: Term[Node]) -> None:
+        for m in Node:
+            self.tablet_hosts.put(m, self.tablet_hosts.has(m) & (self.replaced_id[n] != m))
 
     def _replaced_is_out(self, n: Term[Node]) -> None:
         out = ~some(self.members.has(m) for m in self.replaced_id[n])
@@ -368,34 +375,3 @@ class TopologyOperations(TopologyTracks):
             for m in Node:
                 others = self._is(m, NodeState.normal)
                 self.cleanup_needed.put(m, self.cleanup_needed.has(m) | others)
-
-    # -- rebuild ---------------------------------------------------------------------------------------
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def start_rebuild(self, n: Term[Node]) -> None:
-        """The node streams its data anew; the topology as a whole does not transition."""
-        self._begin(n, Request.rebuild)
-        self._open_rebuild_session()
-        self._enter(new_version=False)
-
-    def _open_rebuild_session(self) -> None:
-        self.session = True
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def finish_rebuild(self, n: Term[Node]) -> None:
-        """Its data is streamed, or could not be: it is normal again."""
-        require(~self.down.has(n), "the node is up")
-        self._rebuilt(n)
-        self._end(n)
-
-    @action(by=COORDINATOR, fair=WEAK)
-    def fail_to_rebuild(self, n: Term[Node]) -> None:
-        """The node died while it streamed."""
-        with equivalent("a stream may fail at any time"):
-            require(self.down.has(n), "the node is down")
-        self._rebuilt(n)
-        self._end(n, error=True)
-
-    def _rebuilt(self, n: Term[Node]) -> None:
-        self._move(n, NodeState.rebuilding, NodeState.normal)
-        self.session = False

@@ -194,12 +194,27 @@ class TopologyOrder(TopologyWayBack):
         begins = ~self._in_transition(n) & after._is(n, *LEAVING)
         return begins.implies(self.down.has(n) == after._is(n, NodeState.removing))
 
+    @invariant
+    def a_node_that_is_removed_is_dead(self, n: Term[Node]) -> Bool:
+        """001: the data of a node that is removed is streamed "from still alive owners": it does not come back."""
+        only_when(self.release.rollback)
+        return self._is(n, NodeState.removing).implies(self.down.has(n))
+
     @step_property
     def only_what_goes_on_ends(self, after: Self, n: Term[Node]) -> Bool:
         """A request is done when its operation is, or when it is refused."""
         ends = ~self.done.has(n) & after.done.has(n)
         refused = self.topology_request[n].is_some() & after.error.has(n)
         return ends.implies(self._in_transition(n) | refused)
+
+    @step_property
+    def requests_are_refused_at_rest(self, after: Self, n: Term[Node]) -> Bool:
+        """The coordinator refuses a request where it would take it up: when nothing else goes on. To leave or
+        to be removed may be aborted at any time.
+        """
+        aborted = self.topology_request[n].any_of(Request.leave, Request.remove)
+        refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
+        return (refused & ~aborted).implies(self.is_at_rest())
 
     @invariant
     def what_goes_on_is_not_done(self, n: Term[Node]) -> Bool:

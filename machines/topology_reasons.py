@@ -31,7 +31,7 @@ COLUMNS: tuple[Callable[[TransitionState], object], ...] = (
     lambda state: state.tablets,
 )
 
-TABLES = equivalents(
+REASONS = (
     # -- transition states -----------------------------------------------------------------------------
     *(
         equivalent_value(
@@ -104,3 +104,50 @@ TABLES = equivalents(
         because="a cleanup is done at rest: it comes to no state of its own",
     ),
 )
+
+TABLES = equivalents(*REASONS)
+"""Of the control machine alone."""
+
+OF_OTHER_TRACKS = (*WITHOUT_A_NODE, T.lock)
+ONE_OPERATION = "where the owners of a range are followed, requests do not wait for each other"
+NO_REBUILD = "no node rebuilds where the owners of a range are followed"
+NO_SUCH_STATE = (
+    "the state is of tablets, tables or a lock: where a range is followed it is not entered"
+)
+
+TABLES_OF_RANGES = equivalents(
+    *REASONS,
+    *(
+        equivalent_value(OF_OTHER_TRACKS, column, because=NO_SUCH_STATE)
+        for column in (
+            lambda state: state.owner,
+            lambda state: state.barrier,
+            lambda state: state.tablets,
+        )
+    ),
+    equivalent_value(NodeState.rebuilding, lambda state: state.in_transition, because=NO_REBUILD),
+    equivalent_value(NodeState.rebuilding, lambda state: state.owns, because=NO_REBUILD),
+    *(
+        equivalent_value(Request.rebuild, column, because=NO_REBUILD)
+        for column in (
+            lambda request: request.priority,
+            lambda request: request.asked_in,
+            lambda request: request.begins_as,
+        )
+    ),
+    equivalent_value(
+        (Request.join, Request.leave), lambda request: request.priority, because=ONE_OPERATION
+    ),
+    equivalent_value(
+        (
+            GlobalRequest.new_cdc_generation,
+            GlobalRequest.truncate_table,
+            GlobalRequest.snapshot_tables,
+        ),
+        lambda request: request.done_in,
+        because="only a cleanup is asked for where a range is followed",
+    ),
+)
+"""And of the cluster, which leaves other tracks out: what is said of those in the tables, the control machine
+tells.
+"""

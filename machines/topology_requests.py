@@ -50,8 +50,8 @@ class TopologyRequests(TopologyGroup0):
     def ask_to_replace(self, n: Term[Node], dead: Term[Node]) -> None:
         """The same, in the place of a dead node."""
         with equivalent("a request that cannot proceed is cancelled"):
-            require(self.down.has(dead) & self.stays(dead), "the replaced node is normal and down")
-        require(self.topology_request[dead].is_none(), "it has asked for nothing")
+            free = self.stays(dead) & self.topology_request[dead].is_none()
+            require(self.down.has(dead) & free, "the replaced node is down, and asks for nothing")
         self._move(n, NodeState.absent, NodeState.none)
         self._ask(n, Request.replace)
         self.replaced_id[n] = dead
@@ -98,8 +98,7 @@ class TopologyRequests(TopologyGroup0):
     def cancel(self, n: Term[Node]) -> None:
         """No request can proceed because nodes are dead: they are cancelled; who is not in yet is left."""
         only_when(self.release.rollback)
-        with equivalent("a request that waits may be refused at any time"):
-            require(self.is_at_rest(), "the topology is at rest")
+        self._nothing_goes_on()
         require(self.topology_request[n].is_some(), "a request is pending")
         with equivalent("validation may refuse any request, whatever the others do"):
             require(~some(self._ready(m) for m in Node), "no request can proceed")
@@ -109,8 +108,7 @@ class TopologyRequests(TopologyGroup0):
     @action(by=COORDINATOR)
     def reject(self, n: Term[Node]) -> None:
         """Validation fails: a node is not let in, or not let go."""
-        with equivalent("a request that waits may be refused at any time"):
-            require(self.is_at_rest(), "the topology is at rest")
+        self._nothing_goes_on()
         require(self.topology_request[n].is_some(), "a request is pending")
         if not self.release.parallel_draining:
             require(self.node_state[n] == NodeState.none, "the node wants to join")
@@ -148,9 +146,8 @@ class TopologyRequests(TopologyGroup0):
         """Node `n` comes back, unless it was removed, replaced, or told to shut down; it need not."""
         with equivalent("what runs needs no restart; what is removed is told to shut down"):
             require(self.down.has(n) & self._exists(n), "node is down")
-            require(~self.is_ignored(n), "it is not being removed or replaced")
-        out = (self.transition_state == T.left_token_ring) & ~self.members.has(n)
-        require(~self.stopped.has(n) & ~out, "it was not told to shut down, or banned")
+        require(~self.is_ignored(n), "it is not being removed or replaced")
+        require(~self._has_ended(n), "it is not told to shut down, or banned")
         self.down.discard(n)
 
     @action(by=COORDINATOR, spends=TopologyGroup0.faults)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_group0 import COORDINATOR, OPERATOR
+from stagewright.machines.topology_rebuild import TopologyRebuild
 from stagewright.machines.topology_requests import NETWORK, TopologyRequests
 from stagewright.machines.topology_states import (
     Barrier,
@@ -36,7 +37,7 @@ T = TransitionState
 NULL = T.null
 
 
-class TopologyTracks(TopologyRequests):
+class TopologyTracks(TopologyRebuild):
     """Barriers, the tablet migration track, CDC generations, and global requests."""
 
     # -- barriers --------------------------------------------------------------------------------------
@@ -191,7 +192,7 @@ class TopologyTracks(TopologyRequests):
     def create_table(self, n: Term[Node]) -> None:
         """A new table has tablets on a node that had none; one that is about to leave is not spared."""
         reads_new = self.transition_state == T.write_both_read_new
-        require(self._in_old_ring(n) & ~reads_new, "the node serves")
+        require(self.in_old_ring(n) & ~reads_new, "the node serves")
         with equivalent("a table that has its tablets elsewhere"):
             require(
                 ~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets"
@@ -202,9 +203,12 @@ class TopologyTracks(TopologyRequests):
     def leave_tablet_track(self) -> None:
         """No tablet is in transition: the tablet migration track ends."""
         require(self.transition_state == T.tablet_migration, "in the tablet migration track")
-        require(self.tablet_work.is_none(), "no tablet is in transition")
+        self._tablets_are_at_rest()
         self.transition_state = NULL
         self._enter()
+
+    def _tablets_are_at_rest(self) -> None:
+        require(self.tablet_work.is_none(), "no tablet is in transition")
 
     @action(by=COORDINATOR, spends=TopologyRequests.requests)
     def start_resize_finalization(self) -> None:
@@ -326,7 +330,7 @@ class TopologyTracks(TopologyRequests):
     def fence_before_cleanup(self) -> None:
         """A barrier ends the requests which still go to ranges that were lost (scylladb #26315)."""
         only_when(self.release.barrier_before_cleanup)
-        require(self.is_at_rest(), "the topology is at rest")
+        self._nothing_goes_on()
         with equivalent("a barrier more does no harm"):
             require(~self.cleanup_needed.is_empty(), "cleanup is needed")
             require(self.fence_version < self.version, "older requests are not fenced")
@@ -336,7 +340,7 @@ class TopologyTracks(TopologyRequests):
     def clean_up(self, n: Term[Node]) -> None:
         """A node removes the rows of ranges which it has lost, before any node leaves, or on request."""
         only_when(self.release.cleanup)
-        require(self.is_at_rest(), "the topology is at rest")
+        self._nothing_goes_on()
         require(~self.down.has(n), "node is up")
         with equivalent("a node that holds no such rows removes none"):
             require(self.cleanup_needed.has(n), "node holds rows of ranges that it has lost")
@@ -348,11 +352,14 @@ class TopologyTracks(TopologyRequests):
     def finish_cleanup(self) -> None:
         """The cleanup that was asked for is done."""
         only_when(self.release.cleanup)
-        require(self.is_at_rest(), "the topology is at rest")
-        require(self.global_request == GlobalRequest.cleanup, "cleanup is asked for")
+        self._nothing_goes_on()
+        self._cleanup_is_asked_for()
         waits = some(self.cleanup_needed.has(n) & ~self.down.has(n) for n in Node)
         require(~waits, "no node that is up needs cleanup")
         self.global_request = None
+
+    def _cleanup_is_asked_for(self) -> None:
+        require(self.global_request == GlobalRequest.cleanup, "cleanup is asked for")
 
     # -- a lock from outside ---------------------------------------------------------------------------
 

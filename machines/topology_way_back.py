@@ -54,7 +54,6 @@ class TopologyWayBack(TopologyOperations):
         with equivalent("what is down needs not be told, and may be told"):
             require(~self.down.has(n), "it is up")
         self.down.add(n)
-        self.stopped.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def remove_from_group0(self, n: Term[Node]) -> None:
@@ -89,10 +88,11 @@ class TopologyWayBack(TopologyOperations):
         """A barrier failed before reads used the new ring: the operation is to be undone."""
         only_when(self.release.rollback)
         require(self.barrier == Barrier.failed, "barrier failed")
-        require(self._gives_up(), "there is a way back")
+        self._has_a_way_back()
         self.giving_up = True
-        with equivalent("to give up twice is to give up"):
-            self.barrier = Barrier.none
+
+    def _has_a_way_back(self) -> None:
+        require(self._gives_up(), "there is a way back")
 
     @action(by=COORDINATOR, spends=TopologyRequests.faults)
     def give_up_join(self) -> None:

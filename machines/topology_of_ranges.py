@@ -1,0 +1,71 @@
+"""The topology state machine as far as the owners of a range are concerned.
+
+What is left out of `topology_control.py` changes no owner; and what it requires of that alone, whoever joins,
+leaves or is replaced here finds to be so.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.topology_control import TopologyControl
+from stagewright.spec import Term, equivalent
+
+# Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
+NO_PART_OF_IT = (
+    TopologyControl.ask_to_rebuild,
+    TopologyControl.start_rebuild,
+    TopologyControl.finish_rebuild,
+    TopologyControl.fail_to_rebuild,
+    TopologyControl.start_balancing,
+    TopologyControl.start_draining,
+    TopologyControl.settle_tablets_on,
+    TopologyControl.finish_draining_node,
+    TopologyControl.settle_tablets,
+    TopologyControl.drain_again,
+    TopologyControl.fail_to_drain,
+    TopologyControl.give_up_with_tablets,
+    TopologyControl.start_resize_finalization,
+    TopologyControl.finish_resize,
+    TopologyControl.move_tablet,
+    TopologyControl.create_table,
+    TopologyControl.prepare_generation,
+    TopologyControl.commit_generation,
+    TopologyControl.publish_requested_generation,
+    TopologyControl.start_truncating,
+    TopologyControl.start_snapshots,
+    TopologyControl.clear_request_session,
+    TopologyControl.finish_global_request,
+    TopologyControl.lock,
+    TopologyControl.unlock,
+    TopologyControl.abort,
+)
+
+
+class TopologyOfRanges(TopologyControl):
+    """What a part of it requires because of tablets, rebuilds and global requests has its reason."""
+
+    def _cleanup_is_asked_for(self) -> None:
+        with equivalent("no other global request is made here"):
+            super()._cleanup_is_asked_for()
+
+    def _nothing_goes_on(self) -> None:
+        with equivalent("no node rebuilds here, and no tablet, lock or global request has a state"):
+            super()._nothing_goes_on()
+
+    def _tablets_are_at_rest(self) -> None:
+        with equivalent("there are no tablets here that could be in transition"):
+            super()._tablets_are_at_rest()
+
+    def _tablets_are_gone_with_the_replaced(self, n: Term[Node]) -> None:
+        with equivalent("there are no tablets here"):
+            super()._tablets_are_gone_with_the_replaced(n)
+
+    def _is_for(self, n: Term[Node]) -> None:
+        with equivalent("no generation is asked for by itself here: it is of the node that joins"):
+            super()._is_for(n)
+
+    def _has_a_way_back(self) -> None:
+        with equivalent(
+            "no generation is asked for by itself here: an operation on a node goes on"
+        ):
+            super()._has_a_way_back()
