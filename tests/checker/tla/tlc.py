@@ -59,7 +59,9 @@ class Tlc:
     def _classes(self) -> str:
         """The first run of a session writes down the classes it loads: the others start faster."""
         archive = self.directory.parent / "tlc.jsa"
-        return f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}"
+        return (
+            f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}"
+        )
 
     def run(self, name: str, *options: str) -> TlcRun:
         """Check a module of this directory."""
