@@ -16,7 +16,7 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.traces.java_runtime import JavaNotFoundError, find_java
 
-SECONDS = 60
+SECONDS = 300  # a hang; on a busy machine TLC may take a minute
 
 
 @dataclass(frozen=True)
