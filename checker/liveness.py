@@ -20,7 +20,7 @@ import numpy as np
 
 from stagewright.checker.explicit.arrays import Bools, Ints
 from stagewright.checker.explicit.graph import Graph
-from stagewright.checker.explicit.graph_work import components
+from stagewright.checker.explicit.graph_work import components, grouped
 from stagewright.spec.definition import Fairness
 from stagewright.spec.ground import GroundStep
 
@@ -94,40 +94,39 @@ def fair_parts(graph: Graph, fair: FairSteps, region: Bools) -> Ints:
 
 def _unfair(graph: Graph, fair: FairSteps, labels: Ints, count: int) -> Bools:
     """The states that no fair cycle can visit, as far as the parts show."""
-    remove = np.zeros(graph.states, dtype=np.bool_)
+    parts, count = _with_edges_inside(graph, labels, count)
+    remove = (labels >= 0) & (parts < 0)
     if count == 0:
         return remove
-    alive = labels >= 0
-    sizes = np.bincount(labels[alive], minlength=count)
-    inside = _inside(graph, labels, np.arange(graph.sources.size))
-    dead = np.bincount(labels[graph.sources[inside]], minlength=count) == 0
-    for step in fair.weak:
-        enabled, taken = _enabled_and_taken(graph, step, labels, count)
-        dead |= (enabled == sizes) & (taken == 0)
-    for step in fair.strong:
-        enabled, taken = _enabled_and_taken(graph, step, labels, count)
-        starved = (enabled > 0) & (taken == 0)
-        sources = graph.sources[graph.edges_of_step(step)]
-        sources = sources[labels[sources] >= 0]
-        remove[sources[starved[labels[sources]]]] = True
-    remove[alive] |= dead[labels[alive]]
+    sizes = np.bincount(parts[parts >= 0], minlength=count)
+    edges = np.flatnonzero(parts[graph.sources] >= 0)
+    steps = 1 + max(int(graph.steps.max(initial=-1)), *fair.weak, *fair.strong, -1)
+    offsets, by_step = grouped(graph.steps[edges], steps)
+    sources = graph.sources[edges[by_step]]
+    part = parts[sources]
+    stays = part == parts[graph.targets[edges[by_step]]]
+    dead = np.zeros(count, dtype=np.bool_)
+    for step in (*fair.weak, *fair.strong):
+        some = slice(int(offsets[step]), int(offsets[step + 1]))
+        enabled = np.bincount(part[some], minlength=count)
+        taken = np.bincount(part[some][stays[some]], minlength=count)
+        if step in fair.weak:
+            dead |= (enabled == sizes) & (taken == 0)
+        else:
+            starved = (enabled > 0) & (taken == 0)
+            remove[sources[some][starved[part[some]]]] = True
+    remove[parts >= 0] |= dead[parts[parts >= 0]]
     return remove
 
 
-def _inside(graph: Graph, labels: Ints, edges: Ints) -> Ints:
-    """Those of the edges that stay within one part."""
-    part = labels[graph.sources[edges]]
-    inside: Ints = edges[(part >= 0) & (part == labels[graph.targets[edges]])]
-    return inside
-
-
-def _enabled_and_taken(graph: Graph, step: int, labels: Ints, count: int) -> tuple[Ints, Ints]:
-    """For each part: how many of its states enable a ground step, and how often it stays inside."""
-    edges = graph.edges_of_step(step)
-    parts = labels[graph.sources[edges]]
-    enabled = np.bincount(parts[parts >= 0], minlength=count)
-    inside = _inside(graph, labels, edges)
-    return enabled, np.bincount(labels[graph.sources[inside]], minlength=count)
+def _with_edges_inside(graph: Graph, labels: Ints, count: int) -> tuple[Ints, int]:
+    """The parts that an edge stays within, numbered anew, and how many: most are a state alone."""
+    part = labels[graph.sources]
+    inside = (part >= 0) & (part == labels[graph.targets])
+    has_edges = np.zeros(count + 1, dtype=np.bool_)  # the last one stands for -1
+    has_edges[part[inside]] = True
+    numbers = np.where(has_edges, np.cumsum(has_edges) - 1, -1)
+    return numbers[labels], int(has_edges.sum())
 
 
 def _fair_cycle(graph: Graph, fair: FairSteps, start: int, part: Bools) -> list[int]:

@@ -399,11 +399,6 @@ class CdcGenerations(CdcNodes):
         return self.accepts(n, timestamp).implies(found | prepared)
 
     @invariant
-    def writes_without_a_timestamp_are_accepted(self, n: Term[Node]) -> Bool:
-        """003: of writes only those are refused that are in the past or too far in the future."""
-        return self.accepts(n, self.clock(n))
-
-    @invariant
     def data_is_kept_while_it_may_be_needed(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """Any node may still accept a write to the generation, or have to load it (scylladb PR #17374)."""
         oldest = self.clock(n)
@@ -431,6 +426,32 @@ class CdcGenerations(CdcNodes):
             for h in self.described
             for g in self.introduced
         )
+
+    @invariant
+    def generations_take_one_way(self, g: Term[Generation]) -> Bool:
+        """Lemma: a generation is written, introduced when every node has stored it, and then published."""
+        only_when(self.release.group0)
+        waits, introduced = self.on_its_way == g, self.introduced.has(g)
+        unpublished, described = self.unpublished.has(g), self.described.has(g)
+        published = (introduced == (unpublished | described)) & ~(unpublished & described)
+        written = self.stored.has(g).implies(introduced | waits)
+        on_its_way = self.stored.has(g) & ~introduced & (self.now <= LAST_COMMIT + 1)
+        lacked = every(
+            choose(waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g))
+            for n in Node
+        )
+        return published & written & waits.implies(on_its_way) & lacked
+
+    @invariant
+    def nodes_know_what_they_need(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """Lemma: what a node does not know, or is cleared, is over for it, or starts a long time ahead."""
+        only_when(self.release.group0)
+        over = self.is_over(g, self._no_writes_since(n))
+        ahead = (self.start[g] >= self.now + DELAY) & ~self.unreachable.has(n)
+        unknown = self.introduced.has(g) & ~self.knows(n, g)
+        cleared = self.introduced.has(g) & ~self.stored.has(g)
+        known = self.knows(n, g).implies(self.introduced.has(g))
+        return known & unknown.implies(over | ahead) & cleared.implies(over)
 
     @liveness
     def generations_are_introduced(self, g: Term[Generation]) -> LeadsTo:

@@ -24,6 +24,7 @@ from stagewright.spec import (
     constant,
     flag,
     initially,
+    invariant,
     number,
     one_of,
     optional,
@@ -208,3 +209,17 @@ class CdcNodes(Machine):
     def uses(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> Bool:
         """A write with that timestamp gets its stream from a generation of which the node has the data."""
         return self.operates(n, g, timestamp) & (self.known[n][g] == Known.usable)
+
+    # -- promises ------------------------------------------------------------------------------------------------
+
+    @invariant
+    def writes_without_a_timestamp_are_accepted(self, n: Term[Node]) -> Bool:
+        """003: of writes only those are refused that are in the past or too far in the future."""
+        return self.accepts(n, self.clock(n))
+
+    @invariant
+    def accepted_writes_are_not_far_ahead(self) -> Bool:
+        """Lemma: the timestamp of an accepted write is before the start of what is yet to be introduced."""
+        ahead = self.write.timestamp > self.now + SKEW + LEEWAY
+        known = some((self.write.generation == g) for g in self.introduced)
+        return (self.write.fate == Fate.accepted).implies(known & ~ahead)

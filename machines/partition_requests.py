@@ -38,6 +38,7 @@ from stagewright.spec import (
     choose,
     constant,
     equivalent,
+    every,
     final,
     flag,
     invariant,
@@ -104,6 +105,18 @@ class PartitionRequests(Machine):
         """004: the view engine "just performs such requests": all that is there is cleaned up, no more."""
         wanted = self.asked.has(p) & ~self.gone.has(p) & ~has(self.request, number_of(p))
         return has(self.filtered, number_of(p)) == wanted
+
+    @invariant
+    def what_is_filtered_was_before(self) -> Bool:
+        """Lemma: what was filtered comes before what is left of the request."""
+        is_before = every(self.filtered[p] < self.request[Place.first] for p in PLACES)
+        return is_empty(self.filtered) | (self.sent & (is_empty(self.request) | is_before))
+
+    @invariant
+    def requests_are_what_is_asked(self, p: Term[PartitionId]) -> Bool:
+        """Lemma: a request lists what it is to remove, and all of it until it is sent."""
+        listed, asked = has(self.request, number_of(p)), self.asked.has(p)
+        return listed.implies(asked) & (asked & ~self.sent).implies(listed)
 
     @final
     def nothing_is_to_be_read(self) -> Bool:

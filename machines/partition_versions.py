@@ -112,6 +112,11 @@ class PartitionVersions(Machine):
         known = has(self.versions, number_of(p)) | has(self.told, number_of(p))
         return self.partitions.has(p).implies(known)
 
+    @invariant
+    def messages_are_of_partitions_of_the_index(self, p: Term[PartitionId]) -> Bool:
+        """Lemma: nobody is told of a partition that was cleaned up."""
+        return has(self.told, number_of(p)).implies(self.partitions.has(p))
+
     @final
     def nothing_is_to_be_read(self) -> Bool:
         """An updater that has read its messages may stay as it is."""

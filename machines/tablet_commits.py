@@ -204,6 +204,28 @@ class TabletCommits(Machine):
         known = self.done[n][t] != Stage.none  # there is nothing to be done at rest
         return known & planned.implies(self._is_moving(t) & (self.plan[n][t] == following))
 
+    @invariant
+    def what_is_taken_for_done_is_done(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Lemma: who has a guard, or the coordinator, knows of nothing done that is not; what is planned is done."""
+        knows = self._is_in_its_term(n) | self.guard.has(n)
+        done = self._is_moving(t) & (self.done[n][t] == self.stage[t])
+        planned = self.guard.has(n) & self.plan[n][t].is_some()
+        return (knows & done | planned).implies(self.ready.has(t))
+
+    @invariant
+    def the_coordinator_knows_of_no_later_stage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Lemma: where somebody has a guard, the coordinator knows of this stage or of nothing; of the last one
+        at rest.
+        """
+        nothing_else = self.done[n][t].is_none() | (self.done[n][t] == self.stage[t])
+        of_the_last = self.done[n][t].is_none() | (self.done[n][t] == Stage.cleanup)
+        guarded = self.guard.has(n) & self.plan[n][t].is_some()
+        guarded = guarded | some(self.guard.has(m) & (m != n) for m in Node)
+        rests = ~self._is_moving(t) & ~self.dropped.has(t)
+        return self._is_in_its_term(n).implies(
+            guarded.implies(nothing_else) & rests.implies(of_the_last)
+        )
+
     @final
     def at_rest(self) -> Bool:
         """Tablets at rest may stay so."""

@@ -340,6 +340,36 @@ class IntranodeMigration(Machine):
         acts = self.stage.any_of(Stage.streaming, Stage.cleanup, Stage.cleanup_target)
         return self.operated.implies(acts)
 
+    @invariant
+    def the_write_under_way_is_the_newest(self) -> Bool:
+        """Lemma: writes come one after the other; a shard that has stored the one under way has it."""
+        targets = self.write_stage.column(lambda stage: stage.writes)
+        kept = every(
+            self.stored.has(s).implies(targets.has(s) & (self.data[s] >= self.write))
+            for s in (LEAVING, PENDING)
+        )
+        newest = (self.write == self.written) & (self.write > self.acknowledged)
+        none = self.stored.is_empty() & (self.acknowledged <= self.written)
+        return choose(self.write > 0, kept & newest, none)
+
+    @invariant
+    def shards_that_are_read_are_complete(self) -> Bool:
+        """Lemma: the shard that is read has what was acknowledged; so has the pending one when it has streamed."""
+        left = self.stage.any_of(Stage.use_new, Stage.cleanup, Stage.moved)
+        switched = left | (self.stage == Stage.write_both_read_new)
+        streamed = (self.stage == Stage.streaming) & self.operated
+        leaving = left | (self.data[LEAVING] >= self.acknowledged)
+        pending = (switched | streamed).implies(self.data[PENDING] >= self.acknowledged)
+        return leaving & pending & (self.expected <= self.acknowledged)
+
+    @invariant
+    def what_was_cleaned_up_stays_clean(self) -> Bool:
+        """Lemma: nothing is written to a shard that was cleaned up."""
+        moved = self.operated & (self.stage == Stage.cleanup)
+        reverted = self.operated & (self.stage == Stage.cleanup_target)
+        clean = reverted.implies((self.data[PENDING] == 0) & self._has_drained())
+        return moved.implies(self.data[LEAVING] == 0) & clean
+
     @final
     def at_rest(self) -> Bool:
         """A tablet on one shard may stay there."""

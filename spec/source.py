@@ -61,24 +61,28 @@ def _in_library(file: str) -> bool:
 
 def of_frame(frame: FrameType) -> Source:
     """The place that a frame is executing."""
-    return _of_code(frame.f_code, frame.f_lasti, frame.f_lineno)
+    code = frame.f_code
+    return _of_code(code, code.co_filename, frame.f_lasti, frame.f_lineno)
 
 
-def _of_code(code: CodeType, instruction: int, known_line: int) -> Source:
+@lru_cache(maxsize=1 << 14)
+def _of_code(code: CodeType, file: str, instruction: int, known_line: int) -> Source:
+    """`file`: the code's own; code of two files may be equal."""
     line, end_line, column, end_column = _positions(code)[instruction // 2]
     if line is None:
-        return Source(code.co_filename, known_line, function=code.co_name)
+        return Source(file, known_line, function=code.co_name)
     end = end_column if end_line == line else 0
-    return in_line(code.co_filename, line, column or 0, end or 0, code.co_name)
+    return in_line(file, line, column or 0, end or 0, code.co_name)
 
 
 def of_traceback(traceback: TracebackType | None, file: str) -> Source | None:
     """The innermost place in `file` that an exception passed through; else the innermost user's place."""
     places: list[Source] = []
     while traceback is not None:
-        frame = traceback.tb_frame
-        if not _in_library(frame.f_code.co_filename):
-            places.append(_of_code(frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
+        code = traceback.tb_frame.f_code
+        if not _in_library(code.co_filename):
+            place = _of_code(code, code.co_filename, traceback.tb_lasti, traceback.tb_lineno)
+            places.append(place)
         traceback = traceback.tb_next
     own = [place for place in places if place.file == file] or places
     return own[-1] if own else None

@@ -30,9 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache of compiled searches of its own: thousands of random machines are in nobody's way."""
+    """A cache of compiled searches of its own: thousands of random machines are in nobody's way.
+
+    Where tests run in several processes, these share it.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STAGEWRIGHT_CACHE", str(tmp_path_factory.mktemp("compiled")))
+        patch.setenv("STAGEWRIGHT_CACHE", str(folder / "compiled"))
         yield
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ from stagewright.checker.explicit.native.expansion import (
 )
 from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.observed import Observed
+from stagewright.checker.explicit.native.tiers import Tiered
 from stagewright.checker.explicit.packing import Layout, Words, layout_for
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp
 
@@ -79,14 +81,13 @@ class NativeEngine:
         )
 
     @cached_property
-    def _edges(self) -> tuple[Module, Callable[..., int], Plan]:
+    def _edges(self) -> tuple[Tiered, Plan]:
         plan = self.plan()
-        module = Module(expansion_source(plan))
-        return module, module.function("expand", 7), plan
+        return Tiered(expansion_source(plan)), plan
 
     def expand(self, states: Words) -> Expansion:
         """All steps enabled in each of the states, ordered by state and step."""
-        _, function, plan = self._edges
+        code, plan = self._edges
         count, words, steps = states.shape[1], self.layout.words, len(self.model.steps)
         given = one_after_another(states)
         out = np.empty((count * steps + 1, words), dtype=np.uint64)
@@ -96,7 +97,9 @@ class NativeEngine:
         block = plan.observed.block()
         arrays = (given, out, block, numbers, ends, overflows)
         at = [array.ctypes.data for array in arrays]
-        found = function(at[0], count, *at[1:])
+        started = time.monotonic()
+        found = code.function("expand", 7)(at[0], count, *at[1:])
+        code.ran(time.monotonic() - started)
         bad = overflows[1 : 1 + 2 * int(overflows[0])]
         return Expansion(
             out[:found].T,

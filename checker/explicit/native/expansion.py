@@ -20,7 +20,7 @@ from stagewright.checker.explicit.native.llvm_text import (
     Value,
 )
 from stagewright.checker.explicit.native.observed import MASK_BITS, Observed, note_functions
-from stagewright.checker.explicit.native.substitution import AfterStep
+from stagewright.checker.explicit.native.substitution import Substitution
 from stagewright.checker.explicit.packing import Layout
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
@@ -69,6 +69,7 @@ class _Expansion:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.tables = Tables()
+        self.substitution = Substitution(plan.model.builder)
         names = ("states", "count", "out", "observed", "steps", "ends", "overflows")
         types = {name: I64 if name == "count" else POINTER for name in names}
         self.f = Function("expand", list(types.items()), local=False)
@@ -121,7 +122,7 @@ class _Expansion:
             bad = f.and_(guard, scope.value(step.overflows))
             self._overflow(state, step, bad)
             guard = f.and_(guard, f.not_(bad))
-        rewrite = AfterStep(builder, step)
+        rewrite = self.substitution.after(step)
         promised = [rewrite.of(node) for node in self.plan.steps]
         watched = any(node is not builder.true for node in promised)
         if not watched and _cost(step) <= _CHEAP:

@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_OPTIMISATION = 1  # common parts are shared already: more costs compile time and gains nothing
+_GOOD = 1  # common parts are shared already: more costs compile time and gains nothing
+_QUICK = 0  # a tenth of the compile time, for code that runs half as fast
 _CACHE_VARIABLE = "STAGEWRIGHT_CACHE"  # a folder; empty: no cache
 _LARGEST_CACHE = 256 << 20
 
@@ -24,15 +25,17 @@ _LARGEST_CACHE = 256 << 20
 class Module:
     """Compiled functions, alive as long as this object is."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, quick: bool = False) -> None:
+        """`quick`: be ready soon, with code that is about half as fast."""
         import llvmlite.binding as llvm
 
-        key = hashlib.sha256(f"{_fingerprint()}\n{text}".encode()).hexdigest()
+        optimisation = _QUICK if quick else _GOOD
+        key = _key(text, optimisation)
         code = _cached(key)
         if code is None:
-            code = _compiled(text, _target_machine())
+            code = _compiled(text, _target_machine(optimisation))
             _keep(key, code)
-        self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine())
+        self._engine: Any = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _new_machine(_GOOD))
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
@@ -57,18 +60,18 @@ def available() -> bool:
     if not hasattr(mmap, "MAP_PRIVATE"):
         return False
     try:
-        _target_machine()
+        _target_machine(_GOOD)
     except Exception:  # noqa: BLE001 - no llvmlite, or none for this processor: the NumPy engine serves
         return False
     return True
 
 
 @cache
-def _target_machine() -> Any:
-    return _new_machine()
+def _target_machine(optimisation: int) -> Any:
+    return _new_machine(optimisation)
 
 
-def _new_machine() -> Any:
+def _new_machine(optimisation: int) -> Any:
     """What code is made for; an execution engine takes it for its own and frees it."""
     import llvmlite.binding as llvm
 
@@ -77,19 +80,23 @@ def _new_machine() -> Any:
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
         features=llvm.get_host_cpu_features().flatten(),
-        opt=_OPTIMISATION,
+        opt=optimisation,
         jit=True,
     )
 
 
 @cache
 def _fingerprint() -> str:
-    """What, besides the text, decides the code."""
+    """What, besides the text and its optimisation, decides the code."""
     import llvmlite
     import llvmlite.binding as llvm
 
     cpu = (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return repr((llvmlite.__version__, llvm.llvm_version_info, *cpu, _OPTIMISATION))
+    return repr((llvmlite.__version__, llvm.llvm_version_info, *cpu))
+
+
+def _key(text: str, optimisation: int) -> str:
+    return hashlib.sha256(f"{_fingerprint()} {optimisation}\n{text}".encode()).hexdigest()
 
 
 def _compiled(text: str, machine: Any) -> bytes:
@@ -122,6 +129,15 @@ def cache_folder() -> Path | None:
         return (Path(base) if base else Path.home() / ".cache") / "stagewright" / "native"
     except RuntimeError:  # a user without a home, as containers have them
         return None
+
+
+def is_kept(text: str) -> bool:
+    """Whether good code of this text is at hand."""
+    folder = cache_folder()
+    try:
+        return folder is not None and (folder / _key(text, _GOOD)).exists()
+    except OSError:
+        return False
 
 
 def _cached(key: str) -> bytes | None:

@@ -27,8 +27,8 @@ from stagewright.checker.explicit.exploration import (
 from stagewright.checker.explicit.native import buckets, observed as block, worker
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.expansion import Plan, expansion_source
-from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.observed import Numbers
+from stagewright.checker.explicit.native.tiers import Tiered
 from stagewright.checker.explicit.native.visited import Visited
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.limits import Limits, OnProgress, Stop
@@ -106,14 +106,14 @@ class _Search:
         self._engine, self._watch, self._stop, self._progress = engine, watch, stop, progress
         self._keep, self._stored = keep, stored
         self._plan = engine.plan(watch)
-        self._module = Module(expansion_source(self._plan))
+        self._expansion = Tiered(expansion_source(self._plan))
         self.visited = Visited(
             engine.layout,
             workers=workers,
             canonical=stored.canonical,
             memory=stop.memory_left(0),
         )
-        self.visited.shared[buckets.EXPAND] = self._module.address("expand")
+        self.visited.shared[buckets.EXPAND] = self._expansion.address("expand")
         self._workers = [_Worker(self._plan) for _ in range(workers)]
         self.tally = Tally.empty(engine, watch)
         self._budget = _FIRST_BUDGET
@@ -252,7 +252,10 @@ class _Search:
             self.visited.grow()
             self.visited.shared[buckets.LIMIT] = 0  # finish the block, begin no other
             outcomes = self._work(pool)
-        if time.monotonic() - started < _ROUND_SECONDS / 2:
+        seconds = time.monotonic() - started
+        if self._expansion.ran(seconds):
+            self.visited.shared[buckets.EXPAND] = self._expansion.address("expand")
+        if seconds < _ROUND_SECONDS / 2:
             self._budget = min(2 * self._budget, _LARGEST_BUDGET)
         else:
             self._budget = max(self._budget // 2, _SMALLEST_ROUND)

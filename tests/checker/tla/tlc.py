@@ -16,7 +16,7 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
 from stagewright.traces.java_runtime import JavaNotFoundError, find_java
 
-SECONDS = 60
+SECONDS = 300  # a hang; on a busy machine TLC may take a minute
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,21 @@ class Tlc:
         (self.directory / f"{exported.name}.cfg").write_text(exported.config, encoding="utf-8")
         return exported.name
 
+    @property
+    def _classes(self) -> str:
+        """The first run of a session writes down the classes it loads: the others start faster."""
+        archive = self.directory.parent / "tlc.jsa"
+        return (
+            f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}"
+        )
+
     def run(self, name: str, *options: str) -> TlcRun:
         """Check a module of this directory."""
         states = tempfile.mkdtemp(prefix="states", dir=self.directory)
         done = subprocess.run(
             [
                 *(str(self.java), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx512m"),
+                *(self._classes, "-Xlog:disable"),
                 *(f"-Djava.io.tmpdir={self.directory}", "-cp", str(self.jar), "tlc2.TLC"),
                 *("-deadlock", "-nowarning", "-workers", "1", "-fp", "0"),
                 *("-metadir", states, *options, name),
