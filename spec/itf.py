@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.checker.counterexample.itf_values import (
+from stagewright.spec.definition import Action, Definition
+from stagewright.spec.errors import InputError
+from stagewright.spec.itf_values import (
     Json,
     expect_list,
     expect_object,
@@ -17,8 +19,6 @@ from stagewright.checker.counterexample.itf_values import (
     to_json,
     type_name,
 )
-from stagewright.spec.definition import Action, Definition
-from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import BUDGET_PREFIX, Scope, scope_of
 from stagewright.spec.sorts import IntSort, Sort
