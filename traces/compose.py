@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import Place
+from stagewright.traces.coverage import Exercised, coverage_of
 from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
@@ -77,8 +78,9 @@ def compose(
     seconds: float,
     *,
     held: int = 0,
+    exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
 ) -> TraceReport:
-    """The report on everything that was read and judged.
+    """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
     Raises:
         AccountingError: a line is not accounted for.
@@ -111,6 +113,7 @@ def compose(
         entities_left_out=sum(j.findings_left_out for j in judged),
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
+        coverage=coverage_of(judges, exercised or {}),
         seconds=seconds,
     )
 

@@ -98,6 +98,14 @@ class Determinised:
             self._steps[state] = tuple((i, n) for i in every if (n := self._take(i, state)) >= 0)
         return self._steps[state]
 
+    def state_number(self, state: State) -> int:
+        """The number of a state.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        return self._number(state)
+
     def anywhere(self) -> int:
         """The number of the set of all reachable states."""
         try:

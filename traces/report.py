@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.visible import visible
-from stagewright.traces.trace_report import EntityReport, Explanation, TraceReport, Where
+from stagewright.traces.trace_report import EntityReport, Explanation, Nearest, TraceReport, Where
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_STEPS_SHOWN = 8  # events before a violation; the JSON has more
 _SHOWN_MAX = 20  # entities or lines of one kind; the JSON has more
 _COLOURS = {
     TraceVerdict.OK: "green",
@@ -158,7 +160,13 @@ def entity_lines(entity: EntityReport) -> list[str]:
 
 
 def _explanation_lines(explanation: Explanation) -> list[str]:
-    lines = [f"  event      {explanation.event}"]
+    lines: list[str] = []
+    if explanation.steps:
+        lines.append("  led there by")
+        for step in explanation.steps[-_STEPS_SHOWN:]:
+            lines.append(f"    {step.sequence:>5}  {step.event}")
+            lines += [f"           {change}" for change in _changes(step.changes)]
+    lines.append(f"  event      {explanation.event}")
     if explanation.state:
         values = ", ".join(f"{name} = {value}" for name, value in explanation.state)
         many = f" ({explanation.states:,} states are possible)" if explanation.states > 1 else ""
@@ -173,8 +181,35 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
         lines.append(f"  differs    {name}: expected {expected}, observed {observed}")
     if explanation.enabled:
         shown = ", ".join(explanation.enabled[:_SHOWN_MAX])
-        lines.append(f"  enabled    {shown}")
+        more = len(explanation.enabled) - _SHOWN_MAX
+        lines.append(f"  enabled    {shown}" + (f" and {more} more" if more > 0 else ""))
+    if explanation.nearest is not None:
+        lines.append(f"  nearest    {nearest_told(explanation.nearest)}")
+        for number, legal in enumerate(explanation.nearest.steps, 1):
+            lines.append(f"    {number:>5}  {legal.step}")
+            lines += [f"           {change}" for change in _changes(legal.changes)]
     return lines
+
+
+def nearest_told(nearest: Nearest) -> str:
+    """In one sentence, which legal run comes nearest; its steps follow, if there are any."""
+    many = len(nearest.steps)
+    if not many:
+        if nearest.exhausted:
+            return (
+                f"none: from here the definition reaches {nearest.states:,} states, "
+                "and none agrees with what was observed"
+            )
+        return f"none within {nearest.states:,} states"
+    if nearest.by_action and many > 1:
+        between = "1 step" if many == 2 else f"{many - 1} steps"
+        return f"{between} would have had to happen between, then the event is legal"
+    told = "1 step" if many == 1 else f"{many} steps"
+    return f"a legal run of {told} leads to what was observed"
+
+
+def _changes(changes: Iterable[tuple[str, str, str]]) -> list[str]:
+    return [f"{name}: {old} → {new}" for name, old, new in changes]
 
 
 def _entity(entity: EntityReport) -> dict[str, object]:
@@ -194,16 +229,43 @@ def _entity(entity: EntityReport) -> dict[str, object]:
     }
     if entity.explanation is not None:
         explanation = entity.explanation
-        fields["explanation"] = {
-            "event": explanation.event,
-            "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
-            "expected": dict(explanation.expected),
-            "observed": dict(explanation.observed),
-            "enabled": list(explanation.enabled),
-            "state": dict(explanation.state),
-            "states": explanation.states,
-        }
+        fields["explanation"] = _explanation(explanation)
     return fields
+
+
+def _explanation(explanation: Explanation) -> dict[str, object]:
+    nearest = explanation.nearest
+    return {
+        "event": explanation.event,
+        "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
+        "expected": dict(explanation.expected),
+        "observed": dict(explanation.observed),
+        "enabled": list(explanation.enabled),
+        "state": dict(explanation.state),
+        "states": explanation.states,
+        "last_good_steps": [
+            {
+                "sequence": s.sequence,
+                "event": s.event,
+                "changes": _changed(s.changes),
+                "states": s.states,
+            }
+            for s in explanation.steps
+        ],
+        "nearest": None
+        if nearest is None
+        else {
+            "told": nearest_told(nearest),
+            "steps": [{"step": s.step, "changes": _changed(s.changes)} for s in nearest.steps],
+            "by_action": nearest.by_action,
+            "states": nearest.states,
+            "exhausted": nearest.exhausted,
+        },
+    }
+
+
+def _changed(changes: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
+    return {name: [old, new] for name, old, new in changes}
 
 
 def _where(place: Where | None) -> dict[str, object] | None:

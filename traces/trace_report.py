@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey
 from stagewright.traces.judge import Cause
 from stagewright.traces.window import ViolationWindow
+
+if TYPE_CHECKING:
+    from stagewright.traces.coverage import MachineCoverage
 
 
 class AccountingError(Exception):
@@ -157,6 +161,7 @@ class TraceReport:
     unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
+    coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
     seconds: float = field(default=0.0, compare=False)
 
     @property
