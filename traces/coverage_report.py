@@ -78,6 +78,21 @@ def _count(count: Count) -> dict[str, object]:
     }
 
 
+def summary(coverage: MachineCoverage) -> dict[str, object]:
+    """How many things of each kind were seen how surely; their names are in `as_json`."""
+    kinds = (("actions", ActionOf), ("moves", Move), ("edges", Edge), ("values", ValueOf))
+    return {
+        "machine": coverage.definition.name,
+        "profile": coverage.definition.profile,
+        "scope": coverage.scope,
+        "events": coverage.events,
+        **{
+            name: {seen.value: n for seen, n in tally(coverage.of(kind).values()).items()}
+            for name, kind in kinds
+        },
+    }
+
+
 def told(coverage: MachineCoverage) -> list[str]:
     """A line for each kind of thing, with what was never exercised though it can be."""
     definition = coverage.definition
@@ -122,7 +137,7 @@ def _line(name: str, counts: Mapping[str, Count]) -> str:
 
 
 def _edge(edge: Edge) -> str:
-    return f"{edge.source} → {edge.target} ({edge.action})"
+    return f"{edge.variable}: {edge.source} → {edge.target} ({edge.action})"
 
 
 def _parts(coverage: MachineCoverage) -> dict[str, Count]:

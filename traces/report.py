@@ -1,15 +1,13 @@
-"""Shows a `TraceReport`: to people as text, to programs as JSON, and as files in a directory."""
+"""Shows a `TraceReport`: to people as text, and to programs as JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.visible import visible
+from stagewright.traces.coverage_report import summary, told
 from stagewright.traces.trace_report import EntityReport, Explanation, Nearest, TraceReport, Where
 
 if TYPE_CHECKING:
@@ -39,6 +37,10 @@ def print_report(report: TraceReport, console: Console) -> None:
     hidden = len(report.entities) - _SHOWN_MAX + report.entities_left_out
     if hidden > 0:
         console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
+    for coverage in report.coverage:
+        console.print()
+        for line in told(coverage):
+            console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
     if report.unparsed:
         console.print("\nunparsed lines")
     for line in report.unparsed[:_SHOWN_MAX]:
@@ -74,40 +76,12 @@ def as_json(report: TraceReport) -> dict[str, object]:
         "notes": list(report.notes),
         "findings": [_entity(e) for e in report.entities],
         "findings_left_out": report.entities_left_out,
+        "coverage": [summary(one) for one in report.coverage],
         "unparsed": [
             {"file": u.where.file, "line": u.where.line, "reason": u.reason}
             for u in report.unparsed
         ],
     }
-
-
-def write_report(report: TraceReport, directory: Path) -> tuple[Path, Path]:
-    """Write `report.json` and `report.txt` into the directory; each is there whole or not at all.
-
-    Raises:
-        InputError: the directory cannot be written to.
-    """
-    from rich.console import Console
-
-    document = directory / "report.json"
-    text = directory / "report.txt"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        _write(document, json.dumps(as_json(report), indent=2) + "\n")
-        with (partial := text.with_suffix(".partial")).open("w", encoding="utf-8") as file:
-            print_report(report, Console(file=file, width=100))
-        partial.replace(text)
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {directory}: {error.strerror}", help="check it"
-        ) from error
-    return document, text
-
-
-def _write(path: Path, content: str) -> None:
-    partial = path.with_suffix(".partial")
-    partial.write_text(content, encoding="utf-8")
-    partial.replace(path)
 
 
 def _print_counts(report: TraceReport, console: Console) -> None:

@@ -171,4 +171,4 @@ def test_the_json_has_its_form_and_the_text_names_what_is_missing(lease: Any) ->
     assert {**edge, **count} in machine["edges"]
     text = "\n".join(told(found))
     assert "actions: 1 of 5; never give_back, watch, look, close" in text
-    assert "free → closed (close)" in text
+    assert "phase: free → closed (close)" in text
