@@ -22,7 +22,9 @@ from stagewright.traces.trace_report import (
     Where,
 )
 
-EXPLAINED_MAX = 200  # violations that are told with the events before them, and have files of their own
+EXPLAINED_MAX = (
+    200  # violations that are told with the events before them, and have files of their own
+)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from stagewright.traces.determinised import START, Determinised, SpentError
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
 from stagewright.traces.letters import Letter
+from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 10_000  # states that are looked at to know what is reachable
@@ -133,6 +134,20 @@ class MachineCoverage:
     def of(self, kind: type[T]) -> dict[T, Count]:
         """The things of one kind."""
         return {thing: count for thing, count in self.counts.items() if isinstance(thing, kind)}
+
+
+def exercised_of(
+    taken: Iterable[Mapping[tuple[PossibleStates, str], int]],
+) -> dict[MachineKey, list[Exercised]]:
+    """What the tasks of a replay have taken, together, as `coverage_of` wants it."""
+    counts: Counter[tuple[PossibleStates, str]] = Counter()
+    for one in taken:
+        counts.update(one)
+    found: dict[MachineKey, list[Exercised]] = {}
+    for (possible, symbol), count in counts.items():
+        if possible.number in (-1, START):
+            found.setdefault(possible.machine, []).append((possible.states, symbol, count))
+    return found
 
 
 def coverage_of(

@@ -72,12 +72,11 @@ class Explainer:
 
     def _explained(self, finding: Finding, *, whole: bool) -> Explanation:
         *before, last = finding.symbols
-        # Where the trace's begin was left out, the entity may have been anywhere.
         cut = len(finding.symbols) <= finding.sequence
-        numbers = self._follow(before, self._running.anywhere() if cut else START)
+        numbers = self._follow(before, self._cut(finding) if cut else START)
         if numbers is None:
             return Explanation(label(parse_symbol(last)))
-        if cut and self._running.advance(numbers[-1], last) != DEAD:
+        if cut and finding.cause is Cause.STEP and self._running.advance(numbers[-1], last) != DEAD:
             return Explanation(label(parse_symbol(last)))  # what refuses it lies before the cut
         if (
             not whole
@@ -93,6 +92,13 @@ class Explainer:
             steps=tuple(self._good_steps(finding, numbers)),
             window=excerpt(self._judge, self._running, finding, numbers),
         )
+
+    def _cut(self, finding: Finding) -> int:
+        """The set before the first of the symbols where those before it were left out."""
+        known = finding.before
+        if known is None or len(finding.symbols) > 1:
+            return self._running.anywhere()
+        return self._running.number_of(known.states) if known.number < 0 else known.number
 
     def _follow(self, symbols: Sequence[str], number: int) -> list[int] | None:
         """The set before the first symbol and the set after each; None where they cannot be followed."""

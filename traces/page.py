@@ -17,6 +17,8 @@ from stagewright.traces.trace_report import EntityReport, TraceReport
 _SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
 _FILES_NAMED = 6
 _KINDS_MAX = 100
+_ENTITIES_MAX = 2_000  # listed; those whose violations are told in full are among the first ones
+_LINES_MAX = 1_000
 
 
 def render_page(
@@ -110,12 +112,13 @@ def _kinds(report: TraceReport) -> str:
     rows: list[str] = []
     for kind, count in counts:
         first = kinds.index(kind) + 1
+        link = f'<a href="#e{first}">no. {first}</a>' if first <= _ENTITIES_MAX else f"no. {first}"
         verdict, what, refused = kind
         rows.append(
             f'<tr><td class="{verdict_class(verdict)}">{verdict}</td><td><code>{shown(what)}</code></td>'
             f'<td class="wide">{shown(refused)}</td><td class="number">{count:,}</td>'
             f'<td><div class="meter"><div style="width: {100 * count / most:.1f}%"></div></div></td>'
-            f'<td class="number"><a href="#e{first}">no. {first}</a></td></tr>'
+            f'<td class="number">{link}</td></tr>'
         )
     more = len(set(kinds)) - len(rows)
     left = f'<p class="legend">{more:,} rarer kinds are not listed.</p>' if more > 0 else ""
@@ -139,14 +142,17 @@ def _entities(report: TraceReport, links: Mapping[int, Sequence[str]]) -> str:
         return ""
     items = (
         entity_item(number, entity, links.get(number, ()))
-        for number, entity in enumerate(report.entities, 1)
+        for number, entity in enumerate(report.entities[:_ENTITIES_MAX], 1)
     )
+    whole = len(report.entities) + report.entities_left_out
     left = ""
-    if report.entities_left_out:
-        left = f'<p class="legend">{report.entities_left_out:,} more are not listed.</p>'
+    if (more := whole - _ENTITIES_MAX) > 0:
+        left = (
+            f'<p class="legend">{more:,} more are not listed here; violations.parquet has more.</p>'
+        )
     return (
         '<section class="panel" aria-label="Entities that are not ok">'
-        f"<h2>Entities that are not ok: {len(report.entities):,}</h2>"
+        f"<h2>Entities that are not ok: {whole:,}</h2>"
         '<div class="tools" hidden><input id="filter" type="search" aria-label="Filter" '
         'placeholder="filter: an entity, an action, a requirement"><span id="shown" role="status"></span>'
         "<span><kbd>j</kbd> <kbd>k</kbd> next, previous; <kbd>Enter</kbd> opens; <kbd>/</kbd> filters</span>"
@@ -157,8 +163,11 @@ def _entities(report: TraceReport, links: Mapping[int, Sequence[str]]) -> str:
 def _lines(report: TraceReport) -> str:
     if not report.unparsed:
         return ""
-    items = _list(f"<code>{shown(str(u.where))}</code>: {shown(u.reason)}" for u in report.unparsed)
-    more = report.totals.not_events - len(report.unparsed)
+    items = _list(
+        f"<code>{shown(str(u.where))}</code>: {shown(u.reason)}"
+        for u in report.unparsed[:_LINES_MAX]
+    )
+    more = report.totals.not_events - min(len(report.unparsed), _LINES_MAX)
     left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
     return (
         '<section class="panel" aria-label="Lines"><h2>Lines that are no events, or none of their machine'
