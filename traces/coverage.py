@@ -116,7 +116,7 @@ class RequirementOf:
     part: str = ""
 
 
-T = TypeVar("T", "ValueOf", "ActionOf", "Move", "Edge", "RequirementOf")
+T = TypeVar("T")
 Thing = ValueOf | ActionOf | Move | Edge | RequirementOf
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from stagewright.traces.coverage import (
@@ -28,9 +28,7 @@ class Drawing:
     svg: str
 
 
-def coverage_section(
-    number: int, coverage: MachineCoverage, drawings: tuple[Drawing, ...] | list[Drawing]
-) -> str:
+def coverage_section(number: int, coverage: MachineCoverage, drawings: Sequence[Drawing]) -> str:
     """The section of one machine."""
     definition = coverage.definition
     profile = f" ({definition.profile})" if definition.profile else ""

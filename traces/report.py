@@ -39,8 +39,8 @@ def print_report(report: TraceReport, console: Console) -> None:
         console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
     for coverage in report.coverage:
         console.print()
-        for line in told(coverage):
-            console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+        for text in told(coverage):
+            console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     if report.unparsed:
         console.print("\nunparsed lines")
     for line in report.unparsed[:_SHOWN_MAX]:
