@@ -102,10 +102,11 @@ def _told(
 ) -> tuple[LegalStep, ...]:
     steps = running.source.program.steps
     told: list[LegalStep] = []
-    before = summary([decode(running.states[path[0][1]])])
+    old, before = path[0][1], summary([decode(running.states[path[0][1]])])
     for step, state in path[1:]:
         after = summary([decode(running.states[state])])
         values = (value for _, value in steps[step].arguments)
-        told.append(LegalStep(call(steps[step].action, values), changes(before, after)))
-        before = after
+        hidden = running.is_hidden(step, old, state)
+        told.append(LegalStep(call(steps[step].action, values), changes(before, after), hidden))
+        old, before = state, after
     return tuple(told)

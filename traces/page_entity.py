@@ -105,7 +105,8 @@ def _told(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
     right: list[str] = []
     if explanation.nearest is not None:
         items = "".join(
-            f"<li><code>{shown(s.step)}</code>{_changes(s.changes)}</li>"
+            f"<li><code>{shown(s.step)}</code>{' <small>leaves no event</small>' if s.hidden else ''}"
+            f"{_changes(s.changes)}</li>"
             for s in explanation.nearest.steps
         )
         listed = f'<ol class="steps">{items}</ol>' if items else ""

@@ -160,7 +160,8 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
     if explanation.nearest is not None:
         lines.append(f"  nearest    {nearest_told(explanation.nearest)}")
         for number, legal in enumerate(explanation.nearest.steps, 1):
-            lines.append(f"    {number:>5}  {legal.step}")
+            unseen = "  (leaves no event)" if legal.hidden else ""
+            lines.append(f"    {number:>5}  {legal.step}{unseen}")
             lines += [f"           {change}" for change in _changes(legal.changes)]
     return lines
 
@@ -230,7 +231,10 @@ def _explanation(explanation: Explanation) -> dict[str, object]:
         if nearest is None
         else {
             "told": nearest_told(nearest),
-            "steps": [{"step": s.step, "changes": _changed(s.changes)} for s in nearest.steps],
+            "steps": [
+                {"step": s.step, "changes": _changed(s.changes), "hidden": s.hidden}
+                for s in nearest.steps
+            ],
             "by_action": nearest.by_action,
             "states": nearest.states,
             "exhausted": nearest.exhausted,

@@ -46,10 +46,14 @@ class GoodStep:
 
 @dataclass(frozen=True)
 class LegalStep:
-    """A step that the definition allows, with the leaves that it changes: name, old and new value."""
+    """A step that the definition allows, with the leaves that it changes: name, old and new value.
+
+    `hidden`: it would have left no event of its own.
+    """
 
     step: str
     changes: tuple[tuple[str, str, str], ...] = ()
+    hidden: bool = False
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ class Window:
         Raises:
             NotExplainedError: there is none; the text names the event and why nothing explains it.
         """
+        __tracebackhide__ = True
         possible = None if states is None else [self._state(leaves) for leaves in states]
         ended = False
         for event in events:
@@ -106,6 +107,7 @@ class Window:
         )
 
     def _after(self, possible: list[State] | None, event: Seen) -> list[State]:
+        __tracebackhide__ = True
         if possible is None:
             before: list[State] = []
             initial = self.interpreter.initial_states()

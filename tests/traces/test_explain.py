@@ -93,6 +93,15 @@ def test_the_nearest_legal_run_says_which_steps_are_missing(lease: Any) -> None:
     assert ("phase", "free", "held") in nearest.steps[1].changes
 
 
+def test_steps_that_leave_no_event_are_told_apart(lease: Any) -> None:
+    recording = Recording(HiddenSteps(frozenset({"watch"})))
+    events: Events = [(None, {}, START_FREE), ("give_back", {}, {})]
+    nearest = explained(judge_of(lease, recording), events).nearest
+    assert nearest is not None
+    hidden = [(s.step, s.hidden) for s in nearest.steps]
+    assert hidden == [("watch(node0)", True), ("take(node0)", False), ("give_back", False)]
+
+
 def test_a_run_that_ends_otherwise_is_nearest_where_none_ends_as_the_event_says(lease: Any) -> None:
     strict_closed = {"phase": "closed", "strict": False}
     events: Events = [(None, {}, START_FREE), ("look", {"node": "node0"}, {"phase": "held"})]
