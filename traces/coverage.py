@@ -30,7 +30,7 @@ from stagewright.traces.letters import Letter
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.stepcode import State
 
-REACHED_MAX = 10_000  # states that are looked at to know what is reachable
+REACHED_MAX = 5_000  # states that are looked at to know what is reachable
 _VALUES_LISTED = 32  # of one place; of larger domains only those that were seen
 
 # The possible states before an event (none: it is the first one), its symbol, and how often that was so.

@@ -111,7 +111,7 @@ def _told(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
         )
         listed = f'<ol class="steps">{items}</ol>' if items else ""
         right.append(
-            f"<h4>Nearest legal run</h4><p>{shown(nearest_told(explanation.nearest))}.</p>{listed}"
+            f"<h4>Nearest legal run</h4><p>{shown(nearest_told(explanation.nearest)).capitalize()}.</p>{listed}"
         )
     if left or right:
         yield f'<div class="pair"><div>{"".join(left)}</div><div>{"".join(right)}</div></div>'
