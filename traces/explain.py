@@ -21,6 +21,7 @@ from stagewright.traces.excerpt import excerpt
 from stagewright.traces.judge import Cause, Finding
 from stagewright.traces.letters import Letter
 from stagewright.traces.nearest import nearest
+from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.symbols import parse_symbol
 from stagewright.traces.telling import call, changes, label, summary
 from stagewright.traces.trace_report import AccountingError, Explanation, GoodStep
@@ -76,7 +77,9 @@ class Explainer:
         numbers = self._follow(before, self._cut(finding) if cut else START)
         if numbers is None:
             return Explanation(label(parse_symbol(last)))
-        if cut and finding.cause is Cause.STEP and self._running.advance(numbers[-1], last) != DEAD:
+        if cut and finding.before is not None:
+            numbers[-1] = self._number_of(finding.before)
+        if finding.cause is Cause.STEP and self._running.advance(numbers[-1], last) != DEAD:
             return Explanation(label(parse_symbol(last)))  # what refuses it lies before the cut
         if (
             not whole
@@ -95,10 +98,13 @@ class Explainer:
 
     def _cut(self, finding: Finding) -> int:
         """The set before the first of the symbols where those before it were left out."""
-        known = finding.before
-        if known is None or len(finding.symbols) > 1:
-            return self._running.anywhere()
-        return self._running.number_of(known.states) if known.number < 0 else known.number
+        if finding.before is not None and len(finding.symbols) == 1:
+            return self._number_of(finding.before)
+        return self._running.anywhere()
+
+    def _number_of(self, possible: PossibleStates) -> int:
+        """The number here of a set that was found elsewhere."""
+        return self._running.number_of(possible.states) if possible.number < 0 else possible.number
 
     def _follow(self, symbols: Sequence[str], number: int) -> list[int] | None:
         """The set before the first symbol and the set after each; None where they cannot be followed."""

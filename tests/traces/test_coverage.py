@@ -19,11 +19,13 @@ from stagewright.traces.coverage import (
     Seen,
     ValueOf,
     coverage_of,
+    exercised_of,
 )
 from stagewright.traces.coverage_report import as_json, told
-from stagewright.traces.determinised import LIVE, START, Determinised
+from stagewright.traces.determinised import ANY, LIVE, START, Determinised
 from stagewright.traces.explain import Judge
 from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.symbols import symbol_of
 
 KEY = ("Lease", "", "")
@@ -63,6 +65,16 @@ def covered(
     trace = [lease.event("lease0", i, a, p, o) for i, (a, p, o) in enumerate(events)]
     (found,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, [trace])})
     return found
+
+
+def test_counts_of_tasks_are_added_and_unknown_beginnings_left_to_others(lease: Any) -> None:
+    key = ("Lease", "", "")
+    first, known = PossibleStates(key, START), PossibleStates(key, -1, ((1, 2),))
+    tasks = [
+        {(first, "a"): 2, (PossibleStates(key, ANY), "a"): 9},
+        {(first, "a"): 1, (known, "b"): 4},
+    ]
+    assert exercised_of(tasks) == {key: [((), "a", 3), (((1, 2),), "b", 4)]}
 
 
 def test_what_is_fully_observed_is_certain(lease: Any) -> None:

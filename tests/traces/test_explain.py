@@ -14,12 +14,14 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.itf import from_itf
 from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict, observation
+from stagewright.traces import explain
 from stagewright.traces.automaton import of_model
 from stagewright.traces.blocks import EntityKey, Stream
 from stagewright.traces.determinised import DEAD, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.judge import Cause, Finding
 from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.symbols import symbol_of
 from stagewright.traces.trace_report import EntityReport, Explanation, Totals, TraceReport, Where
 from stagewright.traces.violation_files import as_itf, violation_files
@@ -146,6 +148,39 @@ def test_a_trace_whose_begin_was_left_out_is_explained_from_all_states(lease: An
     assert explanation is not None
     assert [name for name, _ in explanation.failed] == ["lease is held"]
     assert [s.sequence for s in explanation.steps] == [1]
+
+
+def test_the_set_before_an_event_is_enough_to_say_what_refuses_it(lease: Any) -> None:
+    judge = judge_of(lease)
+    events: Events = [(None, {}, START_FREE), LOOK, ("give_back", {}, {"phase": "closed"})]
+    whole = finding_of(judge, events)
+    running, number = Determinised(judge.automaton), START
+    for symbol in whole.symbols[:-1]:
+        number = running.advance(number, symbol)
+    states = tuple(running.states[s] for s in running.sets[number])
+    before = PossibleStates((lease.definition.name, "", ""), -1, states)
+    expected = Explainer(judge).explain(whole)
+    for kept in (1, 2):
+        cut = replace(whole, symbols=whole.symbols[-kept:], before=before)
+        explanation = Explainer(judge).explain(cut)
+        assert explanation is not None
+        assert expected is not None
+        assert replace(explanation, steps=()) == replace(expected, steps=())
+        assert len(explanation.steps) == kept - 1
+
+
+def test_a_mistake_beyond_those_explained_is_told_by_its_event_alone(
+    lease: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "DISTINCT_MAX", 1)
+    explainer = Explainer(judge_of(lease))
+    judge = judge_of(lease)
+    one = finding_of(judge, [(None, {}, START_FREE), ("give_back", {}, {})])
+    other = finding_of(judge, [(None, {}, START_FREE), LOOK, ("give_back", {}, {})])
+    told = [explainer.explain(f, whole=False) for f in (one, other, one)]
+    assert [t is not None and [n for n, _ in t.failed] for t in told] == [
+        ["lease is held"], [], ["lease is held"]
+    ]  # fmt: skip
 
 
 def test_the_window_as_itf_is_a_legal_run_and_what_was_observed(lease: Any) -> None:
