@@ -115,20 +115,21 @@ def _kinds(report: TraceReport) -> str:
         link = f'<a href="#e{first}">no. {first}</a>' if first <= _ENTITIES_MAX else f"no. {first}"
         verdict, what, refused = kind
         rows.append(
-            f'<tr><td class="{verdict_class(verdict)}">{verdict}</td><td><code>{shown(what)}</code></td>'
-            f'<td class="wide">{shown(refused)}</td><td class="number">{count:,}</td>'
-            f'<td><div class="meter"><div style="width: {100 * count / most:.1f}%"></div></div></td>'
+            f'<tr><td class="verdict {verdict_class(verdict)}">{verdict}</td>'
+            f'<td class="what"><code>{shown(what)}</code></td><td class="wide why">{shown(refused)}</td>'
+            f'<td class="number">{count:,}</td><td class="bar-of"><div class="meter">'
+            f'<div style="width: {100 * count / most:.1f}%"></div></div></td>'
             f'<td class="number">{link}</td></tr>'
         )
     more = len(set(kinds)) - len(rows)
     left = f'<p class="legend">{more:,} rarer kinds are not listed.</p>' if more > 0 else ""
     head = "".join(
         f"<th{' class=number' if name in ('entities', 'first') else ''}>{name}</th>"
-        for name in ("", "event", "does not hold", "entities", "", "first")
+        for name in ("", "event", "why not", "entities", "", "first")
     )
     return (
         '<section class="panel" aria-label="Kinds"><h2>What is not ok, by kind</h2><div class="scroll">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{left}</section>"
+        f"<table class=kinds><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{left}</section>"
     )
 
 

@@ -24,8 +24,7 @@ def entity_item(number: int, entity: EntityReport, links: Sequence[str]) -> str:
     """The entity as an element that opens."""
     explanation = entity.explanation
     event = f"{explanation.event}: " if explanation is not None else ""
-    needs = "needs " if explanation is not None and explanation.failed else ""
-    cause = f"{event}{needs}{refused_by(entity) or entity.note or entity.cause.value}"
+    cause = event + (refused_by(entity) or entity.note or entity.cause.value)
     stream = entity.key.stream
     words = (entity.key, stream.machine, stream.profile, entity.verdict.value, cause, entity.where)
     text = " ".join(visible(str(word)).lower() for word in words)
@@ -43,7 +42,7 @@ def refused_by(entity: EntityReport) -> str:
     if explanation is None:
         return ""
     if explanation.failed:
-        return "; ".join(name for name, _ in explanation.failed)
+        return "needs " + "; ".join(name for name, _ in explanation.failed)
     names = [name for name, _ in explanation.observed]
     return f"{', '.join(names)} differ{'s' if len(names) == 1 else ''}" if names else ""
 
