@@ -218,8 +218,9 @@ def _read_step(definition: Definition, action: object, picks: object, where: str
     arguments: dict[str, Value] = {}
     for param in found.params:
         at = f"{where}.{PICKS}.{param.name}"
-        pick = given.get(param.name)
-        if not (isinstance(pick, dict) and pick.get("tag") == "Some"):
+        told = given.get(param.name)
+        pick = expect_object(told, at) if isinstance(told, dict) else {}
+        if pick.get("tag") != "Some":
             raise InputError(f"{at} is missing", help=f"`{action}` needs a value for {param.name}")
         arguments[param.name] = from_json(pick.get("value"), param.sort, at)
     return Step(action, FrozenMap(arguments))

@@ -17,7 +17,7 @@ from stagewright.traces.trace_report import EntityReport, TraceReport
 _SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
 _FILES_NAMED = 6
 _KINDS_MAX = 100
-_ENTITIES_MAX = 2_000  # listed; those whose violations are told in full are among the first ones
+_ENTITIES_MAX = 1_000  # listed; those whose violations are told in full are among the first ones
 _LINES_MAX = 1_000
 
 

@@ -114,6 +114,8 @@ def _told(entity: EntityReport, explanation: Explanation) -> Iterator[str]:
         )
     if left or right:
         yield f'<div class="pair"><div>{"".join(left)}</div><div>{"".join(right)}</div></div>'
+    if not explanation.steps:
+        return  # one of very many: what is above tells it apart from the others
     if explanation.enabled:
         labels = explanation.enabled[:_ENABLED_MAX]
         more = len(explanation.enabled) - len(labels)

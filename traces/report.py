@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _STEPS_SHOWN = 8  # events before a violation; the JSON has more
+_WHOLE_MAX = 1_000  # entities whose explanation is whole in the JSON
 _SHOWN_MAX = 20  # entities or lines of one kind; the JSON has more
 _COLOURS = {
     TraceVerdict.OK: "green",
@@ -74,7 +75,7 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "not_understood": totals.not_understood,
         },
         "notes": list(report.notes),
-        "findings": [_entity(e) for e in report.entities],
+        "findings": [_entity(e, whole=i < _WHOLE_MAX) for i, e in enumerate(report.entities)],
         "findings_left_out": report.entities_left_out,
         "coverage": [summary(one) for one in report.coverage],
         "unparsed": [
@@ -187,7 +188,7 @@ def _changes(changes: Iterable[tuple[str, str, str]]) -> list[str]:
     return [f"{name}: {old} → {new}" for name, old, new in changes]
 
 
-def _entity(entity: EntityReport) -> dict[str, object]:
+def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
     stream = entity.key.stream
     fields: dict[str, object] = {
         "trace": stream.trace,
@@ -204,17 +205,22 @@ def _entity(entity: EntityReport) -> dict[str, object]:
     }
     if entity.explanation is not None:
         explanation = entity.explanation
-        fields["explanation"] = _explanation(explanation)
+        fields["explanation"] = _brief(explanation) | (_rest(explanation) if whole else {})
     return fields
 
 
-def _explanation(explanation: Explanation) -> dict[str, object]:
-    nearest = explanation.nearest
+def _brief(explanation: Explanation) -> dict[str, object]:
     return {
         "event": explanation.event,
         "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
         "expected": dict(explanation.expected),
         "observed": dict(explanation.observed),
+    }
+
+
+def _rest(explanation: Explanation) -> dict[str, object]:
+    nearest = explanation.nearest
+    return {
         "enabled": list(explanation.enabled),
         "state": dict(explanation.state),
         "states": explanation.states,

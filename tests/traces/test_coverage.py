@@ -1,12 +1,16 @@
 """What production exercised is counted as a slow search over all explanations counts it."""
 
 import json
+import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.lowering import ground
-from stagewright.spec.trace import Event
+from stagewright.spec.trace import Event, observation
+from stagewright.spec.values import State, plain
 from stagewright.traces.automaton import of_model
 from stagewright.traces.coverage import (
     ActionOf,
@@ -89,6 +93,68 @@ def test_what_is_fully_observed_is_certain(lease: Any) -> None:
         seen = sum(event.observed.get("phase") == phase for trace in traces for event in trace)
         assert found.counts[ValueOf("phase", phase)] == Count(seen, seen, reachable=True)
     assert found.exhausted
+
+
+def test_what_is_partly_observed_is_counted_as_a_slow_search_counts_it(lease: Any) -> None:
+    rng = random.Random(3)
+    judge, interpreter = judge_of(lease), Interpreter(lease.definition, lease.scope)
+    traces: list[list[Event]] = []
+    for seed in range(40):
+        events = lease.walk(f"lease{seed}", seed, 12)
+        kept = rng.choice([("phase",), ("owner", "watchers"), ("seen[node1]",), ()])
+        unnamed = {e.sequence for e in events if rng.random() < 0.4}
+        traces.append([_blurred(e, kept, unnamed=e.sequence in unnamed) for e in events])
+    (found,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, traces)})
+    certain, possible = Counter[str](), Counter[str]()
+    for trace in traces:
+        states = list(interpreter.initial_states())
+        for event in trace:
+            ways = list(_explanations(interpreter, states, event))
+            if event.end:
+                break
+            named = [{step} if step else set[str]() for step, _ in ways]
+            phases = [{f"phase {after['phase'].name}"} for _, after in ways]  # type: ignore[union-attr]
+            things = [a | b for a, b in zip(named, phases, strict=True)]
+            certain.update(set.intersection(*things))
+            possible.update(set[str]().union(*things))
+            states = list(dict.fromkeys(after for _, after in ways))
+    for thing, count in found.counts.items():
+        match thing:
+            case ActionOf(action):
+                assert (count.certain, count.possible) == (certain[action], possible[action])
+            case ValueOf("phase", value):
+                name = f"phase {value}"
+                assert (count.certain, count.possible) == (certain[name], possible[name])
+            case _:
+                pass
+    assert any(certain[name] < possible[name] for name in possible)
+
+
+def _blurred(event: Event, kept: Sequence[str], *, unnamed: bool) -> Event:
+    observed = {n: v for n, v in event.observed.items() if n in kept}
+    if unnamed:
+        return replace(event, observed=observed, action=None, parameters={})
+    return replace(event, observed=observed)
+
+
+def _explanations(
+    interpreter: Interpreter, states: Sequence[State], event: Event
+) -> Iterable[tuple[str, State]]:
+    """The action and the state after it, for each way in which an event can be explained."""
+    steps: Iterable[tuple[str, dict[str, object], State]]
+    if event.sequence == 0:
+        steps = [("", {}, state) for state in states]
+    else:
+        steps = [
+            (step.action, {n: plain(v) for n, v in step.arguments.items()}, after)
+            for state in states
+            for step, after in interpreter.successors(state)
+        ]
+    for action, values, after in steps:
+        leaves = observation(after)
+        named = event.action in (None, action) and values.items() >= event.parameters.items()
+        if named and leaves.items() >= event.observed.items():
+            yield action, after
 
 
 def test_edges_have_the_names_of_the_diagram(lease: Any) -> None:

@@ -36,6 +36,10 @@ examples:
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
 1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+
+Into --out DIR go report.html, report.txt, report.json, violations.parquet (every entity that is not ok),
+coverage.json (what the traces exercised of each definition), and in violations/ for each violation its
+last events as ITF and as a test that replays them against the definition.
 """
 
 
