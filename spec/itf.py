@@ -13,6 +13,7 @@ from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.itf_values import (
     Json,
+    as_object,
     expect_list,
     expect_object,
     from_json,
@@ -218,8 +219,7 @@ def _read_step(definition: Definition, action: object, picks: object, where: str
     arguments: dict[str, Value] = {}
     for param in found.params:
         at = f"{where}.{PICKS}.{param.name}"
-        told = given.get(param.name)
-        pick = expect_object(told, at) if isinstance(told, dict) else {}
+        pick = as_object(given.get(param.name)) or {}
         if pick.get("tag") != "Some":
             raise InputError(f"{at} is missing", help=f"`{action}` needs a value for {param.name}")
         arguments[param.name] = from_json(pick.get("value"), param.sort, at)
