@@ -109,6 +109,7 @@ def as_test(entity: EntityReport, window: ViolationWindow, folder: Path, command
     """The text of a pytest that fails as long as the definition refuses what was recorded."""
     definition, bad = window.definition, window.events[-1]
     profile = f" ({definition.profile})" if definition.profile else ""
+    machine = machine_name(definition, folder)
     explanation = entity.explanation
     assert explanation is not None
     refusing = [name for name, _ in explanation.failed]
@@ -130,8 +131,7 @@ def as_test(entity: EntityReport, window: ViolationWindow, folder: Path, command
             f"It was made from the definition with fingerprint {definition.fingerprint()}.",
         ),
         "",
-        "from pathlib import Path",
-        "",
+        *(["from pathlib import Path", ""] if "HERE" in machine else []),
         "from stagewright.spec.loading import load",
     ]
     hidden = _hidden(window.hidden)
@@ -141,9 +141,9 @@ def as_test(entity: EntityReport, window: ViolationWindow, folder: Path, command
     lines += [
         "from stagewright.traces.window import Seen, Window",
         "",
-        "HERE = Path(__file__).parent",
+        *(["HERE = Path(__file__).parent"] if "HERE" in machine else []),
         "WINDOW = Window(",
-        f"    load({machine_name(definition, folder)}, {definition.profile!r}),",
+        f"    load({machine}, {definition.profile!r}),",
         f"    sizes={ {kind.__name__: n for kind, n in window.scope.sizes.items()}!r},",
         f"    budgets={dict(window.scope.budgets)!r},",
         *([f"    hidden={hidden},"] if hidden else []),
@@ -172,7 +172,7 @@ def machine_name(definition: Definition, folder: Path) -> str:
         module = ".".join(file.relative_to(shipped).with_suffix("").parts)
         return repr(f"stagewright.machines.{module}:{definition.name}")
     near = Path(os.path.relpath(file, folder.resolve())).as_posix()
-    return f'f"{{HERE / {near!r}}}:{definition.name}"'
+    return f"str(HERE / {near!r}) + {':' + definition.name!r}"
 
 
 def _docstring(*sentences: str) -> list[str]:

@@ -1,6 +1,7 @@
 """A violation is told with what led to it and what is missing, and its files say the same."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import pytest
 
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.itf import from_itf
+from stagewright.spec.loading import load
 from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.traces import explain
@@ -24,7 +26,7 @@ from stagewright.traces.recording import HiddenSteps, Recording
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.symbols import symbol_of
 from stagewright.traces.trace_report import EntityReport, Explanation, Totals, TraceReport, Where
-from stagewright.traces.violation_files import as_itf, violation_files
+from stagewright.traces.violation_files import as_itf, machine_name, violation_files
 from stagewright.traces.window import NotExplainedError, Seen, Window
 
 Events = Sequence[tuple[str | None, dict[str, object], dict[str, object]]]
@@ -287,6 +289,19 @@ def test_the_written_test_fails_until_the_event_is_legal(
     mended = files[test.name].replace(", 'give_back')", ", 'look')")
     test.write_text(mended)
     assert pytest_on(test).returncode == 0
+
+
+def test_a_shipped_machine_is_loaded_by_its_module_and_another_by_its_file(tmp_path: Path) -> None:
+    shipped = load("stagewright.machines.tablet_migration:TabletMigration")
+    name = "stagewright.machines.tablet_migration:TabletMigration"
+    assert machine_name(shipped, tmp_path) == repr(name)
+    (tmp_path / "it's").mkdir()
+    file = tmp_path / "it's" / "my machine.py"
+    shutil.copy(Path(__file__).parents[1] / "models" / "lease.py", file)
+    written = machine_name(load(f"{file}:LeaseTable"), tmp_path / "out" / "violations")
+    found = eval(written, {"HERE": tmp_path / "out" / "violations", "str": str})  # noqa: S307
+    (tmp_path / "out" / "violations").mkdir(parents=True)
+    assert load(found).name == "LeaseTable"
 
 
 def test_a_hostile_trace_cannot_write_code_into_its_test(lease: Any, tmp_path: Path) -> None:
