@@ -22,12 +22,13 @@ from stagewright.traces.coverage import coverage_of
 from stagewright.traces.engines import Embedded
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import Cause
+from stagewright.traces.options import Options
 from stagewright.traces.page import render_page
 from stagewright.traces.recording import Recording
 from stagewright.traces.report_files import write_report
 from stagewright.traces.symbols import symbol_of
 from stagewright.traces.trace_report import EntityReport, TraceReport, UnparsedLine, Where
-from stagewright.traces.validate import Options, validate
+from stagewright.traces.validate import validate
 
 EVIL = "</script><script>document.title='broken'</script>{{title}};end #1 \"'`&\x1b[31m\ud800"
 

@@ -108,10 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="write the report there as a page, text, JSON and Parquet, and tests that replay violations",
+        "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
     )
     add_ci_reports(parser)
 
