@@ -5,7 +5,10 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.lowering import ground
@@ -27,10 +30,14 @@ from stagewright.traces.coverage import (
 )
 from stagewright.traces.coverage_report import as_json, told
 from stagewright.traces.determinised import ANY, LIVE, START, Determinised
+from stagewright.traces.engines import Embedded
 from stagewright.traces.explain import Judge
+from stagewright.traces.options import Options
+from stagewright.traces.readers import lines
 from stagewright.traces.recording import HiddenSteps, Recording
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.symbols import symbol_of
+from stagewright.traces.validate import validate
 
 KEY = ("Lease", "", "")
 START_FREE: dict[str, object] = {
@@ -250,3 +257,23 @@ def test_the_json_has_its_form_and_the_text_names_what_is_missing(lease: Any) ->
     text = "\n".join(told(found))
     assert "actions: 1 of 5; never give_back, watch, look, close" in text
     assert "phase: free → closed (close)" in text
+
+
+@pytest.mark.parametrize("kept", [("phase", "owner", "watchers"), ("phase",)])
+def test_how_events_lie_in_files_changes_no_count(
+    lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: tuple[str, ...]
+) -> None:
+    traces = [lease.walk(f"lease{i}", i, 25) for i in range(30)]
+    events = [_blurred(e, kept, unnamed=e.sequence % 5 == 4) for trace in traces for e in trace]
+    found: list[MachineCoverage] = []
+    for size in (50_000, 500):
+        monkeypatch.setattr(lines, "PART_SIZE", size)
+        path = tmp_path / f"{size}.jsonl"
+        path.write_text("".join(e.to_json() + "\n" for e in events))
+        options = Options(scope=lambda _: lease.scope)
+        report = validate([path], lease.definition, options, engine=Embedded(1))
+        found += report.coverage
+        random.Random(size).shuffle(events)
+    one, other = found
+    assert one.events == sum(len(trace) - 1 for trace in traces)
+    assert one.counts == other.counts
