@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import Place
+from stagewright.traces.coverage import Exercised, coverage_of
 from stagewright.traces.determinised import LIVE, START, Determinised
-from stagewright.traces.explain import Judge, explain
+from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
 from stagewright.traces.passes import PartRead
 from stagewright.traces.trace_report import (
     EntityReport,
+    Explanation,
     Totals,
     TraceReport,
     UnparsedLine,
     Where,
 )
 
-EXPLAINED_MAX = 200  # violations; the others are told by place only
+EXPLAINED_MAX = (
+    200  # violations that are told with the events before them, and have files of their own
+)
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,9 @@ def compose(
     seconds: float,
     *,
     held: int = 0,
+    exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
 ) -> TraceReport:
-    """The report on everything that was read and judged.
+    """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
     Raises:
         AccountingError: a line is not accounted for.
@@ -87,12 +92,16 @@ def compose(
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
     findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
     running = {key: Determinised(judge.automaton) for key, judge in judges.items()}
+    explainers = {key: Explainer(judge) for key, judge in judges.items()}
     entities: list[EntityReport] = []
-    left = EXPLAINED_MAX
+    told = 0
     for finding in findings:
-        told = finding.verdict is TraceVerdict.VIOLATION and left > 0
-        left -= told
-        entities.append(_entity(reading, finding, judges, running, told=told))
+        explanation = None
+        if finding.verdict is TraceVerdict.VIOLATION:
+            explainer = explainers[finding.key.stream[1:]]
+            explanation = explainer.explain(finding, whole=told < EXPLAINED_MAX)
+            told += 1
+        entities.append(_entity(reading, finding, running, explanation))
     machines = tuple(
         f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
         for j in judges.values()
@@ -106,6 +115,7 @@ def compose(
         entities_left_out=sum(j.findings_left_out for j in judged),
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
+        coverage=coverage_of(judges, exercised or {}),
         seconds=seconds,
     )
 
@@ -148,10 +158,8 @@ def _where(reading: Read, place: Place) -> Where:
 def _entity(
     reading: Read,
     finding: Finding,
-    judges: Mapping[MachineKey, Judge],
     running: Mapping[MachineKey, Determinised],
-    *,
-    told: bool,
+    explanation: Explanation | None,
 ) -> EntityReport:
     assert finding.cause is not None
     machine = finding.key.stream[1:]
@@ -164,7 +172,7 @@ def _entity(
         last_good=None if finding.last_good is None else _where(reading, finding.last_good),
         duplicates=finding.duplicates,
         note=_note(finding, running[machine]),
-        explanation=explain(judges[machine], finding, running[machine]) if told else None,
+        explanation=explanation,
     )
 
 

@@ -33,6 +33,7 @@ class Determinised:
         self._alphabet = Alphabet(source)
         self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._closures: dict[tuple[int, ...], frozenset[int]] = {}
+        self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
         self._known: dict[tuple[int, str], int] = {}
         self._letters: dict[str, Letter | str] = {}
 
@@ -86,12 +87,46 @@ class Determinised:
         table = self.states
         return tuple(sorted(s for s in states if all(table[s][c] == v for c, v in letter.cells)))
 
+    def steps_from(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The enabled steps of a state, by index, each with the state that it leads to.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        if state not in self._steps:
+            every = range(len(self.source.program.steps))
+            self._steps[state] = tuple((i, n) for i in every if (n := self._take(i, state)) >= 0)
+        return self._steps[state]
+
+    def state_number(self, state: State) -> int:
+        """The number of a state.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        return self._number(state)
+
+    def anywhere(self) -> int:
+        """The number of the set of all reachable states."""
+        try:
+            return self._number_of_set(tuple(sorted(self._reachable)))
+        except SpentError:
+            return UNDECIDED
+
+    def is_hidden(self, step: int, old: int, new: int) -> bool:
+        """Whether a step between two states leaves no event of its own."""
+        return self._is_hidden(self.source.program.steps[step].action, old, new)
+
     @cached_property
     def _initial(self) -> frozenset[int]:
-        first = frozenset(self._number(s) for s in self.source.initial)
-        if self.source.recording.from_start:
-            return first
-        reached, frontier = set(first), list(first)
+        if not self.source.recording.from_start:
+            return self._reachable
+        return frozenset(self._number(s) for s in self.source.initial)
+
+    @cached_property
+    def _reachable(self) -> frozenset[int]:
+        first = [self._number(s) for s in self.source.initial]
+        reached, frontier = set(first), first
         while frontier:
             for n in self._every_step(frontier.pop()):
                 if n not in reached:
@@ -112,7 +147,7 @@ class Determinised:
             return self._after_any(letter)
         try:
             chosen = self.matching(self.before_observation(number, letter), letter)
-        except _SpentError:
+        except SpentError:
             return UNDECIDED
         return self._number_of_set(chosen)
 
@@ -120,7 +155,7 @@ class Determinised:
         """The number of a set of possible states that was found elsewhere."""
         try:
             return self._number_of_set(tuple(sorted(self._number(s) for s in states)))
-        except _SpentError:
+        except SpentError:
             return UNDECIDED
 
     def _number_of_set(self, chosen: tuple[int, ...]) -> int:
@@ -144,14 +179,14 @@ class Determinised:
         try:
             state = tuple(seen[cell] for cell in range(self.source.cells))
             return self._number_of_set((self._number(state),))
-        except _SpentError:
+        except SpentError:
             return UNDECIDED
 
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)
         if number is None:
             if len(self.states) >= self.source.max_states:
-                raise _SpentError
+                raise SpentError
             number = self._state_numbers[state] = len(self.states)
             self.states.append(state)
         return number
@@ -206,5 +241,5 @@ class Determinised:
         return self._closures[states]
 
 
-class _SpentError(Exception):
+class SpentError(Exception):
     """There are more states than the budget allows."""

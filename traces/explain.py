@@ -1,27 +1,37 @@
-"""Explains a violation: replays the entity's last step with the reference interpreter and says what differs."""
+"""Explains a violation: what refuses the event, what led to it, and what would have had to happen.
+
+Sets of possible states come from the fast replay; why a step is refused comes from the reference
+interpreter. What is found about an event in a set is kept: the same mistake is explained once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.errors import DomainError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope
-from stagewright.spec.trace import observation
-from stagewright.spec.values import State, plain
-from stagewright.spec.verdict import Step
+from stagewright.spec.values import State
+from stagewright.traces import refusal
 from stagewright.traces.automaton import Automaton
-from stagewright.traces.determinised import LIVE, START, Determinised
+from stagewright.traces.determinised import DEAD, LIVE, START, UNKNOWN, Determinised, SpentError
+from stagewright.traces.excerpt import excerpt
 from stagewright.traces.judge import Cause, Finding
 from stagewright.traces.letters import Letter
-from stagewright.traces.symbols import Symbol, parse_symbol, value_key
-from stagewright.traces.trace_report import AccountingError, Explanation
+from stagewright.traces.nearest import nearest
+from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.symbols import parse_symbol
+from stagewright.traces.telling import call, changes, label, summary
+from stagewright.traces.trace_report import AccountingError, Explanation, GoodStep
 
 _STATES_MAX = 200  # possible states that are looked at; one is enough where all is observed
-_LISTED_MAX = 12  # values or actions of one kind that are told
+_STATES_BESIDE = 100_000
+DISTINCT_MAX = (
+    200  # different mistakes; of further ones the event is told, and not why it is refused
+)
+STEPS_MAX = 24  # of the events before a violation; reports in text show fewer
 
 
 @dataclass(frozen=True)
@@ -34,154 +44,135 @@ class Judge:
     automaton: Automaton
 
 
-def explain(judge: Judge, finding: Finding, running: Determinised) -> Explanation | None:
-    """Why no run explains the last of the finding's events; None if its events were too many to keep.
+class Explainer:
+    """Explains the violations of one machine."""
 
-    Raises:
-        AccountingError: the reference interpreter does explain it: the fast replay is wrong.
-    """
-    if not finding.symbols:
-        return None
-    *before, last = finding.symbols
-    symbol = parse_symbol(last)
-    if finding.cause is not Cause.STEP:
-        return Explanation(_label(symbol))
-    number = START
-    for text in before:
-        number = running.advance(number, text)
-    letter = running.letter(last)
-    assert isinstance(letter, Letter)
-    possible = [judge.model.decode(running.states[s]) for s in running.sets[number][:_STATES_MAX]]
-    reached = running.before_observation(number, letter)
-    after = [judge.model.decode(running.states[s]) for s in sorted(reached)[:_STATES_MAX]]
-    interpreter = Interpreter(judge.definition, judge.scope)
-    hidden = judge.automaton.recording.hidden.exist
-    if number >= LIVE and not hidden and _explains(interpreter, possible, symbol):
-        raise AccountingError(f"{finding.key}: the interpreter explains {_label(symbol)}")
-    differing = _differing(after, symbol.observed)
-    return Explanation(
-        _label(symbol),
-        failed=() if after else _failed(interpreter, possible, symbol),
-        expected=tuple((name, values) for name, (values, _) in differing.items()),
-        observed=tuple((name, value) for name, (_, value) in differing.items()),
-        enabled=_enabled(interpreter, possible),
-        state=_summary(possible),
-        states=len(running.sets[number]),
-    )
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        # What is looked at beside the traces takes nothing from the budget that their replay needs.
+        most = judge.automaton.max_states + _STATES_BESIDE
+        self._running = Determinised(replace(judge.automaton, max_states=most))
+        self._interpreter = Interpreter(judge.definition, judge.scope)
+        self._known: dict[tuple[int, str], Explanation] = {}
+        self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}
 
+    def explain(self, finding: Finding, *, whole: bool = True) -> Explanation | None:
+        """Why no run explains the last of the finding's events; None if they were too many to keep.
 
-def _label(symbol: Symbol) -> str:
-    if symbol.end:
-        return "the end marker"
-    if symbol.action is None:
-        seen = ", ".join(f"{n} = {_text(v)}" for n, v in symbol.observed.items())
-        return f"an observation of {seen or 'nothing'}"
-    values = ", ".join(_text(v) for v in symbol.parameters.values())
-    return f"{symbol.action}({values})" if values else symbol.action
+        `whole`: with the events before it, and with what files of it are made of.
 
+        Raises:
+            AccountingError: the reference interpreter does explain it: the fast replay is wrong.
+        """
+        if not finding.symbols:
+            return None
+        try:
+            return self._explained(finding, whole=whole)
+        except SpentError:
+            return Explanation(label(parse_symbol(finding.symbols[-1])))
 
-def _text(value: object) -> str:
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return "yes" if value else "no"
-        case list():
-            return "{" + ", ".join(map(str, value)) + "}"
-        case _:
-            return str(value)
+    def _explained(self, finding: Finding, *, whole: bool) -> Explanation:
+        *before, last = finding.symbols
+        cut = len(finding.symbols) <= finding.sequence
+        numbers = self._follow(before, self._cut(finding) if cut else START)
+        if numbers is None:
+            return Explanation(label(parse_symbol(last)))
+        if cut and finding.before is not None:
+            numbers[-1] = self._number_of(finding.before)
+        if finding.cause is Cause.STEP and self._running.advance(numbers[-1], last) != DEAD:
+            return Explanation(label(parse_symbol(last)))  # what refuses it lies before the cut
+        if (
+            not whole
+            and len(self._known) >= DISTINCT_MAX
+            and (numbers[-1], last) not in self._known
+        ):
+            return Explanation(label(parse_symbol(last)))
+        explanation = self._core(finding, numbers[-1], last)
+        if not whole:
+            return explanation
+        return replace(
+            explanation,
+            steps=tuple(self._good_steps(finding, numbers)),
+            window=excerpt(self._judge, self._running, finding, numbers),
+        )
 
+    def _cut(self, finding: Finding) -> int:
+        """The set before the first of the symbols where those before it were left out."""
+        if finding.before is not None and len(finding.symbols) == 1:
+            return self._number_of(finding.before)
+        return self._running.anywhere()
 
-def _matching(interpreter: Interpreter, symbol: Symbol) -> Iterable[Step]:
-    """The steps that the event's action and parameters may mean."""
-    from stagewright.spec.interpreter import step_of
+    def _number_of(self, possible: PossibleStates) -> int:
+        """The number here of a set that was found elsewhere."""
+        return self._running.number_of(possible.states) if possible.number < 0 else possible.number
 
-    wanted = {name: value_key(value) for name, value in symbol.parameters.items()}
-    for action in interpreter.definition.actions:
-        if symbol.action in (None, action.name):
-            for environment in interpreter.instances(action.params):
-                step = step_of(action, environment)
-                given = {n: value_key(plain(v)) for n, v in step.arguments.items()}
-                if all(given.get(name) == value for name, value in wanted.items()):
-                    yield step
+    def _follow(self, symbols: Sequence[str], number: int) -> list[int] | None:
+        """The set before the first symbol and the set after each; None where they cannot be followed."""
+        numbers = [number]
+        for symbol in symbols:
+            numbers.append(self._running.advance(numbers[-1], symbol))
+        return None if numbers[-1] <= UNKNOWN else numbers
 
+    def _core(self, finding: Finding, number: int, last: str) -> Explanation:
+        if (number, last) not in self._known:
+            self._known[number, last] = self._refused(finding, number, last)
+        return self._known[number, last]
 
-def _explains(interpreter: Interpreter, possible: Iterable[State], symbol: Symbol) -> bool:
-    wanted = {name: value_key(value) for name, value in symbol.observed.items()}
-    for state in possible:
-        for step in _matching(interpreter, symbol):
-            if interpreter.failed_requirements(step, state):
-                continue
-            try:
-                seen = observation(interpreter.take(step, state))
-            except DomainError:
-                continue
-            if all(value_key(seen[n]) == v for n, v in wanted.items() if n in seen):
-                return True
-    return False
+    def _refused(self, finding: Finding, number: int, last: str) -> Explanation:
+        judge, running, symbol = self._judge, self._running, parse_symbol(last)
+        if finding.cause is not Cause.STEP:
+            return Explanation(label(symbol))
+        letter = running.letter(last)
+        assert isinstance(letter, Letter)
+        possible = self._states(running.sets[number])
+        reached = running.before_observation(number, letter)
+        after = self._states(sorted(reached))
+        hidden = judge.automaton.recording.hidden.exist
+        if number >= LIVE and not hidden and refusal.explains(self._interpreter, possible, symbol):
+            raise AccountingError(f"{finding.key}: the interpreter explains {label(symbol)}")
+        differing = refusal.differing(after, symbol.observed)
+        return Explanation(
+            label(symbol),
+            failed=() if after else refusal.failed(self._interpreter, possible, symbol),
+            expected=tuple((name, values) for name, (values, _) in differing.items()),
+            observed=tuple((name, value) for name, (_, value) in differing.items()),
+            enabled=self._enabled(running.sets[number]),
+            state=summary(possible),
+            states=len(running.sets[number]),
+            nearest=nearest(running, number, letter, judge.model.decode),
+        )
 
-
-def _failed(
-    interpreter: Interpreter, possible: Iterable[State], symbol: Symbol
-) -> tuple[tuple[str, str], ...]:
-    """The requirements that refuse the action in every way in which it may be meant, nearest way first."""
-    if symbol.action is None:
-        return ()
-    nearest: tuple[tuple[str, str], ...] | None = None
-    for state in possible:
-        for step in _matching(interpreter, symbol):
-            failed = tuple(
-                (r.name, str(r.where) if r.where else "")
-                for r in interpreter.failed_requirements(step, state)
+    def _good_steps(self, finding: Finding, numbers: Sequence[int]) -> list[GoodStep]:
+        told: list[GoodStep] = []
+        for position in range(max(0, len(numbers) - 1 - STEPS_MAX), len(numbers) - 1):
+            old, new = self._summary(numbers[position]), self._summary(numbers[position + 1])
+            told.append(
+                GoodStep(
+                    finding.sequence - len(numbers) + 1 + position,
+                    label(parse_symbol(finding.symbols[position])),
+                    changes(old, new),
+                    new,
+                    len(self._running.sets[numbers[position + 1]]),
+                )
             )
-            if not failed:
-                failed = (("assigned values stay in bounds", ""),)
-            if nearest is None or len(failed) < len(nearest):
-                nearest = failed
-    return nearest or ()
+        return told
 
+    def _summary(self, number: int) -> tuple[tuple[str, str], ...]:
+        if number not in self._summaries:
+            self._summaries[number] = summary(self._states(self._running.sets[number]))
+        return self._summaries[number]
 
-def _differing(
-    after: Iterable[State], observed: Mapping[str, object]
-) -> dict[str, tuple[str, str]]:
-    """What could have been observed and what was, for the leaves that differ in the nearest state.
+    def _states(self, numbers: Sequence[int]) -> list[State]:
+        table, decode = self._running.states, self._judge.model.decode
+        return [decode(table[s]) for s in numbers[:_STATES_MAX]]
 
-    Where no state agrees on any single leaf more than others, the first one counts.
-    """
-    best: list[str] | None = None
-    seen = [observation(state) for state in after]
-    for leaves in seen:
-        wrong = [
-            n for n, v in observed.items() if n in leaves and value_key(leaves[n]) != value_key(v)
-        ]
-        if best is None or len(wrong) < len(best):
-            best = wrong
-    return {
-        name: (_alternatives(leaves[name] for leaves in seen), _text(observed[name]))
-        for name in best or ()
-    }
-
-
-def _alternatives(values: Iterable[object]) -> str:
-    distinct = list(dict.fromkeys(_text(v) for v in values))
-    more = len(distinct) - _LISTED_MAX
-    return " or ".join(distinct[:_LISTED_MAX]) + (f" or {more} others" if more > 0 else "")
-
-
-def _enabled(interpreter: Interpreter, possible: Iterable[State]) -> tuple[str, ...]:
-    labels: dict[str, None] = {}
-    for state in possible:
-        for action in interpreter.definition.actions:
-            for environment in interpreter.instances(action.params):
-                from stagewright.spec.interpreter import step_of
-
-                step = step_of(action, environment)
-                if not interpreter.failed_requirements(step, state):
-                    labels[step.label] = None
-    return tuple(labels)
-
-
-def _summary(possible: list[State]) -> tuple[tuple[str, str], ...]:
-    seen = [observation(state) for state in possible]
-    names = list(seen[0]) if seen else []
-    return tuple((name, _alternatives(leaves[name] for leaves in seen)) for name in names)
+    def _enabled(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The steps that could have happened instead, in the order of the definition."""
+        steps = self._running.source.program.steps
+        try:
+            found = {i for s in numbers[:_STATES_MAX] for i, _ in self._running.steps_from(s)}
+        except SpentError:
+            return ()
+        return tuple(
+            call(steps[i].action, (v for _, v in steps[i].arguments)) for i in sorted(found)
+        )

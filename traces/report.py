@@ -1,19 +1,20 @@
-"""Shows a `TraceReport`: to people as text, to programs as JSON, and as files in a directory."""
+"""Shows a `TraceReport`: to people as text, and to programs as JSON."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.visible import visible
-from stagewright.traces.trace_report import EntityReport, Explanation, TraceReport, Where
+from stagewright.traces.coverage_report import summary, told
+from stagewright.traces.trace_report import EntityReport, Explanation, Nearest, TraceReport, Where
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_STEPS_SHOWN = 8  # events before a violation; the JSON has more
+_WHOLE_MAX = 1_000  # entities whose explanation is whole in the JSON
 _SHOWN_MAX = 20  # entities or lines of one kind; the JSON has more
 _COLOURS = {
     TraceVerdict.OK: "green",
@@ -37,6 +38,10 @@ def print_report(report: TraceReport, console: Console) -> None:
     hidden = len(report.entities) - _SHOWN_MAX + report.entities_left_out
     if hidden > 0:
         console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
+    for coverage in report.coverage:
+        console.print()
+        for text in told(coverage):
+            console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     if report.unparsed:
         console.print("\nunparsed lines")
     for line in report.unparsed[:_SHOWN_MAX]:
@@ -70,42 +75,14 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "not_understood": totals.not_understood,
         },
         "notes": list(report.notes),
-        "findings": [_entity(e) for e in report.entities],
+        "findings": [_entity(e, whole=i < _WHOLE_MAX) for i, e in enumerate(report.entities)],
         "findings_left_out": report.entities_left_out,
+        "coverage": [summary(one) for one in report.coverage],
         "unparsed": [
             {"file": u.where.file, "line": u.where.line, "reason": u.reason}
             for u in report.unparsed
         ],
     }
-
-
-def write_report(report: TraceReport, directory: Path) -> tuple[Path, Path]:
-    """Write `report.json` and `report.txt` into the directory; each is there whole or not at all.
-
-    Raises:
-        InputError: the directory cannot be written to.
-    """
-    from rich.console import Console
-
-    document = directory / "report.json"
-    text = directory / "report.txt"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        _write(document, json.dumps(as_json(report), indent=2) + "\n")
-        with (partial := text.with_suffix(".partial")).open("w", encoding="utf-8") as file:
-            print_report(report, Console(file=file, width=100))
-        partial.replace(text)
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {directory}: {error.strerror}", help="check it"
-        ) from error
-    return document, text
-
-
-def _write(path: Path, content: str) -> None:
-    partial = path.with_suffix(".partial")
-    partial.write_text(content, encoding="utf-8")
-    partial.replace(path)
 
 
 def _print_counts(report: TraceReport, console: Console) -> None:
@@ -158,7 +135,13 @@ def entity_lines(entity: EntityReport) -> list[str]:
 
 
 def _explanation_lines(explanation: Explanation) -> list[str]:
-    lines = [f"  event      {explanation.event}"]
+    lines: list[str] = []
+    if explanation.steps:
+        lines.append("  led there by")
+        for step in explanation.steps[-_STEPS_SHOWN:]:
+            lines.append(f"    {step.sequence:>5}  {step.event}")
+            lines += [f"           {change}" for change in _changes(step.changes)]
+    lines.append(f"  event      {explanation.event}")
     if explanation.state:
         values = ", ".join(f"{name} = {value}" for name, value in explanation.state)
         many = f" ({explanation.states:,} states are possible)" if explanation.states > 1 else ""
@@ -173,11 +156,39 @@ def _explanation_lines(explanation: Explanation) -> list[str]:
         lines.append(f"  differs    {name}: expected {expected}, observed {observed}")
     if explanation.enabled:
         shown = ", ".join(explanation.enabled[:_SHOWN_MAX])
-        lines.append(f"  enabled    {shown}")
+        more = len(explanation.enabled) - _SHOWN_MAX
+        lines.append(f"  enabled    {shown}" + (f" and {more} more" if more > 0 else ""))
+    if explanation.nearest is not None:
+        lines.append(f"  nearest    {nearest_told(explanation.nearest)}")
+        for number, legal in enumerate(explanation.nearest.steps, 1):
+            unseen = "  (leaves no event)" if legal.hidden else ""
+            lines.append(f"    {number:>5}  {legal.step}{unseen}")
+            lines += [f"           {change}" for change in _changes(legal.changes)]
     return lines
 
 
-def _entity(entity: EntityReport) -> dict[str, object]:
+def nearest_told(nearest: Nearest) -> str:
+    """In one sentence, which legal run comes nearest; its steps follow, if there are any."""
+    many = len(nearest.steps)
+    if not many:
+        if nearest.exhausted:
+            return (
+                f"none: from here the definition reaches {nearest.states:,} states, "
+                "and none agrees with what was observed"
+            )
+        return f"none within {nearest.states:,} states"
+    if nearest.by_action and many > 1:
+        between = "1 step" if many == 2 else f"{many - 1} steps"
+        return f"{between} would have had to happen between, then the event is legal"
+    told = "1 step" if many == 1 else f"{many} steps"
+    return f"a legal run of {told} leads to what was observed"
+
+
+def _changes(changes: Iterable[tuple[str, str, str]]) -> list[str]:
+    return [f"{name}: {old} → {new}" for name, old, new in changes]
+
+
+def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
     stream = entity.key.stream
     fields: dict[str, object] = {
         "trace": stream.trace,
@@ -194,16 +205,51 @@ def _entity(entity: EntityReport) -> dict[str, object]:
     }
     if entity.explanation is not None:
         explanation = entity.explanation
-        fields["explanation"] = {
-            "event": explanation.event,
-            "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
-            "expected": dict(explanation.expected),
-            "observed": dict(explanation.observed),
-            "enabled": list(explanation.enabled),
-            "state": dict(explanation.state),
-            "states": explanation.states,
-        }
+        fields["explanation"] = _brief(explanation) | (_rest(explanation) if whole else {})
     return fields
+
+
+def _brief(explanation: Explanation) -> dict[str, object]:
+    return {
+        "event": explanation.event,
+        "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
+        "expected": dict(explanation.expected),
+        "observed": dict(explanation.observed),
+    }
+
+
+def _rest(explanation: Explanation) -> dict[str, object]:
+    nearest = explanation.nearest
+    return {
+        "enabled": list(explanation.enabled),
+        "state": dict(explanation.state),
+        "states": explanation.states,
+        "last_good_steps": [
+            {
+                "sequence": s.sequence,
+                "event": s.event,
+                "changes": _changed(s.changes),
+                "states": s.states,
+            }
+            for s in explanation.steps
+        ],
+        "nearest": None
+        if nearest is None
+        else {
+            "told": nearest_told(nearest),
+            "steps": [
+                {"step": s.step, "changes": _changed(s.changes), "hidden": s.hidden}
+                for s in nearest.steps
+            ],
+            "by_action": nearest.by_action,
+            "states": nearest.states,
+            "exhausted": nearest.exhausted,
+        },
+    }
+
+
+def _changed(changes: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
+    return {name: [old, new] for name, old, new in changes}
 
 
 def _where(place: Where | None) -> dict[str, object] | None:

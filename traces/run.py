@@ -12,6 +12,7 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.automaton import of_model
 from stagewright.traces.blocks import EntityKey, Stream
 from stagewright.traces.compose import EXPLAINED_MAX, Read
+from stagewright.traces.coverage import Exercised, exercised_of
 from stagewright.traces.engines import Engine
 from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import InputFile
@@ -70,6 +71,12 @@ class Run:
     def held(self) -> int:
         """Events of earlier runs that wait behind gaps."""
         return sum(s.held for one in self._found for s in one.summaries)
+
+    @property
+    def exercised(self) -> dict[MachineKey, list[Exercised]]:
+        """What the replay did, without the few events that were judged one by one."""
+        tasks = (s.taken for one in self._found for s in one.summaries)
+        return exercised_of([*tasks, *(one.taken for one in self._found)])
 
     def first_pass(self, resolve: Resolve, options: Options) -> list[str]:
         """Replay everything; returns what is to be noted about the definitions."""

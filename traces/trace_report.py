@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey
 from stagewright.traces.judge import Cause
+from stagewright.traces.window import ViolationWindow
+
+if TYPE_CHECKING:
+    from stagewright.traces.coverage import MachineCoverage
 
 
 class AccountingError(Exception):
@@ -25,13 +30,55 @@ class Where:
 
 
 @dataclass(frozen=True)
+class GoodStep:
+    """An event that a run explains, before the one that none does.
+
+    `changes` are leaf, old and new value (all that are possible), `values` those of every leaf after it,
+    `states` how many states the entity may have been in then.
+    """
+
+    sequence: int
+    event: str
+    changes: tuple[tuple[str, str, str], ...] = ()
+    values: tuple[tuple[str, str], ...] = ()
+    states: int = 1
+
+
+@dataclass(frozen=True)
+class LegalStep:
+    """A step that the definition allows, with the leaves that it changes: name, old and new value.
+
+    `hidden`: it would have left no event of its own.
+    """
+
+    step: str
+    changes: tuple[tuple[str, str, str], ...] = ()
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The shortest legal run from before an unexplained event to what was observed after it.
+
+    `by_action`: its last step is what the event says. Without steps there is no such run among the `states`
+    that were looked at, which were all there are if `exhausted`.
+    """
+
+    steps: tuple[LegalStep, ...]
+    by_action: bool
+    states: int
+    exhausted: bool
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why no run of the definition explains an event, in the words of the definition.
 
     `failed` are the requirements that refuse the event's action, by name, with where they are written;
     `expected` and `observed` the values, by leaf, that differ after it (an expected one lists all that are
     possible); `enabled` what could have happened instead; `state` the entity's possible values before it,
-    by leaf; `states` how many states it may have been in.
+    by leaf; `states` how many states it may have been in; `steps` the last events before it that a run
+    explains; `window` what its files are made of.
     """
 
     event: str
@@ -41,6 +88,9 @@ class Explanation:
     enabled: tuple[str, ...] = ()
     state: tuple[tuple[str, str], ...] = ()
     states: int = 0
+    steps: tuple[GoodStep, ...] = ()
+    nearest: Nearest | None = None
+    window: ViolationWindow | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -115,6 +165,7 @@ class TraceReport:
     unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
+    coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
     seconds: float = field(default=0.0, compare=False)
 
     @property

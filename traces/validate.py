@@ -82,6 +82,7 @@ def validate(
         [*passed_over, *logs.notes, *notes, *run.notes()],
         time.monotonic() - started,
         held=run.held,
+        exercised=run.exercised,
     )
     if earlier is not None:
         save_state(run.left(inputs.files, read, options), report.verdicts)

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from stagewright.checker.counterexample.itf import to_itf
 from stagewright.checker.counterexample.mermaid import diagram
 from stagewright.checker.counterexample.page import render_page
 from stagewright.checker.counterexample.story import Story, tell
 from stagewright.checker.counterexample.text import render_text
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
+from stagewright.spec.itf import to_itf
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import PropertyVerdict
 

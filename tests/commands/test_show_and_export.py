@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.state_diagram import diagram_of, render_diagram
+from stagewright.commands.state_diagram import render_diagram
 from stagewright.spec.errors import InputError
 from stagewright.spec.loading import load
+from stagewright.spec.state_diagram import diagram_of
 
 MODEL = Path(__file__).resolve().parents[1] / "models" / "broken.py"
 MIGRATION = f"{MODEL}:Migration"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from stagewright.commands.graphviz import escaped, quoted
 from stagewright.commands.machine_facts import EnumFacts
-from stagewright.commands.state_diagram import Diagram, labels_of, shown_members
+from stagewright.spec.state_diagram import Diagram, labels_of, shown_members
 
 _FONT = 'fontname="Helvetica"'
 _NODES = 'style="rounded,filled", fillcolor="#eef3fb", color="#33557f", margin="0.15,0.06"'
@@ -16,8 +19,20 @@ _STYLE = (
 )
 
 
-def diagram_dot(diagram: Diagram) -> str:
+@dataclass(frozen=True)
+class Looks:
+    """Classes that the SVG is to have, for states by name and for edges by both ends; texts of actions."""
+
+    states: Mapping[str, str] = field(default_factory=dict[str, str])
+    edges: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    texts: Mapping[tuple[str, str, str], str] = field(
+        default_factory=dict[tuple[str, str, str], str]
+    )
+
+
+def diagram_dot(diagram: Diagram, looks: Looks | None = None) -> str:
     """The state diagram: where it starts a dot, where it may stop a double frame."""
+    looks = looks or Looks()
     shown = shown_members(diagram)
     ids = {member: f"s{i}" for i, member in enumerate(shown)}
     lines = ["digraph {", *_STYLE]
@@ -27,11 +42,19 @@ def diagram_dot(diagram: Diagram) -> str:
         )
     for member in shown:
         peripheries = ', peripheries="2"' if member in diagram.final else ""
-        lines.append(f"    {ids[member]} [label={quoted(member.name)}{peripheries}];")
+        kind = _class(looks.states.get(member.name))
+        lines.append(f"    {ids[member]} [label={quoted(member.name)}{peripheries}{kind}];")
     lines += [f"    start -> {ids[member]};" for member in diagram.initial]
     for (source, target), actions in labels_of(diagram).items():
-        lines.append(f"    {ids[source]} -> {ids[target]} [label={quoted(_stacked(actions))}];")
+        ends = source.name, target.name
+        label = quoted(_stacked([looks.texts.get((*ends, action), action) for action in actions]))
+        kind = _class(looks.edges.get(ends))
+        lines.append(f"    {ids[source]} -> {ids[target]} [label={label}{kind}];")
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _class(name: str | None) -> str:
+    return "" if name is None else f", class={quoted(name)}"
 
 
 def _stacked(actions: list[str]) -> str:

@@ -11,13 +11,14 @@ from pathlib import Path
 from stagewright.commands.machine_compare import differences
 from stagewright.commands.machine_facts import MachineFacts, facts_of
 from stagewright.commands.machine_text import markdown_table, plain, reflowed
-from stagewright.commands.state_diagram import Diagram, diagram_of, has_diagram, render_diagram
+from stagewright.commands.state_diagram import render_diagram
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.known_bugs import KnownBug, NotFound
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
 from stagewright.spec.scope import scope_of
+from stagewright.spec.state_diagram import Diagram, diagram_of, has_diagram
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
     from stagewright.commands.machine_facts import EnumFacts
-    from stagewright.commands.state_diagram import Diagram
+    from stagewright.spec.state_diagram import Diagram
 
 _EXAMPLE = """\
 examples:
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Draw to the terminal, or all forms into a directory."""
     from stagewright.commands.output import check_directory
-    from stagewright.commands.state_diagram import diagram_of
+    from stagewright.spec.state_diagram import diagram_of
 
     if args.out is not None and (args.to or args.table):
         flag = "--table" if args.table else f"--to {args.to}"

@@ -71,7 +71,8 @@ def execute(args: argparse.Namespace) -> int:
             raise InputError("--variable chooses what a state diagram shows", help="drop --run")
         text = _run(definition, args.run, args.to)
     elif args.to == "mermaid":
-        from stagewright.commands.state_diagram import diagram_of, render_diagram
+        from stagewright.commands.state_diagram import render_diagram
+        from stagewright.spec.state_diagram import diagram_of
 
         text = render_diagram(diagram_of(definition, args.variable))
     else:
@@ -116,9 +117,9 @@ def _write_tla(definition: Definition, args: argparse.Namespace) -> None:
 
 def _run(definition: Definition, file: Path, form: str) -> str:
     from stagewright.checker.counterexample import files, mermaid, page
-    from stagewright.checker.counterexample.itf import verdict_from_itf
     from stagewright.checker.counterexample.replayed import check_run
     from stagewright.checker.counterexample.scopes import scope_of_run
+    from stagewright.spec.itf import verdict_from_itf
 
     verdict, scope = verdict_from_itf(definition, _document(file))
     assert verdict.run is not None

@@ -56,7 +56,8 @@ def _print_machine(name: str, definition: Definition, form: str) -> None:
         case "json":
             print(json.dumps(asdict(_facts(name, definition)), indent=2, ensure_ascii=False))
         case "mermaid":
-            from stagewright.commands.state_diagram import diagram_of, render_diagram
+            from stagewright.commands.state_diagram import render_diagram
+            from stagewright.spec.state_diagram import diagram_of
 
             print(render_diagram(diagram_of(definition)), end="")
         case "markdown":

@@ -36,6 +36,10 @@ examples:
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
 1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+
+Into --out DIR go report.html, report.txt, report.json, violations.parquet (every entity that is not ok),
+coverage.json (what the traces exercised of each definition), and in violations/ for each violation its
+last events as ITF and as a test that replays them against the definition.
 """
 
 
@@ -104,7 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write report.json and report.txt there"
+        "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
     )
     add_ci_reports(parser)
 
@@ -115,7 +119,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.output import check_directory, console
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.options import Options
-    from stagewright.traces.report import as_json, print_report, write_report
+    from stagewright.traces.report import as_json, print_report
 
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
@@ -142,8 +146,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.explain:
         print("how it was found:", *report.plan, sep="\n  ", file=sys.stderr)
     if args.out is not None:
-        document, text = write_report(report, args.out)
-        print(f"written: {document}, {text}", file=sys.stderr)
+        _write(report, args)
     reports.add(lambda: suite_of(report, _reproduce(args)))
     reports.write(report.exit_code)
     return report.exit_code
@@ -184,6 +187,14 @@ def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int
         return 1 if 1 in codes else max(codes)
 
     return on_spark(work, "stagewright validate", args.cores)
+
+
+def _write(report: TraceReport, args: argparse.Namespace) -> None:
+    from stagewright.commands.coverage_drawings import drawings
+    from stagewright.traces.report_files import write_report
+
+    written = write_report(report, args.out, command=_reproduce(args), draw=drawings)
+    print(f"written: {', '.join(map(str, written))}", file=sys.stderr)
 
 
 def _reproduce(args: argparse.Namespace) -> str:

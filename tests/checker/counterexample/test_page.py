@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from tests.browser import browse
 
 from stagewright.checker.counterexample import render_mermaid, render_page, write_all
 from stagewright.spec.definition import (
@@ -26,8 +25,6 @@ from stagewright.spec.definition import (
 from stagewright.spec.nodes import BOOL, FALSE, TRUE, Apply, Op, Read
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 EVIL = "</script><script>document.title='broken'</script>{{title}};end #1 \"'`&"
 
@@ -119,31 +116,6 @@ def test_the_page_holds_the_diagram_and_the_itf_for_copying(
     page = render_page(migration, incomplete)
     assert '<pre id="mermaid">sequenceDiagram' in page
     assert "&quot;mbt::actionTaken&quot;: &quot;read_new&quot;" in page
-
-
-def browse(page: Path, *flags: str) -> str:
-    """What headless Chromium makes of a page: its elements after the script ran."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed here (Debian: apt-get install chromium)")
-    profile = page.parent / "profile"
-    done = subprocess.run(
-        [
-            CHROMIUM,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-background-networking",
-            f"--user-data-dir={profile}",
-            "--dump-dom",
-            *flags,
-            page.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    return done.stdout
 
 
 def test_a_browser_shows_every_step_and_the_last_state(

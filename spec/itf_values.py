@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NoReturn, assert_never
+from typing import NoReturn, assert_never, cast
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
@@ -109,20 +109,32 @@ def type_name(sort: Sort) -> str:
 
 def expect_object(told: object, where: str) -> dict[str, object]:
     """A JSON object, or an error that names the place."""
-    if not isinstance(told, dict):
+    found = as_object(told)
+    if found is None:
         raise InputError(f"{where} is no JSON object", help="see ADR-015 of Apalache for ITF")
-    return told
+    return found
+
+
+def as_object(told: object) -> dict[str, object] | None:
+    """A JSON object; None if it is something else."""
+    return cast("dict[str, object]", told) if isinstance(told, dict) else None
+
+
+def _as_list(told: object) -> list[object] | None:
+    return cast("list[object]", told) if isinstance(told, list) else None
 
 
 def expect_list(told: object, where: str) -> list[object]:
     """A JSON array, or an error that names the place."""
-    if not isinstance(told, list):
+    found = _as_list(told)
+    if found is None:
         raise InputError(f"{where} is no JSON array", help="see ADR-015 of Apalache for ITF")
-    return told
+    return found
 
 
 def _integer(told: object, sort: IntSort, where: str) -> int:
-    text = told.get("#bigint") if isinstance(told, dict) else told
+    tagged = as_object(told)
+    text = told if tagged is None else tagged.get("#bigint")
     if isinstance(text, str) and _INTEGER.fullmatch(text):
         text = int(text)
     if isinstance(text, bool) or not isinstance(text, int) or not sort.low <= text <= sort.high:
@@ -139,19 +151,19 @@ def _entity(told: object, kind: type[Entity]) -> Entity | None:
 
 
 def _optional(told: object, sort: OptionalSort, element: Sort, where: str) -> Value:
-    match told:
-        case {"tag": "None"}:
-            return None
-        case {"tag": "Some", "value": inner}:
-            return from_json(inner, element, where)
-        case _:
-            return _refuse(told, sort, where)
+    tagged = as_object(told) or {}
+    if tagged.get("tag") == "None":
+        return None
+    if tagged.get("tag") == "Some" and "value" in tagged:
+        return from_json(tagged["value"], element, where)
+    return _refuse(told, sort, where)
 
 
 def _map(told: object, sort: MapSort, where: str) -> Value:
     pairs: dict[Value | str, Value] = {}
-    for pair in expect_list(_tagged(told, "#map", sort, where), where):
-        if not (isinstance(pair, list) and len(pair) == 2):
+    for listed in expect_list(_tagged(told, "#map", sort, where), where):
+        pair = _as_list(listed)
+        if pair is None or len(pair) != 2:
             _refuse(told, sort, where)
         key = from_json(pair[0], sort.key, where)
         if key in pairs:
@@ -163,9 +175,10 @@ def _map(told: object, sort: MapSort, where: str) -> Value:
 
 
 def _tagged(told: object, tag: str, sort: Sort, where: str) -> object:
-    if not (isinstance(told, dict) and tag in told):
+    tagged = as_object(told)
+    if tagged is None or tag not in tagged:
         _refuse(told, sort, where)
-    return told[tag]
+    return tagged[tag]
 
 
 def _order(value: Value) -> tuple[int, str]:

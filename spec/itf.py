@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.checker.counterexample.itf_values import (
+from stagewright.spec.definition import Action, Definition
+from stagewright.spec.errors import InputError
+from stagewright.spec.itf_values import (
     Json,
+    as_object,
     expect_list,
     expect_object,
     from_json,
     to_json,
     type_name,
 )
-from stagewright.spec.definition import Action, Definition
-from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import BUDGET_PREFIX, Scope, scope_of
 from stagewright.spec.sorts import IntSort, Sort
@@ -218,8 +219,8 @@ def _read_step(definition: Definition, action: object, picks: object, where: str
     arguments: dict[str, Value] = {}
     for param in found.params:
         at = f"{where}.{PICKS}.{param.name}"
-        pick = given.get(param.name)
-        if not (isinstance(pick, dict) and pick.get("tag") == "Some"):
+        pick = as_object(given.get(param.name)) or {}
+        if pick.get("tag") != "Some":
             raise InputError(f"{at} is missing", help=f"`{action}` needs a value for {param.name}")
         arguments[param.name] = from_json(pick.get("value"), param.sort, at)
     return Step(action, FrozenMap(arguments))

@@ -1,0 +1,422 @@
+"""What production exercised of a definition, and what never: values, actions, edges, requirements.
+
+The input is what the replay did: from which possible states which event was explained, and how often. An
+event exercises a thing certainly if it does so in whatever way it is explained, and possibly if in one of
+them. What is reachable at all is looked up where that is cheap.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+from stagewright.spec.definition import Action, Definition
+from stagewright.spec.entities import Entity
+from stagewright.spec.ground import Cell
+from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.nodes import Apply, Node, Op
+from stagewright.spec.scope import BUDGET_PREFIX
+from stagewright.spec.sorts import EnumSort
+from stagewright.spec.state_diagram import diagrams_of
+from stagewright.spec.values import Value, show
+from stagewright.spec.words import words
+from stagewright.traces.determinised import START, Determinised, SpentError
+from stagewright.traces.explain import Judge
+from stagewright.traces.judge import MachineKey
+from stagewright.traces.letters import Letter
+from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.stepcode import State
+
+REACHED_MAX = 5_000  # states that are looked at to know what is reachable
+_VALUES_LISTED = 32  # of one place; of larger domains only those that were seen
+
+# The possible states before an event (none: it is the first one), its symbol, and how often that was so.
+Exercised = tuple[tuple[State, ...], str, int]
+
+_Taken = tuple[int, int, int]  # state, step (-1: none), state after it
+
+
+class Seen(Enum):
+    """How sure it is that production exercised a thing."""
+
+    CERTAINLY = "certainly"
+    POSSIBLY = "possibly"
+    NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Count:
+    """In how many events a thing was so certainly, and possibly (also certainly).
+
+    `reachable`: whether the definition ever does it at the scope that judged; None: not known.
+    """
+
+    certain: int = 0
+    possible: int = 0
+    reachable: bool | None = None
+
+    @property
+    def seen(self) -> Seen:
+        """How sure it is."""
+        if self.certain:
+            return Seen.CERTAINLY
+        return Seen.POSSIBLY if self.possible else Seen.NEVER
+
+
+@dataclass(frozen=True)
+class ValueOf:
+    """A value of a place of the state; entities are not told apart: `learned[Node]`, `a Node`."""
+
+    place: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ActionOf:
+    """An action that happened."""
+
+    action: str
+
+
+@dataclass(frozen=True)
+class Move:
+    """A variable going from one member of its enum to another, by whatever action."""
+
+    variable: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The same by one action, as state diagrams have it."""
+
+    variable: str
+    source: str
+    target: str
+    action: str
+
+    @property
+    def move(self) -> Move:
+        return Move(self.variable, self.source, self.target)
+
+
+@dataclass(frozen=True)
+class RequirementOf:
+    """A requirement that let its action happen; so did each part of it that was true, if it has several.
+
+    `part` is one side of an "or", in words; empty for the whole requirement.
+    """
+
+    action: str
+    requirement: str
+    part: str = ""
+
+
+T = TypeVar("T")
+Thing = ValueOf | ActionOf | Move | Edge | RequirementOf
+
+
+@dataclass(frozen=True)
+class MachineCoverage:
+    """All things that one definition has, in its order, with how often production exercised each."""
+
+    definition: Definition
+    scope: str
+    events: int
+    counts: Mapping[Thing, Count]
+    states: int  # that were looked at to know what is reachable
+    exhausted: bool
+
+    def of(self, kind: type[T]) -> dict[T, Count]:
+        """The things of one kind."""
+        return {thing: count for thing, count in self.counts.items() if isinstance(thing, kind)}
+
+
+def exercised_of(
+    taken: Iterable[Mapping[tuple[PossibleStates, str], int]],
+) -> dict[MachineKey, list[Exercised]]:
+    """What the tasks of a replay have taken, together, as `coverage_of` wants it."""
+    counts: Counter[tuple[PossibleStates, str]] = Counter()
+    for one in taken:
+        counts.update(one)
+    found: dict[MachineKey, list[Exercised]] = {}
+    for (possible, symbol), count in counts.items():
+        if possible.number in (-1, START):
+            found.setdefault(possible.machine, []).append((possible.states, symbol, count))
+    return found
+
+
+def coverage_of(
+    judges: Mapping[MachineKey, Judge], exercised: Mapping[MachineKey, Iterable[Exercised]]
+) -> tuple[MachineCoverage, ...]:
+    """What the replay of all traces exercised, by definition and scope."""
+    tallies: dict[tuple[str, str], _Tally] = {}
+    for key, pairs in exercised.items():
+        judge = judges[key]
+        where = judge.definition.fingerprint(), str(judge.scope)
+        tally = tallies.setdefault(where, _Tally(judge))
+        tally.add(judge, pairs)
+    return tuple(tally.result() for tally in tallies.values())
+
+
+@dataclass
+class _Tally:
+    """Counts of one definition at one scope."""
+
+    judge: Judge
+    certain: Counter[Thing] = field(default_factory=Counter[Thing])
+    possible: Counter[Thing] = field(default_factory=Counter[Thing])
+    events: int = 0
+
+    def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
+        """Count events; `judge` knows how they were recorded."""
+        running = Determinised(judge.automaton)
+        things = _Things(judge, running)
+        for before, symbol, count in pairs:
+            letter = running.letter(symbol)
+            if not isinstance(letter, Letter) or letter.end:
+                continue
+            try:
+                own, between = _explaining(running, before, letter)
+            except SpentError:
+                continue
+            found = [things.of(taken) for taken in own]
+            if not found:
+                continue  # nothing explains it: it exercised nothing
+            self.events += count
+            for thing in frozenset.intersection(*found):
+                self.certain[thing] += count
+            for thing in frozenset().union(*found, *(things.of(taken) for taken in between)):
+                self.possible[thing] += count
+
+    def result(self) -> MachineCoverage:
+        """Everything that the definition has, and everything that was seen."""
+        reached, states, exhausted = _reachable(self.judge)
+        every = dict.fromkeys([*_things_of(self.judge), *sorted(self.possible, key=str)])
+        counts = {
+            thing: Count(
+                self.certain[thing],
+                self.possible[thing],
+                _is_reachable(thing, thing in reached or self.possible[thing] > 0, exhausted),
+            )
+            for thing in every
+        }
+        scope = str(self.judge.scope)
+        return MachineCoverage(self.judge.definition, scope, self.events, counts, states, exhausted)
+
+
+def _is_reachable(thing: Thing, found: bool, exhausted: bool) -> bool | None:
+    if isinstance(thing, RequirementOf) and thing.part:
+        return True if found else None  # parts are not looked up
+    return True if found else (False if exhausted else None)
+
+
+def _explaining(
+    running: Determinised, before: tuple[State, ...], letter: Letter
+) -> tuple[list[_Taken], list[_Taken]]:
+    """The steps that an event may be of, and the hidden ones that may have led to those."""
+    if not before:
+        first = running.matching(running.before_observation(START, letter), letter)
+        return [(-1, -1, state) for state in first], []
+    starts = [running.state_number(state) for state in before]
+    if not running.source.recording.hidden.exist:
+        return [
+            (state, step, after)
+            for state in starts
+            for step, after in running.steps_from(state)
+            if (letter.steps is None or step in letter.steps) and _fits(running, after, letter)
+        ], []
+    return _with_hidden(running, starts, letter)
+
+
+def _with_hidden(
+    running: Determinised, starts: list[int], letter: Letter
+) -> tuple[list[_Taken], list[_Taken]]:
+    reached, waiting = set(starts), list(starts)
+    own: list[_Taken] = []
+    into: dict[int, list[_Taken]] = {}
+    for state in waiting:
+        if letter.steps is None and _fits(running, state, letter):
+            own.append((state, -1, state))  # it was only looked at
+        for step, after in running.steps_from(state):
+            unseen = running.is_hidden(step, state, after)
+            mine = not unseen if letter.steps is None else step in letter.steps
+            if mine and _fits(running, after, letter):
+                own.append((state, step, after))
+            if unseen:
+                into.setdefault(after, []).append((state, step, after))
+                if after not in reached:
+                    reached.add(after)
+                    waiting.append(after)
+    # Of the hidden steps only those on a way to the event may have happened.
+    useful = {state for state, _, _ in own}
+    waiting = list(useful)
+    between: list[_Taken] = []
+    for state in waiting:
+        for taken in into.get(state, ()):
+            between.append(taken)
+            if taken[0] not in useful:
+                useful.add(taken[0])
+                waiting.append(taken[0])
+    return own, between
+
+
+def _fits(running: Determinised, state: int, letter: Letter) -> bool:
+    codes = running.states[state]
+    return all(codes[cell] == code for cell, code in letter.cells)
+
+
+class _Things:
+    """What a step and the state after it exercise; each is worked out once."""
+
+    def __init__(self, judge: Judge, running: Determinised, *, parts: bool = True) -> None:
+        self._judge = judge
+        self._running = running
+        self._parts = _parts_of(judge.definition) if parts else {}
+        self._interpreter = Interpreter(judge.definition, judge.scope)
+        self._values = _value_names(judge)
+        self._requirements = {
+            a.name: [r.name for r in a.requirements] for a in judge.definition.actions
+        }
+        self._drawn = {d.variable for d in diagrams_of(judge.definition)}
+        self._of_states: dict[int, frozenset[Thing]] = {}
+        self._of_steps: dict[tuple[int, int], frozenset[Thing]] = {}
+
+    def of(self, taken: _Taken) -> frozenset[Thing]:
+        """All of it."""
+        state, step, after = taken
+        if step < 0:
+            return self._of_state(after)
+        if (state, step) not in self._of_steps:
+            found = frozenset(self._of_step(state, step, after))
+            self._of_steps[state, step] = found | self._of_state(after)
+        return self._of_steps[state, step]
+
+    def _of_state(self, state: int) -> frozenset[Thing]:
+        if state not in self._of_states:
+            codes = self._running.states[state]
+            self._of_states[state] = frozenset(
+                names[codes[cell] - low] for cell, low, names in self._values
+            )
+        return self._of_states[state]
+
+    def _of_step(self, state: int, number: int, after: int) -> Iterable[Thing]:
+        step = self._judge.model.steps[number]
+        action = step.action.name
+        yield ActionOf(action)
+        old, new = self._running.states[state], self._running.states[after]
+        for index in step.updates:
+            cell = self._judge.model.cells[index]
+            if cell.variable in self._drawn and isinstance(cell.sort, EnumSort):
+                members = cell.sort.members
+                source, target = members[old[index]].name, members[new[index]].name
+                yield Move(cell.variable, source, target)
+                yield Edge(cell.variable, source, target, action)
+        for name in self._requirements[action]:
+            yield RequirementOf(action, name)
+        for requirement, parts in self._parts.get(action, {}).items():
+            environment = dict(step.arguments)
+            bound = {p: environment[p.name] for p in step.action.params}
+            decoded = self._judge.model.decode(old)
+            for told, part in parts:
+                if self._interpreter.evaluate(part, decoded, environment=bound):
+                    yield RequirementOf(action, requirement, told)
+
+
+def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
+    """The things that some run does, from how many states this is known, and whether these are all."""
+    running = Determinised(judge.automaton)
+    things = _Things(judge, running, parts=False)
+    found: set[Thing] = set()
+    try:
+        waiting = [running.state_number(state) for state in judge.automaton.initial]
+        reached = set(waiting)
+        for state in waiting:
+            found |= things.of((-1, -1, state))
+            for step, after in running.steps_from(state):
+                found |= things.of((state, step, after))
+                if after not in reached:
+                    if len(reached) >= REACHED_MAX:
+                        return found, len(reached), False
+                    reached.add(after)
+                    waiting.append(after)
+    except SpentError:
+        return found, len(running.states), False
+    return found, len(reached), True
+
+
+def _things_of(judge: Judge) -> Iterable[Thing]:
+    """All things of a definition, in its order; without values of domains too large to list."""
+    definition = judge.definition
+    for _, _, names in _value_names(judge):
+        if len(names) <= _VALUES_LISTED:
+            yield from names
+    for action in definition.actions:
+        yield ActionOf(action.name)
+    for diagram in diagrams_of(definition):
+        for source, target, action_name in diagram.edges:
+            edge = Edge(diagram.variable, source.name, target.name, action_name)
+            yield edge.move
+            yield edge
+    parts = _parts_of(definition)
+    for action in definition.actions:
+        for requirement in action.requirements:
+            yield RequirementOf(action.name, requirement.name)
+            for told, _ in parts.get(action.name, {}).get(requirement.name, ()):
+                yield RequirementOf(action.name, requirement.name, told)
+
+
+def _value_names(judge: Judge) -> list[tuple[int, int, list[Thing]]]:
+    """For each cell its lowest code and what each code is called."""
+    from stagewright.spec.domains import values_of
+
+    return [
+        (
+            cell.index,
+            cell.low,
+            [ValueOf(_place(cell), _value(v)) for v in values_of(cell.sort, judge.scope)],
+        )
+        for cell in judge.model.cells
+        if not cell.variable.startswith(BUDGET_PREFIX)
+    ]
+
+
+def _place(cell: Cell) -> str:
+    keys = (
+        f".{k}"
+        if isinstance(k, str)
+        else f"[{type(k).__name__ if isinstance(k, Entity) else show(k)}]"
+        for k in cell.path
+    )
+    return cell.variable + "".join(keys)
+
+
+def _value(value: Value) -> str:
+    return f"a {type(value).__name__}" if isinstance(value, Entity) else show(value)
+
+
+def _parts_of(definition: Definition) -> dict[str, dict[str, list[tuple[str, Node]]]]:
+    """By action and requirement: the sides of its "or", for those requirements that have one."""
+    return {action.name: found for action in definition.actions if (found := _parts(action))}
+
+
+def _parts(action: Action) -> dict[str, list[tuple[str, Node]]]:
+    found: dict[str, list[tuple[str, Node]]] = {}
+    for requirement in action.requirements:
+        sides = list(dict.fromkeys(_sides(requirement.condition)))
+        if len(sides) > 1:
+            found[requirement.name] = [(words(side), side) for side in sides]
+    return found
+
+
+def _sides(node: Node) -> Iterable[Node]:
+    match node:
+        case Apply(Op.OR, args):
+            for arg in args:
+                yield from _sides(arg)
+        case _:
+            yield node

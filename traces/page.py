@@ -1,0 +1,180 @@
+"""A trace report as one HTML page that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.page_coverage import Drawing, coverage_section
+from stagewright.traces.page_entity import entity_item, refused_by, shown
+from stagewright.traces.trace_report import EntityReport, TraceReport
+
+_SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
+_FILES_NAMED = 6
+_KINDS_MAX = 100
+_ENTITIES_MAX = 1_000  # listed; those whose violations are told in full are among the first ones
+_LINES_MAX = 1_000
+
+
+def render_page(
+    report: TraceReport,
+    drawings: Sequence[Sequence[Drawing]] = (),
+    links: Mapping[int, Sequence[str]] | None = None,
+) -> str:
+    """The page. `drawings`: state diagrams of each machine of the coverage; `links`: files of an entity."""
+    script = _asset("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "script-hash": f"sha256-{digest}",
+        "title": shown(_title(report)),
+        "facts": _facts(report),
+        "verdicts": _verdicts(report),
+        "kinds": _kinds(report),
+        "entities": _entities(report, links or {}),
+        "coverage": "".join(
+            coverage_section(i, one, drawings[i] if i < len(drawings) else ())
+            for i, one in enumerate(report.coverage)
+        ),
+        "lines": _lines(report),
+        "script": script,
+    }
+    # One pass: what is put in is never looked at again, so it cannot hold a slot of its own.
+    return _SLOT.sub(lambda slot: parts[slot[1]], _asset("page.html"))
+
+
+def _asset(name: str) -> str:
+    return files(__package__ or __name__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _title(report: TraceReport) -> str:
+    whole = sum(report.verdicts.values())
+    bad = report.verdicts.get(TraceVerdict.VIOLATION, 0)
+    entities = "1 entity" if whole == 1 else f"{whole:,} entities"
+    if bad:
+        return f"{bad:,} of {entities} did what the definition does not allow"
+    if report.exit_code:
+        return f"No violation, but not all of {entities} could be judged to their end"
+    return f"All of {entities} did only what the definition allows"
+
+
+def _facts(report: TraceReport) -> str:
+    named = ", ".join(report.files[:_FILES_NAMED])
+    more = len(report.files) - _FILES_NAMED
+    totals = report.totals
+    events = [
+        (totals.judged, "judged"),
+        (totals.not_judged, "not judged, after a violation or a gap"),
+        (totals.duplicates, "duplicate"),
+        (totals.not_understood, "not of their machine"),
+    ]
+    facts = [
+        *(("machine", machine) for machine in report.machines),
+        ("files", named + (f" and {more:,} more" if more > 0 else "")),
+        ("lines", f"{totals.lines:,}"),
+        ("events", ", ".join(f"{n:,} {what}" for n, what in events if n) or "none"),
+        ("took", f"{report.seconds:.1f} s"),
+        *(("note", note) for note in report.notes),
+    ]
+    return "".join(f"<div><dt>{name}</dt><dd>{shown(told)}</dd></div>" for name, told in facts)
+
+
+def _verdicts(report: TraceReport) -> str:
+    items: list[str] = []
+    for verdict in TraceVerdict:
+        count = report.verdicts.get(verdict, 0)
+        kind = verdict.value if count else "none"
+        items.append(f'<li class="{kind}"><strong>{count:,}</strong>{verdict.value}</li>')
+    return "".join(items)
+
+
+def kind_of(entity: EntityReport) -> tuple[str, str, str]:
+    """What kind of mistake it is: verdict, what happened, and what refuses it."""
+    explanation = entity.explanation
+    if explanation is None:
+        return entity.verdict.value, entity.cause.value, ""
+    action = explanation.event.partition("(")[0]
+    if action.startswith("an observation of "):
+        action = "an observation"
+    return entity.verdict.value, action, refused_by(entity) or entity.cause.value
+
+
+def _kinds(report: TraceReport) -> str:
+    if not report.entities:
+        return ""
+    kinds = [kind_of(entity) for entity in report.entities]
+    counts = Counter(kinds).most_common(_KINDS_MAX)
+    most = max(count for _, count in counts)
+    rows: list[str] = []
+    for kind, count in counts:
+        first = kinds.index(kind) + 1
+        link = f'<a href="#e{first}">no. {first}</a>' if first <= _ENTITIES_MAX else f"no. {first}"
+        verdict, what, refused = kind
+        rows.append(
+            f'<tr><td class="verdict {verdict_class(verdict)}">{verdict}</td>'
+            f'<td class="what"><code>{shown(what)}</code></td><td class="wide why">{shown(refused)}</td>'
+            f'<td class="number">{count:,}</td><td class="bar-of"><div class="meter">'
+            f'<div style="width: {100 * count / most:.1f}%"></div></div></td>'
+            f'<td class="number">{link}</td></tr>'
+        )
+    more = len(set(kinds)) - len(rows)
+    left = f'<p class="legend">{more:,} rarer kinds are not listed.</p>' if more > 0 else ""
+    head = "".join(
+        f"<th{' class=number' if name in ('entities', 'first') else ''}>{name}</th>"
+        for name in ("", "event", "why not", "entities", "", "first")
+    )
+    return (
+        '<section class="panel" aria-label="Kinds"><h2>What is not ok, by kind</h2><div class="scroll">'
+        f"<table class=kinds><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{left}</section>"
+    )
+
+
+def verdict_class(verdict: str) -> str:
+    """The colour of a verdict."""
+    return "bad" if verdict == TraceVerdict.VIOLATION.value else "unsure"
+
+
+def _entities(report: TraceReport, links: Mapping[int, Sequence[str]]) -> str:
+    if not report.entities:
+        return ""
+    items = (
+        entity_item(number, entity, links.get(number, ()))
+        for number, entity in enumerate(report.entities[:_ENTITIES_MAX], 1)
+    )
+    whole = len(report.entities) + report.entities_left_out
+    left = ""
+    if (more := whole - _ENTITIES_MAX) > 0:
+        left = (
+            f'<p class="legend">{more:,} more are not listed here; violations.parquet has more.</p>'
+        )
+    return (
+        '<section class="panel" aria-label="Entities that are not ok">'
+        f"<h2>Entities that are not ok: {whole:,}</h2>"
+        '<div class="tools" hidden><input id="filter" type="search" aria-label="Filter" '
+        'placeholder="filter: an entity, an action, a requirement"><span id="shown" role="status"></span>'
+        "<span><kbd>j</kbd> <kbd>k</kbd> next, previous; <kbd>Enter</kbd> opens; <kbd>/</kbd> filters</span>"
+        f'</div><div class="entities">{"".join(items)}</div>{left}</section>'
+    )
+
+
+def _lines(report: TraceReport) -> str:
+    if not report.unparsed:
+        return ""
+    items = _list(
+        f"<code>{shown(str(u.where))}</code>: {shown(u.reason)}"
+        for u in report.unparsed[:_LINES_MAX]
+    )
+    more = report.totals.not_events - min(len(report.unparsed), _LINES_MAX)
+    left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
+    return (
+        '<section class="panel" aria-label="Lines"><h2>Lines that are no events, or none of their machine'
+        f': {report.totals.not_events:,}</h2><div class="list">{items}</div>{left}</section>'
+    )
+
+
+def _list(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
