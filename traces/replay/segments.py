@@ -224,8 +224,10 @@ def _replay(
     for i in range(first, len(entity)):
         if at > room:
             return i, at, _SEND, 0, 0
-        whose = entities[entity[i]]
-        what = symbols[symbol[i]]
+        named: int = entity[i]
+        said: int = symbol[i]
+        whose: int = entities[named]
+        what: int = symbols[said]
         one = held[whose]
         number = sequence[i]
         expected = one[_NEXT]

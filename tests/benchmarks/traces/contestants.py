@@ -9,6 +9,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def arrow_dictionaries(folder: Path) -> dict[str, object]:
 
 def duckdb(folder: Path) -> dict[str, object]:
     """DuckDB compares each event with the one before it in the entity's order: `lag` in SQL."""
-    import duckdb as db
+    db: Any = import_module("duckdb")
 
     query = """
         select count(*) filter (where seq <> coalesce(before, -1) + 1), count(*) from (
@@ -153,7 +154,7 @@ def transitions(folder: Path) -> dict[str, object]:
         """One entity."""
 
     for entity, action, _ in rows:
-        one = entities.get(entity)
+        one: Any = entities.get(entity)
         if one is None:
             one = entities[entity] = Tablet()
             machine.add_model(one)
@@ -167,9 +168,9 @@ def transitions(folder: Path) -> dict[str, object]:
 def pm4py(folder: Path) -> dict[str, object]:
     """pm4py replays the traces as tokens on a Petri net that it has discovered from them."""
     import pandas as pd
-    import pm4py as pm
     import pyarrow.parquet as pq
 
+    pm: Any = import_module("pm4py")
     table = pd.concat(
         [pq.read_table(f, columns=["entity", "seq", "action"]).to_pandas() for f in _files(folder)]
     ).dropna()
