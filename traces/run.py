@@ -209,7 +209,7 @@ def judges_of(
         if foreign:
             known = of_logs.get((recorded, machine))
             recording = known or forms.recording_of(recorded, machine)
-        scope = options.scope(definition)
+        scope = recording.scope(options.scope(definition))
         model = ground(definition, scope)
         automaton = of_model(model, recording, max_states=options.max_states)
         judges[key] = Judge(definition, scope, model, automaton)
