@@ -54,6 +54,7 @@ FORMS = (
         r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
         log=True,
     ),
+    Form("couchbase-log", "couchbase_log", (), r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T", log=True),
 )
 NAMES = tuple(form.name for form in FORMS)
 _GENERAL_LOG = (".log",)  # an ending of many forms: the content decides
