@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
@@ -40,7 +40,7 @@ class Recording:
     """What is known of the recorder: by default it records every step, from the initial state to the end.
 
     `sizes`: how many of an entity one trace tells of, where that is not the default of the definition: a log
-    that follows one index of a table has one `Index`.
+    that follows one index of a table has one `Index`. `budgets`: of what the trace says nothing (0).
     """
 
     hidden: HiddenSteps = NOTHING_HIDDEN
@@ -48,7 +48,10 @@ class Recording:
     end_marked: bool = True  # else a trace without an end marker is complete
     sizes: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
 
+    budgets: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
+
     def scope(self, given: Scope) -> Scope:
-        """The scope with the sizes that the traces have."""
+        """The scope with the sizes and budgets that the traces have."""
         sizes = {kind: self.sizes.get(kind.__name__, n) for kind, n in given.sizes.items()}
-        return replace(given, sizes=FrozenMap(sizes))
+        budgets = {name: self.budgets.get(name, n) for name, n in given.budgets.items()}
+        return Scope(FrozenMap(sizes), FrozenMap(budgets))

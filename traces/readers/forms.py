@@ -55,6 +55,13 @@ FORMS = (
         log=True,
     ),
     Form("couchbase-log", "couchbase_log", (), r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T", log=True),
+    Form(
+        "couchbase-master-events",
+        "couchbase_events",
+        (),
+        r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
+        log=True,
+    ),
 )
 NAMES = tuple(form.name for form in FORMS)
 _GENERAL_LOG = (".log",)  # an ending of many forms: the content decides
