@@ -192,7 +192,8 @@ def judges_of(
     notes: list[str] = []
     for key in sorted({stream[1:] for stream in streams}):
         machine, profile, recorded = key
-        definition = resolve(machine, options.profile or profile)
+        of_log = (recorded, machine) in of_logs  # its reader knows which machine a profile is of
+        definition = resolve(machine, profile if of_log else options.profile or profile)
         foreign = recorded in forms.NAMES  # a form where a fingerprint would be: not our recorder
         if not foreign and recorded not in ("", definition.fingerprint()):
             problem = (

@@ -16,6 +16,11 @@ _REMOVED = ("write_and_delete_while_removing", "delete_only_while_removing", "in
 _READY = "read_write_and_delete"
 _POSTGRES_ID = re.compile(r"[0-9a-f]{8}00003000[89ab]000[0-9a-f]{12}")  # YSQL makes ids of its oids
 
+_OF_JOBS = (
+    "yugabyte-2.x",
+    "yugabyte-2026",
+)  # profiles of jobs; the others are those of permissions
+
 _NOTES = {
     Said.RACED: "writes of permissions were overtaken by another version of the table",
     Said.RETRIED: "times a chunk was tried again",
@@ -366,13 +371,10 @@ class JobsReading:
         sequence = self._sequences.get(key, 0)
         self._sequences[key] = sequence + 1
         again = f"#{self._restarts[key]}" if key in self._restarts else ""
-        profile = self._profile
-        if machine == PERMISSIONS and not profile and _POSTGRES_ID.fullmatch(entity):
-            profile = self._eras.get(entity, "ysql")
         event = Event(
             trace="",
             machine=machine,
-            profile=profile,
+            profile=self._profile_of(machine, entity),
             definition="",
             entity=entity + again,
             sequence=sequence,
@@ -382,6 +384,17 @@ class JobsReading:
             line=one.record.line,
         )
         self.events.append((one.part, event))
+
+    def _profile_of(self, machine: str, entity: str) -> str:
+        """Of the profile that was asked for, what is this machine's; else what the index itself shows."""
+        of_jobs = self._profile in _OF_JOBS
+        if machine == JOB:
+            return self._profile if of_jobs or self._profile == "seed" else ""
+        if machine == TABLET:
+            return ""
+        if self._profile and not of_jobs:
+            return self._profile
+        return self._eras.get(entity, "ysql") if _POSTGRES_ID.fullmatch(entity) else ""
 
 
 def _eras(records: Iterable[LogRecord]) -> dict[str, str]:

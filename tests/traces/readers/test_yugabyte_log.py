@@ -219,6 +219,26 @@ def test_an_index_of_postgres_has_the_era_that_its_job_shows(tmp_path: Path) -> 
     assert with_ycql.found.events[0][1].profile == ""
 
 
+@pytest.mark.parametrize(
+    ("asked", "profiles"),
+    [
+        ("", {"IndexPermissions": "ysql", "BackfillJob": "", "BackfillTablet": ""}),
+        ("ysql-early", {"IndexPermissions": "ysql-early", "BackfillJob": "", "BackfillTablet": ""}),
+        (
+            "yugabyte-2.x",
+            {"IndexPermissions": "ysql", "BackfillJob": "yugabyte-2.x", "BackfillTablet": ""},
+        ),
+    ],
+)
+def test_a_profile_goes_to_the_machine_that_has_it(
+    asked: str, profiles: dict[str, str], tmp_path: Path
+) -> None:
+    texts = [line(1, launched(OF_POSTGRES)), line(2, safe_time()), line(3, chunk(""))]
+    found = of_lines(tmp_path, texts, profile=asked)
+    assert not found.wrong
+    assert {event.machine: event.profile for _, event in found.found.events} == profiles
+
+
 def test_an_index_whose_job_failed_is_not_published(tmp_path: Path) -> None:
     begin = [launched(INDEX, OTHER), safe_time("by_day, by_id"), chunk("", names="by_id, by_day")]
     fails = failed(OTHER, "by_id, by_day")
