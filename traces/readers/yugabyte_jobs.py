@@ -269,9 +269,11 @@ class JobsReading:
                 self._settle(job)
                 job.done = True
                 self._each(job, one, {"job[index0]": "success"}, "find_all_done")
-            case Said.FAILED | Said.NO_TIME:
-                job.chosen = job.chosen if record.said is Said.FAILED else None
-                self._failed(one, record.ids or job.ids)
+            case Said.FAILED:
+                self._failed(one, record.ids)
+            case Said.NO_TIME:
+                job.chosen = None
+                self._failed(one, job.ids)
             case Said.PERMITTED:
                 self._ended(one, job)
             case _:
@@ -299,8 +301,8 @@ class JobsReading:
         for index, permission in one.record.permissions:
             state = self._index(index)
             seen: dict[str, object] = {"step": "none", "is_backfilling": False}
-            if state.past:
-                self._event(JOB, index, one, seen)
+            if state.past or (permission in _REMOVED and state.permission in _REMOVED):
+                self._event(JOB, index, one, seen)  # it was past that, or has gone on by now
             elif state.removed_since_done:
                 # Dropped before or after that was written: lines of two threads do not say it.
                 self._counts["indexes were dropped while their job ended"] += 1

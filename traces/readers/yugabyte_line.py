@@ -23,7 +23,7 @@ _TABLE = rf"\S.* \[id=(?P<table>{_ID})\]"
 _NAMES = r"\{ (?P<names>.*?) ?\}"
 _TASK = rf"Backfill Index Table\(s\) {_NAMES} +"
 _TABLET = rf"(?:0x[0-9a-f]+ -> )?(?P<tablet>{_ID})\b"
-_CHUNK = rf"Backfilling indexes {_NAMES} for tablet (?P<tablet>{_ID}) from key '(?P<key>[0-9a-f]*)'"
+_CHUNK = rf"Backfilling (?:indexes|index tables?) {_NAMES} for tablet (?P<tablet>{_ID}) from key '(?P<key>[0-9a-f]*)'"
 
 PERMISSIONS = {
     0: "delete_only",

@@ -256,6 +256,29 @@ def tablet_failed(tablet: int = 0) -> str:
     return f"Failed to backfill the tablet 0x42e6a10 -> {TABLETS[tablet]} (table orders [id={TABLE}]): x"
 
 
+def test_each_tablet_tells_that_an_index_has_failed_and_its_removal_may_go_on_at_once(
+    tmp_path: Path,
+) -> None:
+    begin = [launched(INDEX), safe_time(), chunk(""), chunk("", 1), tablet_failed(), failed(INDEX)]
+    again = [tablet_failed(1), failed(INDEX).replace(f"[{INDEX}]", "[]")]
+    goes_on = [updating(INDEX, 10), SENT, done((INDEX, 8))]
+    found = of_messages(tmp_path, *begin, *again, *goes_on)
+    assert not found.wrong
+    assert permissions(found)[-1] == "delete_only_while_removing"
+
+
+def test_a_job_without_a_read_time_fails(tmp_path: Path) -> None:
+    no_time = safe_time().replace(
+        "Completed fetching SafeTime for the table",
+        "Failed backfill. Could not compute safe time for",
+    )
+    found = of_messages(tmp_path, launched(INDEX), no_time, done((INDEX, 8)))
+    assert not found.wrong
+    assert ("IndexPermissions", INDEX, 0, 3) in of_messages(
+        tmp_path, launched(INDEX), no_time, done((INDEX, 6))
+    ).wrong
+
+
 def test_a_job_does_not_end_before_its_tablets(tmp_path: Path) -> None:
     begin = [launched(INDEX), safe_time(), chunk("")]
     assert not of_messages(tmp_path, *begin, tablet_done(), all_done(), done((INDEX, 6))).wrong
