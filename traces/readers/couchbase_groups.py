@@ -119,6 +119,8 @@ class GroupsReading:
                 del self._groups[key]
                 self._counts["indexes were rolled back, reset or stopped, and followed anew"] += 1
             return
+        if record.said in (Said.REPLICAS_ADDED, Said.REPLICAS_REMOVED):
+            return
         if record.said in (Said.CONFIGURED, Said.STARTED) or key not in self._groups:
             self._groups[key] = self._begun(record.group)
         group = self._groups[key]

@@ -2,7 +2,8 @@
 
 Each partition of each index on each node is judged against `PartitionStates`. A record tells the states before
 and after: the one before has to be what the last record left, but for what the cleaner, updater or compactor has
-cleaned up meanwhile, and what is after has to be one step from it. No step is hidden.
+cleaned up meanwhile, and what is after has to be one step from it. No step is hidden. What is a replica is judged
+against `PartitionReplicas`, too: from the replica index of a node, through a failover, to its main index.
 
 Records of many lines are put together in parallel, file by file (`extract`); `couchbase_groups.py` follows the
 indexes in the order of time.
@@ -16,8 +17,13 @@ from pathlib import Path
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.readers.couchbase_groups import MACHINE, GroupsReading
+from stagewright.traces.readers.couchbase_groups import MACHINE as STATES, GroupsReading
 from stagewright.traces.readers.couchbase_record import PREFIX, RELEVANT, Record, parse_record
+from stagewright.traces.readers.couchbase_replicas import (
+    MACHINE as REPLICAS,
+    RECORDING as REPLICAS_RECORDING,
+    ReplicasReading,
+)
 from stagewright.traces.readers.lines import Lines, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.relevant import sorted_out
@@ -26,7 +32,7 @@ from stagewright.traces.recording import NOTHING_HIDDEN, Recording
 _PROBE_BYTES = 1 << 20
 _LINES_MAX = 60  # of one record; what is longer is a list of something else
 _NEXT = re.compile(PREFIX.encode())
-RECORDING = Recording(NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}))
+STATES_RECORDING = Recording(NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}))
 
 
 def check(path: Path) -> None:
@@ -116,7 +122,9 @@ def interpret(files: Sequence[Sequence[tuple[int, Record]]], profile: str = "") 
             latest = max(latest, record.time)
             keyed.append(((latest, number, position), part, record))
     keyed.sort(key=lambda k: k[0])
-    reading = GroupsReading(profile)
+    groups, replicas = GroupsReading(profile), ReplicasReading(profile)
     for _, part, record in keyed:
-        reading.take(part, record)
-    return Interpreted(reading.events, {MACHINE: RECORDING}, reading.notes())
+        groups.take(part, record)
+        replicas.take(part, record)
+    recordings = {STATES: STATES_RECORDING, REPLICAS: REPLICAS_RECORDING}
+    return Interpreted([*groups.events, *replicas.events], recordings, groups.notes())

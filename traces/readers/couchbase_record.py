@@ -37,6 +37,8 @@ class Said(Enum):
     CLEANED = auto()  # the cleaner is done
     CLEANER_STOPPED = auto()  # … or not, but with some partitions
     TRANSFERRED = auto()  # the main index has caught up with replicas, which become active
+    REPLICAS_ADDED = auto()
+    REPLICAS_REMOVED = auto()
     CONFIGURED = auto()  # an index begins
     STARTED = auto()  # its process begins with what is in the file
     LEFT = auto()  # what follows does not go on from here: rollback, reset, end of the process
@@ -115,6 +117,18 @@ _FORMS: tuple[tuple[Said, re.Pattern[str], tuple[str, ...]], ...] = (
         (),
     ),
     (
+        Said.REPLICAS_ADDED,
+        re.compile(rf"Set view {_GROUP}, defined new replica partitions: (?P<ids>\[.*\])$"),
+        (),
+    ),
+    (
+        Said.REPLICAS_REMOVED,
+        re.compile(
+            rf"Set view {_GROUP}, marked the following replica partitions for removal: (?P<ids>\[.*\])$"
+        ),
+        (),
+    ),
+    (
         Said.CONFIGURED,
         re.compile(rf"Set view {_GROUP}, signature `\w+', configured with:$"),
         ("initial active partitions", "initial passive partitions"),
@@ -142,6 +156,8 @@ RELEVANT = any_of(
         "Cleanup finished for set view ",
         "Stopped cleanup process for set view ",
         ", completed transferral of replica partitions ",
+        ", defined new replica partitions: ",
+        ", marked the following replica partitions for removal: ",
         "', configured with:",
         "Started main ",
         "Started replica ",
@@ -169,10 +185,10 @@ def parse_record(texts: Sequence[str], line: int) -> Record | str | None:
         if isinstance(lists, str):
             return lists
         if ids := parts.get("ids"):
-            transferred = _ids(ids)
-            if transferred is None:
+            named = _ids(ids)
+            if named is None:
                 return f"not a list of partitions: {ids[:80]}"
-            lists["transferred"] = transferred
+            lists["transferred" if said is Said.TRANSFERRED else "replicas"] = named
         if missing := [name for name in wanted if name not in lists]:
             return f"the record does not say `{missing[0]}`: it is cut off, or of another version"
         group = GroupName(

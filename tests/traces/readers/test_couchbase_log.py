@@ -275,6 +275,64 @@ def test_replicas_become_active_when_the_main_index_has_caught_up(tmp_path: Path
     assert wrong_records(of_messages(tmp_path, *early), early) == [("4", 1)]
 
 
+def replicas(
+    text: str, before: str, after: str, transfer: tuple[str, str], kind: str = "main"
+) -> str:
+    """A record in which partitions are replicas, or on transfer."""
+    old, new = transfer
+    return (
+        text.replace("replica partitions before:    []", f"replica partitions before:   {before}")
+        .replace("replica partitions after:    []", f"replica partitions after:    {after}")
+        .replace(
+            "pending transition before:",
+            f"replicas on transfer before: {old}\npending transition before:",
+        )
+        .replace(
+            "pending transition before:",
+            f"replicas on transfer after:  {new}\npending transition before:",
+        )
+        .replace(", main (prod) group", f", {kind} (prod) group")
+    )
+
+
+ADDED = f"Set view {GROUP}, defined new replica partitions: [4]\nNew full set of replica partitions is: [4]\n"
+FAILED_OVER = [
+    replicas(updated("", "passive [4]"), "[]", "[]", ("[]", "[]"), "replica"),
+    ADDED,
+    replicas(updated("active [0]", "active [0], passive [4]"), "[4]", "[4]", ("[]", "[4]")),
+    replicas(updated("passive [4]", "active [4]"), "[]", "[]", ("[]", "[]"), "replica"),
+]
+TRANSFERRED = (
+    f"Set view {GROUP}, completed transferral of replica partitions [4]\n"
+    "New group of replica partitions to transfer is []\n"
+)
+CLEANED_UP = replicas(updated("active [4]", "cleanup [4]"), "[]", "[]", ("[]", "[]"), "replica")
+
+
+def test_a_replica_is_transferred_to_the_main_index(tmp_path: Path) -> None:
+    found = of_messages(tmp_path, *FAILED_OVER, TRANSFERRED, CLEANED_UP)
+    assert not found.wrong
+    actions = [action for _, action, _ in found.told("PartitionReplicas")]
+    assert actions == [None, "fail_over", "activate_replica", "finish_transfer"]
+
+
+def test_what_is_on_transfer_is_not_cleaned_up_in_the_replica_index(tmp_path: Path) -> None:
+    early = of_messages(tmp_path, *FAILED_OVER, CLEANED_UP, TRANSFERRED)
+    assert [wrong[0] for wrong in early.wrong] == ["PartitionReplicas"]
+
+
+def test_a_transfer_ends_when_the_partition_is_not_to_be_active_any_more(tmp_path: Path) -> None:
+    after = "active [0], passive [4]"
+    passive = replicas(updated(after, after), "[4]", "[4]", ("[4]", "[]"))
+    cleanup = replicas(updated(after, "active [0], cleanup [4]"), "[4]", "[]", ("[4]", "[]"))
+    for end in (passive, cleanup):
+        assert not of_messages(tmp_path, *FAILED_OVER, end).wrong
+    untold = replicas(updated(after, "active [0-1], passive [4]"), "[4]", "[4]", ("[]", "[]"))
+    assert of_messages(tmp_path, *FAILED_OVER, untold).wrong
+    removed = f"Set view {GROUP}, marked the following replica partitions for removal: [4]"
+    assert not of_messages(tmp_path, ADDED, removed, ADDED).wrong
+
+
 def test_other_lines_are_counted_and_broken_records_refused(tmp_path: Path) -> None:
     good = record(1, updated("active [0]", "active [0-1]"))
     cut = record(2, "\n".join(updated("active [0]", "active [0-1]").split("\n")[:4]))
