@@ -216,7 +216,7 @@ class JobsReading:
                 self._restart(PERMISSIONS, index)
                 self._index(index).failed = False
         job.node, job.launched, job.leaders = one.node, one, job.leaders + 1
-        job.chosen, job.scanning, job.done = None, False, False
+        job.chosen, job.scanning = None, False
 
     def _job_of(self, one: Placed) -> _Job | None:
         """The job that a line is of: by its table, or by the names of indexes, of which jobs have some."""
@@ -301,7 +301,11 @@ class JobsReading:
         for index, permission in one.record.permissions:
             state = self._index(index)
             seen: dict[str, object] = {"step": "none", "is_backfilling": False}
-            if state.past or (permission in _REMOVED and state.permission in _REMOVED):
+            removed = state.permission in _REMOVED
+            # An index that is gone from its table is passed over without a word.
+            gone = state.permission == "index_unused" or (removed and not self.told)
+            gone = gone and not state.removed_since_done
+            if state.past or gone or (removed and permission in _REMOVED):
                 self._event(JOB, index, one, seen)  # it was past that, or has gone on by now
             elif state.removed_since_done:
                 # Dropped before or after that was written: lines of two threads do not say it.

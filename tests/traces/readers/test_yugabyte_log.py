@@ -7,6 +7,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.traces.readers.judged_log import JudgedLog, judged
+from tests.traces.readers.yugabyte_texts import (
+    INDEX,
+    LOST,
+    OTHER,
+    SENT,
+    TABLE,
+    TABLETS,
+    all_done,
+    chunk,
+    done,
+    failed,
+    launched,
+    line,
+    safe_time,
+    tablet_done,
+    tablet_failed,
+    updating,
+)
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers import forms, yugabyte_log
@@ -17,68 +35,7 @@ if TYPE_CHECKING:
 
 FORM = "yugabyte-log"
 SAMPLES = Path(__file__).resolve().parent.parent / "samples" / "yugabyte"
-TABLE = "0a1b2c3d4e5f40718293a4b5c6d7e8f9"
-INDEX, OTHER = "5d0f1e7a9b3c4d2e8f60718293a4b5c6", "77770000999911112222333344445555"
 OF_POSTGRES = "000033cf00003000800000000000400d"
-TABLETS = ("0a221742a2c24c848c2fbe78c44721a6", "e0412d4ab0d14bb287299ae4a7d8fab1")
-
-
-def line(
-    second: int, message: str, *, thread: int = 7, date: str = "0910", level: str = "I"
-) -> str:
-    clock = f"18:{second // 60:02}:{second % 60:02}.000001"
-    return f"{level}{date} {clock} {thread:5} backfill_index.cc:539] {message}"
-
-
-def updating(index: str, permission: int) -> str:
-    pair = f"{{{index}, {permission}}}"
-    return f"vlog1: Updating index permissions for [{pair}] on orders [id={TABLE}]"
-
-
-SENT = "vlog1: Sending alter table request with updated permissions"
-LOST = "Could not update index permissions. Possible that the master-leader has changed"
-
-
-def launched(*indexes: str, permission: str = "DO_BACKFILL") -> str:
-    infos = ", ".join(
-        f'table_id: "{i}" version: 0 indexed_table_id: "{TABLE}" index_permissions: INDEX_PERM_{permission}'
-        for i in indexes
-    )
-    return f"vlog0: StartBackfillingData starting backfill on orders [id={TABLE}] for [{infos}]"
-
-
-def safe_time(names: str = "by_day") -> str:
-    return (
-        f"Backfill Index Table(s) {{ {names} }}  Completed fetching SafeTime for the table "
-        f"0x3a1c2d0 -> orders [id={TABLE}] will be using {{ physical: 1640995194000000 }}"
-    )
-
-
-def chunk(key: str, tablet: int = 0, names: str = "by_day") -> str:
-    return (
-        f"Started BackfillChunk : Backfilling indexes {{ {names} }} for tablet {TABLETS[tablet]} "
-        f"from key '{key}'"
-    )
-
-
-def tablet_done(tablet: int = 0) -> str:
-    return f"Done backfilling the tablet 0x42e6a10 -> {TABLETS[tablet]} (table orders [id={TABLE}])"
-
-
-def all_done(names: str = "by_day") -> str:
-    return f"Backfill Index Table(s) {{ {names} }}  Completed backfilling the index table."
-
-
-def failed(index: str, names: str = "by_day") -> str:
-    return (
-        f"Backfill Index Table(s) {{ {names} }}  failed to backfill the index: [{index}] due to "
-        "Internal error (yb/x.cc:1): duplicate key"
-    )
-
-
-def done(*pairs: tuple[str, int]) -> str:
-    text = ", ".join(f"{{{index}, {permission}}}" for index, permission in pairs)
-    return f"Done backfill on orders [id={TABLE}] setting permissions to [{text}]"
 
 
 def of_lines(tmp_path: Path, *files: list[str], profile: str = "") -> JudgedLog:
@@ -252,10 +209,6 @@ def test_an_index_whose_job_failed_is_not_published(tmp_path: Path) -> None:
     ]
 
 
-def tablet_failed(tablet: int = 0) -> str:
-    return f"Failed to backfill the tablet 0x42e6a10 -> {TABLETS[tablet]} (table orders [id={TABLE}]): x"
-
-
 def test_each_tablet_tells_that_an_index_has_failed_and_its_removal_may_go_on_at_once(
     tmp_path: Path,
 ) -> None:
@@ -371,8 +324,9 @@ def test_an_index_that_was_dropped_while_its_job_ended_is_left_open(tmp_path: Pa
     found = of_messages(tmp_path, *begin, all_done(), drop, done((INDEX, 6)))
     assert not found.wrong
     assert found.found.notes == ["1 indexes were dropped while their job ended"]
-    before = of_messages(tmp_path, *begin, drop, all_done(), done((INDEX, 6)))
-    assert ("IndexPermissions", INDEX, 0, 7) in before.wrong
+    told = [updating(INDEX, 4), SENT, *begin]
+    before = of_messages(tmp_path, *told, drop, all_done(), done((INDEX, 6)))
+    assert ("IndexPermissions", INDEX, 0, 9) in before.wrong
     past = (
         f"Index {INDEX} on table orders [id={TABLE}] has index_permission "
         "INDEX_PERM_WRITE_AND_DELETE_WHILE_REMOVING already past INDEX_PERM_READ_WRITE_AND_DELETE. "
