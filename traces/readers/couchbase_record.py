@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
+from functools import lru_cache
 
 from stagewright.traces.readers.relevant import any_of
 
@@ -220,6 +221,7 @@ def _lists(details: Sequence[str]) -> dict[str, frozenset[int]] | str:
     return lists
 
 
+@lru_cache(maxsize=1 << 12)  # one record has much of the next one's: what is equal is kept once
 def _ids(text: str) -> frozenset[int] | None:
     """[0,1,2], [0-2,7] or [{0,100},{1,7}]: the partitions, whose sequence numbers are left out."""
     if not _LIST.match(text):
