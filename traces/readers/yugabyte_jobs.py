@@ -95,7 +95,7 @@ class JobsReading:
             self._launched(one)
         elif said in _NOTES:
             self._counts[_NOTES[said]] += 1
-        elif job := self._job_of(one):
+        elif job := self._job_of(one) or self._job_from_before(one):
             if job.node != one.node:
                 self._counts["lines are of a node that had lost the job by then"] += 1
                 return
@@ -186,6 +186,8 @@ class JobsReading:
             self._taken_over(one, old)
         else:
             self._numbers += 1
+            for key in [k for k, j in self._jobs.items() if not j.table]:
+                del self._jobs[key]  # it may be this one that goes on
             self._jobs[record.table] = _Job(
                 self._numbers, record.table, record.ids, one.node, one, begun=True
             )
@@ -247,6 +249,19 @@ class JobsReading:
             if fits:
                 return None
         return None
+
+    def _job_from_before(self, one: Placed) -> _Job | None:
+        """A job that was going on when the log begins: its chunks tell which names its indexes have."""
+        if one.record.said is not Said.CHUNK or self._is_named(one.record.names):
+            return None
+        self._numbers += 1
+        names = one.record.names
+        job = _Job(self._numbers, "", (), one.node, one, begun=False, names=names)
+        self._jobs[", ".join(names)] = job
+        return job
+
+    def _is_named(self, names: tuple[str, ...]) -> bool:
+        return any(set(names) & set(job.names) for job in self._jobs.values())
 
     def _of_job(self, one: Placed, job: _Job) -> None:
         record = one.record

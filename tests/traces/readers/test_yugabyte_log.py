@@ -291,6 +291,17 @@ def test_a_new_leader_goes_on_where_the_old_one_was(tmp_path: Path) -> None:
     ]
 
 
+def test_a_job_that_began_before_the_log_is_followed_by_its_tablets(tmp_path: Path) -> None:
+    texts = [chunk("47"), chunk("48"), chunk("", 1), tablet_done(), all_done(), done((INDEX, 6))]
+    found = of_messages(tmp_path, *texts)
+    assert not found.wrong
+    assert not found.found.notes
+    assert permissions(found) == ["read_write_and_delete"]
+    assert not found.told("BackfillJob")
+    back = of_messages(tmp_path, *texts[:2], chunk("47"))
+    assert back.wrong == [("BackfillTablet", f"{TABLETS[0]}@job1", 0, 3)]
+
+
 def test_jobs_side_by_side_are_told_apart_by_the_names_of_their_indexes(tmp_path: Path) -> None:
     table = "11112222333344445555666677778888"
     texts = [
