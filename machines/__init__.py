@@ -39,6 +39,7 @@ SHIPPED = {
     "backfill-rpcs": "stagewright.machines.backfill_rpcs:BackfillRpcs",
     "backfill-safe-time": "stagewright.machines.backfill_safe_time:BackfillSafeTime",
     "backfill-split": "stagewright.machines.backfill_split:BackfillSplit",
+    "backfill-tablet": "stagewright.machines.backfill_tablet:BackfillTablet",
     "backfill-throttle": "stagewright.machines.backfill_throttle:BackfillThrottle",
     "indexed-table": "stagewright.machines.indexed_table:IndexedTable",
     "cdc-generations": "stagewright.machines.cdc_generations:CdcGenerations",

@@ -147,6 +147,6 @@ def _check_hidden(definition: Definition, leaves: Mapping[str, Leaf], hidden: Hi
         if values is not None and not any(value_key(v) in leaf.codes for v in values):
             raise InputError(
                 f"`{name}` of {definition.name} takes none of the visible values "
-                f"{', '.join(sorted(values))}",
+                f"{', '.join(sorted(map(value_key, values)))}",
                 help="the log is of another machine, or of another version of it",
             )

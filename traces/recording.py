@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
 
 
@@ -17,7 +18,7 @@ class HiddenSteps:
     """
 
     actions: frozenset[str] | None = frozenset()
-    visible: FrozenMap[str, frozenset[str] | None] = field(default_factory=lambda: FrozenMap({}))
+    visible: FrozenMap[str, frozenset[object] | None] = field(default_factory=lambda: FrozenMap({}))
 
     @property
     def exist(self) -> bool:
@@ -29,15 +30,28 @@ NOTHING_HIDDEN = HiddenSteps()
 ALL_HIDDEN = HiddenSteps(None)
 
 
-def hidden_but(visible: Mapping[str, frozenset[str] | None]) -> HiddenSteps:
+def hidden_but(visible: Mapping[str, frozenset[object] | None]) -> HiddenSteps:
     """Every step is hidden, except one that changes a leaf of `visible` to a value listed there."""
     return HiddenSteps(None, FrozenMap(visible))
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What is known of the recorder: by default it records every step, from the initial state to the end."""
+    """What is known of the recorder: by default it records every step, from the initial state to the end.
+
+    `sizes`: how many of an entity one trace tells of, where that is not the default of the definition: a log
+    that follows one index of a table has one `Index`. `budgets`: of what the trace says nothing (0).
+    """
 
     hidden: HiddenSteps = NOTHING_HIDDEN
     from_start: bool = True  # else the first event may find the entity in any reachable state
     end_marked: bool = True  # else a trace without an end marker is complete
+    sizes: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
+
+    budgets: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
+
+    def scope(self, given: Scope) -> Scope:
+        """The scope with the sizes and budgets that the traces have."""
+        sizes = {kind: self.sizes.get(kind.__name__, n) for kind, n in given.sizes.items()}
+        budgets = {name: self.budgets.get(name, n) for name, n in given.budgets.items()}
+        return Scope(FrozenMap(sizes), FrozenMap(budgets))

@@ -199,7 +199,8 @@ def judges_of(
     notes: list[str] = []
     for key in sorted({stream[1:] for stream in streams}):
         machine, profile, recorded = key
-        definition = resolve(machine, options.profile or profile)
+        of_log = (recorded, machine) in of_logs  # its reader knows which machine a profile is of
+        definition = resolve(machine, profile if of_log else options.profile or profile)
         foreign = recorded in forms.NAMES  # a form where a fingerprint would be: not our recorder
         if not foreign and recorded not in ("", definition.fingerprint()):
             problem = (
@@ -216,7 +217,7 @@ def judges_of(
         if foreign:
             known = of_logs.get((recorded, machine))
             recording = known or forms.recording_of(recorded, machine)
-        scope = options.scope(definition)
+        scope = recording.scope(options.scope(definition))
         model = ground(definition, scope)
         automaton = of_model(model, recording, max_states=options.max_states)
         judges[key] = Judge(definition, scope, model, automaton)

@@ -47,9 +47,26 @@ FORMS = (
     Form("parquet", "parquet", (".parquet",), r"\APAR1", skips=True),
     Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:', grows=True),
     Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
+    Form(
+        "yugabyte-log",
+        "yugabyte_log",
+        (),
+        r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
+        log=True,
+    ),
+    Form("couchbase-log", "couchbase_log", (), r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T", log=True),
+    Form(
+        "couchbase-master-events",
+        "couchbase_events",
+        (),
+        r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
+        log=True,
+    ),
 )
 NAMES = tuple(form.name for form in FORMS)
 _GENERAL_LOG = (".log",)  # an ending of many forms: the content decides
+# yb-master.host.user.log.INFO.20210910-180346.1234, yb-master.INFO, couchdb.log.3
+_ROTATED_LOG = re.compile(r"\.log\.[\w.-]+$|\.(?:INFO|WARNING|ERROR|FATAL)$")
 
 
 def form_named(name: str) -> Form:
@@ -67,7 +84,7 @@ def form_of(file_name: str, begin: bytes) -> Form | None:
 
 def is_of_traces(file_name: str) -> bool:
     """Whether a file in a directory is worth a look: its ending is that of some form, or of any log."""
-    return file_name.endswith((*_GENERAL_LOG, *(e for form in FORMS for e in form.endings)))
+    return file_name.endswith(endings()) or _ROTATED_LOG.search(file_name) is not None
 
 
 def endings() -> tuple[str, ...]:

@@ -1,0 +1,103 @@
+"""Reads YugabyteDB's logs: the permissions of indexes, and the jobs that backfill them.
+
+What the master leader says is judged: each index against `IndexPermissions` and, while a job builds it, against
+`BackfillJob`, each tablet of a job against `BackfillTablet`. With `--v=1` (or `--vmodule=backfill_index=1`) every
+permission that an alter round writes is told; without, only those that a job ends with.
+
+Lines are found and taken apart in parallel (`extract`); what they mean together is decided afterwards, in the
+order of time (`interpret`): a line's thread says which write was the one that was sent, its node whether that is
+still the leader. `yugabyte_times.py` finds the years, `yugabyte_jobs.py` follows the jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stagewright.spec.errors import InputError
+from stagewright.spec.values import FrozenMap
+from stagewright.traces.readers.lines import line_parts, lines_of
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.readers.relevant import sorted_out
+from stagewright.traces.readers.yugabyte_jobs import JOB, PERMISSIONS, TABLET, JobsReading
+from stagewright.traces.readers.yugabyte_line import PREFIX, RELEVANT, LogRecord, parse_log_line
+from stagewright.traces.readers.yugabyte_times import in_time
+from stagewright.traces.recording import (
+    ALL_HIDDEN,
+    NOTHING_HIDDEN,
+    Recording,
+    hidden_but,
+)
+
+_PROBE_BYTES = 1 << 20
+
+# Of a job these are told: that a leader begins or goes on, the read time, that all tablets are done.
+_TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
+    "is_backfilling": frozenset({True}),
+    "read_time": frozenset({"first", "later"}),
+    "job[index0]": frozenset({"success"}),
+}
+_ONE_INDEX = FrozenMap({"Index": 1, "Tablet": 1})  # all tablets of the table count as one
+JOB_RECORDING = Recording(hidden_but(_TOLD_OF_A_JOB), False, False, _ONE_INDEX)
+TABLET_RECORDING = Recording(NOTHING_HIDDEN, from_start=False, end_marked=False)
+
+
+def check(path: Path) -> None:
+    """Raise an `InputError` if no line in the first megabyte is one of a YugabyteDB log."""
+    part = Part(0, str(path), "yugabyte-log", 0, min(path.stat().st_size, _PROBE_BYTES))
+    for lines in lines_of(part):
+        if sorted_out(lines, PREFIX)[1]:
+            return
+        break
+    raise InputError(
+        f"{path} does not look like a YugabyteDB log",
+        help="its lines have `I0910 18:03:46.441303 17639 file.cc:123] …`; is the --format right?",
+    )
+
+
+def parts(path: Path) -> list[tuple[int, int]]:
+    """Pieces of whole lines."""
+    return line_parts(path)
+
+
+def extract(part: Part, tally: Tally) -> list[LogRecord]:
+    """The lines of a part that say something of indexes; the others count as `other`."""
+    found: list[LogRecord] = []
+    for lines in lines_of(part):
+        tally.lines += len(lines)
+        if lines.too_long:
+            tally.refuse(lines.first, "the line is too long")
+            continue
+        blank, relevant = sorted_out(lines, RELEVANT)
+        tally.blank += blank
+        tally.other += len(lines) - blank - len(relevant)
+        for index in relevant:
+            number = lines.first + index
+            try:
+                record = parse_log_line(lines.text(index).decode(), number, part.path)
+            except UnicodeDecodeError as error:
+                record = f"not UTF-8 text at byte {error.start + 1}"
+            if isinstance(record, str):
+                tally.refuse(number, record)
+                continue
+            tally.other += 1  # until it is known to be an event
+            if record is not None:
+                found.append(record)
+    return found
+
+
+def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "") -> Interpreted:
+    """What the records of all files, each a list of (part, record) in order, mean together."""
+    placed = in_time(files)
+    reading = JobsReading(profile, [p.record for p in placed])
+    for one in placed:
+        reading.take(one)
+    reading.finish()
+    told = frozenset(reading.told)
+    hidden = hidden_but({"permission": told}) if told else ALL_HIDDEN
+    recordings = {
+        PERMISSIONS: Recording(hidden, from_start=False, end_marked=False),
+        JOB: JOB_RECORDING,
+        TABLET: TABLET_RECORDING,
+    }
+    return Interpreted(reading.events, recordings, reading.notes())
