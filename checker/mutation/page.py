@@ -166,6 +166,8 @@ def _counterexample(finding: Finding) -> str:
         else ""
     )
     note = f"<p>{escape(judgement.note)}</p>" if judgement.note else ""
+    if not judgement.states:
+        return f'<span class="told">{by}: {escape(judgement.note)}</span>'
     return (
         f"<details><summary>{by}, {length}, {judgement.states:,} states</summary>"
         f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(judgement.scope)}</p></details>"

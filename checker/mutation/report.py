@@ -9,7 +9,7 @@ from functools import cached_property
 
 from stagewright.checker.mutation.columns import unknown_values
 from stagewright.checker.mutation.edges import unknown_steps
-from stagewright.checker.mutation.judge import Fate, Judgement
+from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
@@ -119,7 +119,7 @@ class MutationReport:
     def catches(self) -> Mapping[str, int]:
         """How many mutants each promise catches: of several that break at one depth, all."""
         names = [p.name for p in self.definition.properties]
-        found = Counter(dict.fromkeys([*names, NO_DEADLOCK, IN_BOUNDS], 0))
+        found = Counter(dict.fromkeys([*names, NO_DEADLOCK, IN_BOUNDS, ASSIGNED_ONCE], 0))
         for finding in self.findings:
             found.update(finding.judgement.by)
         return dict(found)

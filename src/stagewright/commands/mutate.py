@@ -171,10 +171,12 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
     """The whole counterexample, where a single mutant was asked for."""
     from stagewright.checker.counterexample import render_text
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.judge import counterexample
+    from stagewright.checker.mutation.judge import Fate, counterexample
     from stagewright.commands.output import console
 
     (finding,) = report.findings
+    if finding.judgement.fate is Fate.CAUGHT and not finding.judgement.states:
+        console().print(f"\n{finding.judgement.note}", markup=False)
     caught_at = [o for o in report.originals if str(o.scope) == finding.judgement.scope]
     for original in caught_at:
         limits = Limits(states=args.max_states, seconds=args.per_mutant)

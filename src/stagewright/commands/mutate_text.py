@@ -118,6 +118,8 @@ def _place(where: Source | None) -> str:
 
 def _caught(finding: Finding) -> str:
     judgement = finding.judgement
+    if not judgement.states:
+        return f"{', '.join(judgement.by)}: {judgement.note}"
     run = " → ".join(judgement.steps)
     return (
         f"{', '.join(judgement.by)} in {judgement.depth} steps, {judgement.states:,} states: {run}"
