@@ -33,6 +33,7 @@ from stagewright.spec import (
     final,
     initially,
     invariant,
+    judged_alone,
     only_when,
     part,
     profiles,
@@ -135,6 +136,8 @@ class ClusterViews(Machine):
             ViewBuilding.finish_without_replica,
         ),
     )
+
+    each_alone = judged_alone(topology, tablet, views)
 
     @initially
     def the_tablet_is_on_a_normal_node(self) -> Bool:

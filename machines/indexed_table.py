@@ -41,6 +41,7 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
+    judged_alone,
     leads_to,
     liveness,
     optional,
@@ -110,6 +111,8 @@ class IndexedTable(Machine):
         CdcPublication,
         without=(CdcPublication.lose_tables, CdcPublication.upgrade),
     )
+
+    each_alone = judged_alone(index, tablet, cdc)
 
     # the base table: one tablet, with the rows that each replica stores
     replicas: SetVar[Node] = set_of(Node, init=ANY)

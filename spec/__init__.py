@@ -37,7 +37,7 @@ from stagewright.spec.errors import (
     StagewrightError as StagewrightError,
     SymbolicBoolError as SymbolicBoolError,
 )
-from stagewright.spec.exercised import scopes as scopes
+from stagewright.spec.exercised import judged_alone as judged_alone, scopes as scopes
 from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,

@@ -59,8 +59,7 @@ def explained(why: str, where: Source) -> Generator[None]:
         yield
         return
     tracing = current("equivalent(...)")
-    of_part = bool(tracing.calling) and "." in tracing.calling[-1]
-    tracing.reasons.append(Reason(why, where, of_part))
+    tracing.reasons.append(Reason(why, where, bool(tracing.part)))
     try:
         yield
     finally:

@@ -106,7 +106,13 @@ def _edge(
         lambda: replace(definition, actions=(*definition.actions, action)),
         definition.variable(variable).where,
         tuple(_reasons(definition, variable, source, target)),
+        _part(variable),
     )
+
+
+def _part(variable: str) -> str:
+    path, dot, _ = variable.rpartition(".")
+    return path + dot
 
 
 def _reasons(definition: Definition, variable: str, source: Enum, target: Enum) -> Iterator[Reason]:

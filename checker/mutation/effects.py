@@ -1,9 +1,10 @@
-"""Mutants that lose an effect, or whose conditional effect happens always."""
+"""Mutants that lose an effect, or what a part does in a system's step; or whose conditional effect happens always."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
 from stagewright.spec.definition import Action, Assignment, Definition
@@ -32,6 +33,32 @@ def lost_effects(definition: Definition, action: Action) -> Iterator[Mutant]:
             yield _mutant(definition, action, changed, assignment, text)
 
 
+def lost_joins(definition: Definition, action: Action) -> Iterator[Mutant]:
+    """What a part of a system does in a step of the system does not happen: the step is the others' alone."""
+    said = (*action.requirements, *action.assignments)
+    for part in dict.fromkeys(_first(s.part) for s in said if "." not in action.name):
+        if not part:
+            continue
+        requirements = tuple(r for r in action.requirements if _first(r.part) != part)
+        assignments = tuple(a for a in action.assignments if _first(a.part) != part)
+        if assignments and len(assignments) < len(action.assignments):
+            alone = replace(action, requirements=requirements, assignments=assignments)
+            lost = [s for s in said if _first(s.part) == part]
+            reasons = {s.equivalent for s in lost}
+            yield Mutant(
+                Kind.LOSE,
+                action.name,
+                f"all that `{part}` does in it",
+                partial(with_action, definition, action, alone),
+                action.where,
+                tuple(r for r in reasons if r is not None and len(reasons) == 1),
+            )
+
+
+def _first(part: str) -> str:
+    return part.partition(".")[0]
+
+
 def _stays(place: Node, value: Node) -> bool:
     """Whether assigning this value changes nothing: that effect is the one that is lost."""
     if value == place:
@@ -57,4 +84,5 @@ def _mutant(
         lambda: with_action(definition, old, new),
         assignment.where or old.where,
         reasons,
+        assignment.part,
     )

@@ -13,7 +13,13 @@ from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
-from stagewright.spec.definition import Definition, EquivalentStep, EquivalentValue, Reason
+from stagewright.spec.definition import (
+    Definition,
+    EquivalentStep,
+    EquivalentValue,
+    JudgedAlone,
+    Reason,
+)
 
 _SURVIVES = (Fate.SURVIVED, Fate.REDUNDANT)
 
@@ -77,6 +83,7 @@ class MutationReport:
     whole: bool
     interrupted: bool
     seconds: float
+    with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
 
     @cached_property
     def unexplained(self) -> tuple[Finding, ...]:
@@ -114,6 +121,14 @@ class MutationReport:
             fates[Fate.UNDECIDED],
             fates[Fate.SAME],
         )
+
+    @cached_property
+    def of_parts(self) -> Mapping[JudgedAlone, int]:
+        """How many mutants are judged with each part of the system, and not here."""
+        return {
+            alone: sum(mutant.part.startswith(alone.part) for mutant in self.with_parts)
+            for alone in self.definition.judged_alone
+        }
 
     @cached_property
     def catches(self) -> Mapping[str, int]:

@@ -57,6 +57,7 @@ effect lost, one entry of a table swapped, or one step added. It is caught if a 
 judged: those of its `scopes(...)`, else the default one. A survivor is a hole to close, noise to remove,
 or has its reason in the definition: `with equivalent("why no promise can tell"):` around what is
 required or assigned, `equivalents(equivalent_step(...), equivalent_value(...))` for steps and tables.
+What a part of a system says is judged with that part alone, if the system says so: `judged_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
 or a reason matches nothing, 3 undecided within the budget
@@ -86,6 +87,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutant",
         metavar="TEXT",
         help="only mutants whose words contain it; of a single one the whole run is told",
+    )
+    add(
+        "--parts",
+        action="store_true",
+        help="of a system: also mutants that are judged with a part of it",
     )
     group = parser.add_argument_group("how far it goes")
     group.add_argument(
@@ -189,7 +195,7 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
 def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.explicit.engines import cores
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.mutants import all_mutants
+    from stagewright.checker.mutation.mutants import all_mutants, judged_here
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
     from stagewright.checker.mutation.run import Budget, judge_all
@@ -203,7 +209,9 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     definition = define(machine, args.profile)
     scopes = _scopes(definition, args)
     everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
-    mutants = _chosen(everything, definition, args)
+    asked = _chosen(everything, definition, args)
+    mutants = asked if args.parts else judged_here(definition, asked)
+    here = set(map(id, mutants))
     with telling(sys.stderr, definition, len(mutants)) as told:
         limits = Limits(states=args.max_states, seconds=args.timeout)
         originals: list[Original] = []
@@ -225,9 +233,10 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         definition,
         originals,
         [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)],
-        len(mutants) == len(everything) and definition.profile == define(machine).profile,
+        len(asked) == len(everything) and definition.profile == define(machine).profile,
         interrupted,
         time.monotonic() - started,
+        [mutant for mutant in asked if id(mutant) not in here],
     )
 
 

@@ -33,10 +33,12 @@ from stagewright.spec import (
     every,
     flag,
     invariant,
+    judged_alone,
     leads_to,
     liveness,
     number,
     one_of,
+    part,
     per,
     require,
     scopes,
@@ -161,6 +163,35 @@ class Hasty(Crossing):
     @Crossing.light.step(Light.amber, Light.red, fair=Fairness.WEAK)
     def close(self) -> None:
         """The light turns red."""
+
+
+class Railway(Machine):
+    """A crossing with a gate, which is shut in the step in which the light turns red."""
+
+    shut: FlagVar = flag(init=True)
+    crossing = part(Crossing)
+
+    @action(fair=Fairness.WEAK)
+    def shut_gate(self) -> None:
+        """The light turns red, and the gate is shut."""
+        self.crossing.close()
+        self.shut = True
+
+    @action(fair=Fairness.WEAK)
+    def open_gate(self) -> None:
+        """The light turns green once the gate is open."""
+        self.crossing.open()
+        self.shut = False
+
+    @invariant
+    def the_gate_is_shut_at_red(self) -> Bool:
+        return self.shut == (self.crossing.light == Light.red)
+
+
+class Signals(Railway):
+    """The same; what the crossing says is judged with the crossing."""
+
+    each_alone = judged_alone(Railway.crossing)
 
 
 class Car(Entity, scope=2):

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from tests.checker.mutation.machines import Crossing, Explained, Light, mutants_of
+from tests.checker.mutation.machines import (
+    Crossing,
+    Explained,
+    Light,
+    Railway,
+    Signals,
+    mutants_of,
+)
 
-from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions
+from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions, judged_here
 from stagewright.checker.mutation.requirements import weaker
 from stagewright.spec import (
     Bool,
@@ -20,6 +27,7 @@ from stagewright.spec import (
     equivalent_value,
     every,
     flag,
+    invariant,
     number,
     one_of,
     per,
@@ -261,3 +269,43 @@ def test_the_added_step_of_a_family_takes_its_key() -> None:
     assert len(edges) == 6 - 1
     added = edges[0].made().actions[-1]
     assert [p.name for p in added.params] == ["n"]
+
+
+def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_judged_alone() -> None:
+    everything = mutants_of(Signals)
+    here = judged_here(define(Signals), everything)
+    assert {mutant.part for mutant in everything} == {"", "crossing."}
+    assert [mutant.id for mutant in here] == [
+        "lose / shut_gate / shut becomes yes",
+        "lose / shut_gate / all that `crossing` does in it",
+        "lose / open_gate / shut becomes no",
+        "lose / open_gate / all that `crossing` does in it",
+    ]
+    assert judged_here(define(Railway), mutants_of(Railway)) == tuple(mutants_of(Railway))
+
+
+def test_a_column_that_the_system_reads_is_its_own() -> None:
+    class Reads(Signals):
+        """The same, which asks whether cars go."""
+
+        @invariant
+        def no_car_goes_over_a_shut_gate(self) -> Bool:
+            return self.crossing.light.column(lambda light: light.go).implies(~self.shut)
+
+    here = judged_here(define(Reads), mutants_of(Reads))
+    assert [m.id for m in here if m.kind is Kind.SWAP] == [
+        "swap / Light.red.go is yes, not no",
+        "swap / Light.green.go is no, not yes",
+        "swap / Light.amber.go is yes, not no",
+    ]
+
+
+def test_a_step_of_a_system_can_forget_a_part_of_it() -> None:
+    (forgets,) = [m for m in mutants_of(Railway) if m.id.startswith("lose / shut_gate / all that")]
+    ((old, new),) = changed_actions(define(Railway), forgets.made())
+    assert old is not None
+    assert new is not None
+    assert [r.name for r in old.requirements] == ["light is amber", "the crossing is empty"]
+    assert new.requirements == ()
+    assert len(old.assignments) == 2
+    assert len(new.assignments) == 1
