@@ -36,6 +36,8 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent,
+    equivalent_value,
+    equivalents,
     every,
     final,
     flag,
@@ -59,6 +61,17 @@ CLIENT = Actor("client")
 MASTER = Actor("master")
 COORDINATOR = Actor("topology coordinator")
 WEAK = Fairness.WEAK
+
+
+OF_OTHER_TRANSITIONS = (
+    Stage.rebuild_repair,
+    Stage.write_both_read_old_fallback_cleanup,
+    Stage.repair,
+    Stage.end_repair,
+)
+ONLY_MOVED = (
+    "here a tablet is moved, never rebuilt or repaired, and no replica is given up for good"
+)
 
 
 class Row(Enum):
@@ -93,6 +106,8 @@ class IndexedTable(Machine):
         {Server: 1, generations: 2, migrations: 0},
         {Server: 1, generations: 0, drops: 1},
         {Server: 1, generations: 0, failures: 1, failovers: 1},
+        {Server: 1, writes: 0},
+        {Server: 1, writes: 2, generations: 0},
     )
 
     index = part(
@@ -113,6 +128,11 @@ class IndexedTable(Machine):
     )
 
     each_alone = judged_alone(index, tablet, cdc)
+
+    harmless = equivalents(
+        equivalent_value(OF_OTHER_TRANSITIONS, lambda stage: stage.writes, because=ONLY_MOVED),
+        equivalent_value(OF_OTHER_TRANSITIONS, lambda stage: stage.reads, because=ONLY_MOVED),
+    )
 
     # the base table: one tablet, with the rows that each replica stores
     replicas: SetVar[Node] = set_of(Node, init=ANY)
@@ -247,7 +267,8 @@ class IndexedTable(Machine):
     def stream(self) -> None:
         """The pending replica gets what the leaving one has; a stream that failed may still arrive."""
         require(self.tablet.stage == Stage.streaming, "stage is streaming")
-        require(~self._is_streamed(), "something is missing")
+        with equivalent("what is streamed again is what is there"):
+            require(~self._is_streamed(), "something is missing")
         require(self.tablet.operation != Progress.none, "a stream was started")
         for row in Row:
             has = some(self.base[row].has(n) for n in self.replicas)
@@ -331,6 +352,16 @@ class IndexedTable(Machine):
         """001: whatever the stage, an acknowledged row is on every replica that serves reads."""
         reads = self._selected(self.tablet.stage.column(lambda stage: stage.reads))
         return self.written.has(row).implies(every(self.base[row].has(n) for n in reads))
+
+    @step_property
+    def rows_are_streamed_when_asked_for(self, after: Self, row: Term[Row], n: Term[Node]) -> Bool:
+        """001, stage streaming: what no client writes comes to a replica by a stream that the coordinator
+        started, and in this stage alone.
+        """
+        written = self.written != after.written
+        comes = ~self.base[row].has(n) & after.base[row].has(n) & ~written
+        asked = (self.tablet.stage == Stage.streaming) & (self.tablet.operation != Progress.none)
+        return comes.implies(asked)
 
     @invariant
     def only_replicas_hold_rows_at_rest(self, row: Term[Row]) -> Bool:

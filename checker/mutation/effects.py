@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
-from stagewright.spec.definition import Action, Assignment, Definition
+from stagewright.spec.definition import Action, Assignment, Definition, Requirement
 from stagewright.spec.nodes import Apply, Node, Op, Select
 from stagewright.spec.sorts import SetSort
 from stagewright.spec.words import effect
@@ -35,7 +35,7 @@ def lost_effects(definition: Definition, action: Action) -> Iterator[Mutant]:
 
 def lost_joins(definition: Definition, action: Action) -> Iterator[Mutant]:
     """What a part of a system does in a step of the system does not happen: the step is the others' alone."""
-    said = (*action.requirements, *action.assignments)
+    said: list[Requirement | Assignment] = [*action.requirements, *action.assignments]
     for part in dict.fromkeys(_first(s.part) for s in said if "." not in action.name):
         if not part:
             continue
