@@ -30,6 +30,8 @@ from stagewright.spec import (
     action,
     budget,
     equivalent,
+    equivalent_without,
+    equivalents,
     every,
     final,
     initially,
@@ -140,6 +142,14 @@ class ClusterViews(Machine):
         ),
     )
 
+    harmless = equivalents(
+        equivalent_without(
+            TopologyControl.fail_over,
+            TabletMigration.fail_over,
+            ViewBuilding.change_leader,
+            because="what a new leader would know of its predecessor's work is still so",
+        ),
+    )
     each_alone = judged_alone(topology, tablet, views)
 
     @initially

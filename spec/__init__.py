@@ -27,6 +27,7 @@ from stagewright.spec.equivalents import (
     equivalent as equivalent,
     equivalent_step as equivalent_step,
     equivalent_value as equivalent_value,
+    equivalent_without as equivalent_without,
     equivalents as equivalents,
 )
 from stagewright.spec.errors import (

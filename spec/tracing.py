@@ -81,7 +81,9 @@ class Tracing:
                 where=where,
                 help="name each for what it says; names appear in counterexamples and in traces",
             )
-        self.requirements.append(Requirement(name, condition, where, self._reason, self.part))
+        self.requirements.append(
+            Requirement(name, condition, where, self._reason, self.part, self._join)
+        )
 
     def _required(self, name: str, condition: Node) -> bool:
         return any(r.name == name and r.condition == condition for r in self.requirements)
@@ -114,14 +116,18 @@ class Tracing:
             if binding.condition is not None:
                 value = _conditional(binding.condition, value, place)
         binders = tuple(b.bound for b in self.loops)
-        said = Assignment(place, value, binders, where, self._reason, self.part)
+        said = Assignment(place, value, binders, where, self._reason, self.part, self._join)
         self.assignments.append(said)
 
     @property
     def part(self) -> str:
         """The part of the system whose member runs, as its members' names begin; empty for the system's own."""
-        path, dot, _ = self.calling[-1].rpartition(".") if self.calling else ("", "", "")
-        return path + dot
+        return self.calling[-1][: self.calling[-1].rfind(".") + 1] if self.calling else ""
+
+    @property
+    def _join(self) -> str:
+        """The action of a part that the body being traced has joined, if its body runs."""
+        return self.calling[1] if len(self.calling) > 1 else ""
 
     @property
     def _reason(self) -> Reason | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import cast
 
-from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.checker.mutation.mutants import Kind, Mutant, part_of
 from stagewright.spec.definition import (
     Action,
     Assignment,
@@ -106,13 +106,8 @@ def _edge(
         lambda: replace(definition, actions=(*definition.actions, action)),
         definition.variable(variable).where,
         tuple(_reasons(definition, variable, source, target)),
-        _part(variable),
+        part_of(variable),
     )
-
-
-def _part(variable: str) -> str:
-    path, dot, _ = variable.rpartition(".")
-    return path + dot
 
 
 def _reasons(definition: Definition, variable: str, source: Enum, target: Enum) -> Iterator[Reason]:

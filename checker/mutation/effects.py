@@ -1,4 +1,4 @@
-"""Mutants that lose an effect, or what a part does in a system's step; or whose conditional effect happens always."""
+"""Mutants that lose an effect, or what a step of a system joins of a part; or whose conditional effect happens always."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
-from stagewright.spec.definition import Action, Assignment, Definition, Requirement
+from stagewright.checker.mutation.mutants import Kind, Mutant, part_of, with_action
+from stagewright.spec.definition import (
+    Action,
+    Assignment,
+    Definition,
+    EquivalentWithout,
+    Reason,
+    Requirement,
+)
 from stagewright.spec.nodes import Apply, Node, Op, Select
 from stagewright.spec.sorts import SetSort
 from stagewright.spec.words import effect
@@ -34,29 +41,39 @@ def lost_effects(definition: Definition, action: Action) -> Iterator[Mutant]:
 
 
 def lost_joins(definition: Definition, action: Action) -> Iterator[Mutant]:
-    """What a part of a system does in a step of the system does not happen: the step is the others' alone."""
+    """A step of a system forgets an action of a part that it joins, with all that this one requires."""
     said: list[Requirement | Assignment] = [*action.requirements, *action.assignments]
-    for part in dict.fromkeys(_first(s.part) for s in said if "." not in action.name):
-        if not part:
-            continue
-        requirements = tuple(r for r in action.requirements if _first(r.part) != part)
-        assignments = tuple(a for a in action.assignments if _first(a.part) != part)
+    for join in dict.fromkeys(s.join for s in said if s.join):
+        requirements = tuple(r for r in action.requirements if r.join != join)
+        assignments = tuple(a for a in action.assignments if a.join != join)
         if assignments and len(assignments) < len(action.assignments):
             alone = replace(action, requirements=requirements, assignments=assignments)
-            lost = [s for s in said if _first(s.part) == part]
-            reasons = {s.equivalent for s in lost}
             yield Mutant(
                 Kind.LOSE,
                 action.name,
-                f"all that `{part}` does in it",
+                f"all of `{join}`",
                 partial(with_action, definition, action, alone),
                 action.where,
-                tuple(r for r in reasons if r is not None and len(reasons) == 1),
+                tuple(_reasons_without(definition, join)),
+                part_of(action.name),
             )
 
 
-def _first(part: str) -> str:
-    return part.partition(".")[0]
+def _reasons_without(definition: Definition, join: str) -> Iterator[Reason]:
+    for said in definition.equivalents:
+        if isinstance(said, EquivalentWithout) and join.rpartition(".")[2] in said.actions:
+            yield said.reason
+
+
+def unknown_joins(definition: Definition) -> Iterator[EquivalentWithout]:
+    """What is said of actions that no step joins."""
+    said: list[Requirement | Assignment] = []
+    for action in definition.actions:
+        said += [*action.requirements, *action.assignments]
+    joined = {s.join.rpartition(".")[2] for s in said}
+    for without in definition.equivalents:
+        if isinstance(without, EquivalentWithout) and not joined.issuperset(without.actions):
+            yield without
 
 
 def _stays(place: Node, value: Node) -> bool:

@@ -70,6 +70,12 @@ def judged_here(definition: Definition, mutants: Sequence[Mutant]) -> tuple[Muta
     return tuple(mutant for mutant in mutants if not mutant.part.startswith(elsewhere))
 
 
+def part_of(name: str) -> str:
+    """The part of a system whose member this is; empty for one of its own."""
+    path, dot, _ = name.rpartition(".")
+    return path + dot
+
+
 def with_action(definition: Definition, old: Action, new: Action) -> Definition:
     """The definition with one action replaced."""
     actions = tuple(new if action is old else action for action in definition.actions)

@@ -9,14 +9,14 @@ from functools import cached_property
 
 from stagewright.checker.mutation.columns import unknown_values
 from stagewright.checker.mutation.edges import unknown_steps
+from stagewright.checker.mutation.effects import unknown_joins
 from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import (
     Definition,
-    EquivalentStep,
-    EquivalentValue,
+    Equivalent,
     JudgedAlone,
     Reason,
 )
@@ -161,9 +161,10 @@ class MutationReport:
             return ()
         return tuple(said.reason for said in self._unknown() if not said.reason.of_part)
 
-    def _unknown(self) -> Iterator[EquivalentStep | EquivalentValue]:
+    def _unknown(self) -> Iterator[Equivalent]:
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
+        yield from unknown_joins(self.definition)
 
 
 def hint(finding: Finding, originals: Sequence[Original]) -> str:
