@@ -53,10 +53,13 @@ examples:
   stagewright mutate --known
 
 A mutant is the machine with one requirement dropped or weakened (skip: a barrier waits for all but one), one
-effect lost, one entry of a table swapped, or one step added. It is caught if a promise breaks at one of the scopes at which the machine is
-judged: those of its `scopes(...)`, else the default one. A survivor is a hole to close, noise to remove,
-or has its reason in the definition: `with equivalent("why no promise can tell"):` around what is
-required or assigned, `equivalents(equivalent_step(...), equivalent_value(...))` for steps and tables.
+effect lost (or all that a step of a system joins of a part), one entry of a table swapped, or one step
+added. It is caught if a promise breaks at one of the scopes at which the machine is judged: those of its
+`scopes(...)`, else the default one; or if the definition is refused, as a step would assign a place twice. A
+survivor is a hole to close, noise to remove, or has its reason in the definition:
+`with equivalent("why no promise can tell"):` around what is required or assigned;
+`equivalents(equivalent_step(...), equivalent_value(...), equivalent_without(...))` for steps, tables and what
+a step joins.
 What a part of a system says is judged with that part alone, if the system says so: `judged_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
