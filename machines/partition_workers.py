@@ -77,6 +77,7 @@ class PartitionWorkers(Machine):
             PartitionGroup.set_passive,
             PartitionGroup.set_cleanup,
             PartitionGroup.mark_unindexable,
+            PartitionGroup.mark_indexable,
             because="a request that is not heard is one that nobody made",
         ),
     )
