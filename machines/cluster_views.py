@@ -9,6 +9,7 @@ that none of them could make alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from stagewright.machines import view_tablet as views
 from stagewright.machines.tablet_migration import TabletMigration
@@ -29,10 +30,13 @@ from stagewright.spec import (
     action,
     budget,
     equivalent,
+    equivalent_without,
+    equivalents,
     every,
     final,
     initially,
     invariant,
+    judged_alone,
     only_when,
     part,
     profiles,
@@ -40,6 +44,7 @@ from stagewright.spec import (
     require,
     scopes,
     some,
+    step_property,
 )
 
 LEADER = Actor("raft leader")
@@ -94,6 +99,7 @@ class ClusterViews(Machine):
         {Task: 3, failures: 1, leader_changes: 0},
         {Task: 3, requests: 0, migrations: 2, leader_changes: 0},
         {faults: 1, leader_changes: 0},
+        {Task: 3, migrations: 1, leader_changes: 0},
         {restarts: 1, lost_calls: 1, drops: 1, leader_changes: 0},
     )
 
@@ -136,6 +142,16 @@ class ClusterViews(Machine):
         ),
     )
 
+    harmless = equivalents(
+        equivalent_without(
+            TopologyControl.fail_over,
+            TabletMigration.fail_over,
+            ViewBuilding.change_leader,
+            because="what a new leader would know of its predecessor's work is still so",
+        ),
+    )
+    each_alone = judged_alone(topology, tablet, views)
+
     @initially
     def the_tablet_is_on_a_normal_node(self) -> Bool:
         """All nodes are normal; one of them holds the tablet."""
@@ -173,10 +189,12 @@ class ClusterViews(Machine):
 
     def _is_to_stay(self, n: Term[Node]) -> None:
         """No tablet is moved to a node that is about to leave."""
-        normal = self.topology.node_state[n] == NodeState.normal
-        leaves = self.topology.topology_request[n] == Request.leave
         with equivalent("of two nodes, one is always to stay"):
-            require(normal & ~leaves, "the pending node is to stay")
+            normal = self.topology.node_state[n] == NodeState.normal
+            require(normal, "the pending node is normal")
+        with equivalent("what comes to a node that asked to leave is moved away before it does"):
+            leaves = self.topology.topology_request[n] == Request.leave
+            require(~leaves, "the pending node is to stay")
 
     # -- its stages --------------------------------------------------------------------------------------
 
@@ -195,7 +213,6 @@ class ClusterViews(Machine):
     @action(fair=WEAK)
     def stream(self, n: Term[Node]) -> None:
         """The pending replica gets the row; a stream that failed may still bring it."""
-        require(self.tablet.stage == Stage.streaming, "stage is streaming")
         require(self.tablet.operation != Progress.none, "a stream was started")
         self.views.stream(n)
 
@@ -299,6 +316,25 @@ class ClusterViews(Machine):
             tracks += [TransitionState.tablet_draining, TransitionState.rollback_to_normal]
         in_track = self.topology.transition_state.any_of(*tracks)
         return (self.tablet.stage != Stage.none).implies(in_track)
+
+    @step_property
+    def rows_are_streamed_when_asked_for(self, after: Self, n: Term[Node]) -> Bool:
+        """001, stage streaming: a replica gets rows by a stream that the coordinator started."""
+        comes = ~self.views.base.has(n) & after.views.base.has(n)
+        asked = (self.tablet.stage == Stage.streaming) & (self.tablet.operation != Progress.none)
+        return comes.implies(asked)
+
+    @step_property
+    def migrations_are_unwanted_when_their_node_leaves(self, after: Self) -> Bool:
+        """Facts, 1a: streaming that fails is given up only for "a pending `leave` request of the leaving
+        host", or of what the balancer sees of disks; otherwise "the action is retried for ever".
+        """
+        becomes = ~self.tablet.unwanted & after.tablet.unwanted
+        asked = some(
+            self.topology.topology_request[n] == Request.leave
+            for n in self.views.replicas - self.views.next
+        )
+        return becomes.implies(asked)
 
     @invariant
     def one_stage_for_all(self) -> Bool:

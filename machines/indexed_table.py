@@ -36,11 +36,15 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent,
+    equivalent_value,
+    equivalent_without,
+    equivalents,
     every,
     final,
     flag,
     initially,
     invariant,
+    judged_alone,
     leads_to,
     liveness,
     optional,
@@ -58,6 +62,17 @@ CLIENT = Actor("client")
 MASTER = Actor("master")
 COORDINATOR = Actor("topology coordinator")
 WEAK = Fairness.WEAK
+
+
+OF_OTHER_TRANSITIONS = (
+    Stage.rebuild_repair,
+    Stage.write_both_read_old_fallback_cleanup,
+    Stage.repair,
+    Stage.end_repair,
+)
+ONLY_MOVED = (
+    "here a tablet is moved, never rebuilt or repaired, and no replica is given up for good"
+)
 
 
 class Row(Enum):
@@ -92,6 +107,8 @@ class IndexedTable(Machine):
         {Server: 1, generations: 2, migrations: 0},
         {Server: 1, generations: 0, drops: 1},
         {Server: 1, generations: 0, failures: 1, failovers: 1},
+        {Server: 1, writes: 0},
+        {Server: 1, writes: 2, generations: 0},
     )
 
     index = part(
@@ -109,6 +126,18 @@ class IndexedTable(Machine):
     cdc = part(
         CdcPublication,
         without=(CdcPublication.lose_tables, CdcPublication.upgrade),
+    )
+
+    each_alone = judged_alone(index, tablet, cdc)
+
+    harmless = equivalents(
+        equivalent_value(OF_OTHER_TRANSITIONS, lambda stage: stage.writes, because=ONLY_MOVED),
+        equivalent_value(OF_OTHER_TRANSITIONS, lambda stage: stage.reads, because=ONLY_MOVED),
+        equivalent_without(
+            TabletMigration.fail_over,
+            CdcPublication.fail_over,
+            because="what a new coordinator would know of its predecessor's work is still so",
+        ),
     )
 
     # the base table: one tablet, with the rows that each replica stores
@@ -244,7 +273,8 @@ class IndexedTable(Machine):
     def stream(self) -> None:
         """The pending replica gets what the leaving one has; a stream that failed may still arrive."""
         require(self.tablet.stage == Stage.streaming, "stage is streaming")
-        require(~self._is_streamed(), "something is missing")
+        with equivalent("what is streamed again is what is there"):
+            require(~self._is_streamed(), "something is missing")
         require(self.tablet.operation != Progress.none, "a stream was started")
         for row in Row:
             has = some(self.base[row].has(n) for n in self.replicas)
@@ -328,6 +358,16 @@ class IndexedTable(Machine):
         """001: whatever the stage, an acknowledged row is on every replica that serves reads."""
         reads = self._selected(self.tablet.stage.column(lambda stage: stage.reads))
         return self.written.has(row).implies(every(self.base[row].has(n) for n in reads))
+
+    @step_property
+    def rows_are_streamed_when_asked_for(self, after: Self, row: Term[Row], n: Term[Node]) -> Bool:
+        """001, stage streaming: what no client writes comes to a replica by a stream that the coordinator
+        started, and in this stage alone.
+        """
+        written = self.written != after.written
+        comes = ~self.base[row].has(n) & after.base[row].has(n) & ~written
+        asked = (self.tablet.stage == Stage.streaming) & (self.tablet.operation != Progress.none)
+        return comes.implies(asked)
 
     @invariant
     def only_replicas_hold_rows_at_rest(self, row: Term[Row]) -> Bool:

@@ -350,6 +350,17 @@ class PartitionRebalance(Machine):
         merged = self.querying & ~after.querying
         return merged.implies(self.times[p] == 1)
 
+    @invariant
+    def nodes_have_what_the_map_names_or_what_moves(
+        self, p: Term[Partition], n: Term[Node]
+    ) -> Bool:
+        """004: "the partition is changed to active on the new server and marked for cleanup on the old
+        one"; where a move was stopped, the new one drops it.
+        """
+        named = (self.master[p] == n) | (self.origin[p] == n) | (self.destination[p] == n)
+        entry = self.nodes[n].group[p]
+        return (self._has(n, p) | entry.pending_active | entry.pending_passive).implies(named)
+
     @step_property
     def an_answer_is_complete(self, after: Self, p: Term[Partition]) -> Bool:
         """004: "No matter when a query happens, it will always return the correct result, either from the

@@ -99,12 +99,10 @@ class PartitionReplicas(Machine):
 
     @action(by=MANAGER, spends=requests)
     def remove_replica(self, p: Term[Partition]) -> None:
-        """The replica is not needed any more; it is cleaned up."""
+        """The replica is not needed any more: it is to be cleaned up."""
         require(self.asked[p] == Asked.replica, "it is a replica, not on transfer")
         self.replicas.discard(p)
         self.asked[p] = Asked.nothing
-        with equivalent(OF_THE_GROUP):
-            self.replica.set_cleanup(p)
 
     @action(by=MANAGER, spends=requests)
     def fail_over(self, p: Term[Partition]) -> None:

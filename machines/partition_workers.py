@@ -29,6 +29,8 @@ from stagewright.spec import (
     choose,
     constant,
     equivalent,
+    equivalent_without,
+    equivalents,
     flag,
     number,
     part,
@@ -68,6 +70,17 @@ class PartitionWorkers(Machine):
     cleaning = per(Partition, record(Entry))  # the cleaner's group
     compactor: FlagVar = flag()
     blank = constant(record(Entry))
+
+    unheard = equivalents(
+        equivalent_without(
+            PartitionGroup.set_active,
+            PartitionGroup.set_passive,
+            PartitionGroup.set_cleanup,
+            PartitionGroup.mark_unindexable,
+            PartitionGroup.mark_indexable,
+            because="a request that is not heard is one that nobody made",
+        ),
+    )
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:

@@ -26,6 +26,7 @@ from stagewright.spec import (
     budget,
     equivalent,
     equivalent_value,
+    equivalent_without,
     equivalents,
     every,
     final,
@@ -114,6 +115,10 @@ class TabletCluster(TabletActions):
             (Kind.intranode_migration, Kind.repair),
             lambda kind: kind.pending,
             because="no replica comes to a node here",
+        ),
+        equivalent_without(
+            TabletMigration.start_repair,
+            because="a request that is not heard is one that nobody made",
         ),
     )
 

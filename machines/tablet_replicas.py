@@ -102,6 +102,7 @@ class TabletReplicas(Machine):
         {removals: 1, additions: 0, failures: 0},
         {removals: 0, additions: 0, failures: 0, Node: 4},
         {removals: 0, moves: 0, failures: 0, Node: 4},
+        {additions: 0, moves: 0, failures: 0},
     )
     harmless = equivalents(
         equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),

@@ -27,6 +27,7 @@ from stagewright.spec.equivalents import (
     equivalent as equivalent,
     equivalent_step as equivalent_step,
     equivalent_value as equivalent_value,
+    equivalent_without as equivalent_without,
     equivalents as equivalents,
 )
 from stagewright.spec.errors import (
@@ -37,7 +38,7 @@ from stagewright.spec.errors import (
     StagewrightError as StagewrightError,
     SymbolicBoolError as SymbolicBoolError,
 )
-from stagewright.spec.exercised import scopes as scopes
+from stagewright.spec.exercised import judged_alone as judged_alone, scopes as scopes
 from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,

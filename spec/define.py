@@ -25,7 +25,7 @@ from stagewright.spec.definition import (
 )
 from stagewright.spec.equivalents import equivalents_of
 from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
-from stagewright.spec.exercised import exercised_at
+from stagewright.spec.exercised import alone_in, exercised_at
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
 from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import (
@@ -105,6 +105,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         entities=entities_in(trace.variables, actions, trace.properties, [*trace.initially, final]),
         file=inspect.getsourcefile(machine) or "",
         exercised_at=exercised_at(machine),
+        judged_alone=alone_in(machine),
         equivalents=equivalents_of(machine, trace.names),
     )
 

@@ -64,6 +64,10 @@ class Requirement:
     condition: Node
     where: Source | None = field(default=None, compare=False)
     equivalent: Reason | None = field(default=None, compare=False)
+    part: str = field(default="", compare=False)  # of a system, whose action says it: "tablet."
+    join: str = field(
+        default="", compare=False
+    )  # the part's action that says it in a system's step
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Assignment:
     binders: tuple[Bound, ...] = ()
     where: Source | None = field(default=None, compare=False)
     equivalent: Reason | None = field(default=None, compare=False)
+    part: str = field(default="", compare=False)
+    join: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -153,6 +159,25 @@ class EquivalentValue:
 
 
 @dataclass(frozen=True)
+class EquivalentWithout:
+    """Actions of parts that a system's step may forget to join, and why no promise minds."""
+
+    actions: tuple[str, ...]
+    reason: Reason
+
+
+Equivalent = EquivalentStep | EquivalentValue | EquivalentWithout
+
+
+@dataclass(frozen=True)
+class JudgedAlone:
+    """A part of a system that is judged alone: what it says is not changed in the system."""
+
+    part: str  # as the names of its members begin: "tablet."
+    machine: str
+
+
+@dataclass(frozen=True)
 class Definition:
     """One machine or system under one profile."""
 
@@ -168,7 +193,8 @@ class Definition:
     entities: tuple[type[Entity], ...]
     file: str = field(default="", compare=False)
     exercised_at: tuple[ExercisedAt, ...] = field(default=(), compare=False)
-    equivalents: tuple[EquivalentStep | EquivalentValue, ...] = field(default=(), compare=False)
+    judged_alone: tuple[JudgedAlone, ...] = field(default=(), compare=False)
+    equivalents: tuple[Equivalent, ...] = field(default=(), compare=False)
 
     def variable(self, name: str) -> Variable:
         return next(v for v in self.variables if v.name == name)
@@ -216,7 +242,7 @@ def _stable(value: object) -> str:
         inner = ",".join(
             _stable(getattr(value, f))
             for f in fields
-            if f not in ("where", "doc", "serial", "equivalent")
+            if f not in ("where", "doc", "serial", "equivalent", "part", "join")
         )
         return f"{type(value).__name__}({inner})"
     return repr(value)

@@ -6,11 +6,13 @@ none can, the definition says why: in a body, around what may be dropped, weaken
     with equivalent("a barrier that passed implies the stage"):
         require(self.stage == Stage.streaming, "stage is streaming")
 
-and for steps that could be added, and values that a table could hold, as a member of the machine:
+and for steps that could be added, values that a table could hold, and what a step of a system could forget to
+join, as a member of the machine:
 
     harmless = equivalents(
         equivalent_step(stage, Stage.cleanup, Stage.none, because="…"),
         equivalent_value(Stage.repair, lambda stage: stage.storage, Replicas.both, because="…"),
+        equivalent_without(TabletMigration.fail_over, because="…"),
     )
 """
 
@@ -22,7 +24,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from stagewright.spec.definition import EquivalentStep, EquivalentValue, Reason
+from stagewright.spec.definition import (
+    Equivalent,
+    EquivalentStep,
+    EquivalentValue,
+    EquivalentWithout,
+    Reason,
+)
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.source import Source, here
 from stagewright.spec.tracing import current
@@ -59,8 +67,7 @@ def explained(why: str, where: Source) -> Generator[None]:
         yield
         return
     tracing = current("equivalent(...)")
-    of_part = bool(tracing.calling) and "." in tracing.calling[-1]
-    tracing.reasons.append(Reason(why, where, of_part))
+    tracing.reasons.append(Reason(why, where, bool(tracing.part)))
     try:
         yield
     finally:
@@ -72,14 +79,16 @@ class Equivalents:
     """What a machine says of changes that are no part of any body."""
 
     steps: tuple[tuple[Var[Any, Any], EquivalentStep], ...]
-    values: tuple[EquivalentValue, ...]
+    others: tuple[EquivalentValue | EquivalentWithout, ...]
 
 
-def equivalents(*changes: tuple[Var[Any, Any], EquivalentStep] | EquivalentValue) -> Equivalents:
+def equivalents(
+    *changes: tuple[Var[Any, Any], EquivalentStep] | EquivalentValue | EquivalentWithout,
+) -> Equivalents:
     """A member of a machine that lists changes which no promise minds, each with its reason."""
     return Equivalents(
         tuple(c for c in changes if isinstance(c, tuple)),
-        tuple(c for c in changes if isinstance(c, EquivalentValue)),
+        tuple(c for c in changes if not isinstance(c, tuple)),
     )
 
 
@@ -113,18 +122,35 @@ def equivalent_value(
     return EquivalentValue(_several(member), name.name, values, Reason(because, where))
 
 
+def equivalent_without(*actions: Callable[..., None], because: str) -> EquivalentWithout:
+    """No promise would mind if a step of the system did nothing of these actions of parts that it joins."""
+    from stagewright.spec.actions import member_of
+
+    where = here()
+    _check_reason(because, where)
+    found = [member_of(action) for action in actions]
+    names = tuple(member.name for member in found if member is not None)
+    if len(names) != len(actions) or not actions:
+        raise DefinitionError(
+            "equivalent_without(...) is given what is no action",
+            where=where,
+            help="write `equivalent_without(TabletMigration.fail_over, because=...)`",
+        )
+    return EquivalentWithout(names, Reason(because, where))
+
+
 def equivalents_of(
     machine: type[object], names: Mapping[Var[Any, Any], Sequence[str]]
-) -> tuple[EquivalentStep | EquivalentValue, ...]:
+) -> tuple[Equivalent, ...]:
     """What a machine and its base classes say; `names`: of each variable, also of those of its parts.
 
     What a part says of itself alone need not hold in a system, which can tell more.
     """
-    found: list[EquivalentStep | EquivalentValue] = []
+    found: list[Equivalent] = []
     for base in machine.__mro__:
         for said in vars(base).values():
             if isinstance(said, Equivalents):
-                found += said.values
+                found += said.others
                 found += [
                     replace(step, variable=name)
                     for variable, step in said.steps

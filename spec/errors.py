@@ -41,6 +41,12 @@ class SymbolicBoolError(DefinitionError, TypeError):
     code = "SW101"
 
 
+class AssignedTwiceError(DefinitionError):
+    """At a scope, a step assigns one place twice: only one of the values can be meant."""
+
+    code = "SW102"
+
+
 class ScopeError(StagewrightError):
     """A scope, budget or profile does not fit the definition."""
 

@@ -1,18 +1,21 @@
-"""The scopes that together exercise all of a machine: what one leaves out, another one reaches."""
+"""Where a machine is judged: the scopes that together exercise all of it, and what is judged elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from stagewright.spec.actions import BudgetName
-from stagewright.spec.definition import Definition, ExercisedAt
+from stagewright.spec.definition import Definition, ExercisedAt, JudgedAlone
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import Source, here
 from stagewright.spec.values import FrozenMap
+
+if TYPE_CHECKING:
+    from stagewright.spec.machine import Many, Part
 
 Choice = Mapping[BudgetName | type[Entity], int | None]
 """What differs from the default scope: `{crashes: 1, Node: 3}`."""
@@ -78,6 +81,31 @@ def exercising_scopes(definition: Definition) -> tuple[Scope, ...]:
         for said in definition.exercised_at
     ]
     return tuple(dict.fromkeys(found)) or (scope_of(definition),)
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """A system's member that says which of its parts are judged alone."""
+
+    parts: tuple[Part[Any] | Many[Any, Any], ...]
+
+
+def judged_alone(*parts: Part[Any] | Many[Any, Any]) -> Alone:
+    """`stagewright mutate` of this system leaves to these parts what they say by themselves.
+
+    `each_alone = judged_alone(tablet, views)`: each of them is a machine that is judged alone, so that in the
+    system only what the system says is changed. Without it the parts' words are changed here too.
+    """
+    return Alone(parts)
+
+
+def alone_in(machine: type[object]) -> tuple[JudgedAlone, ...]:
+    """The parts that a system leaves to themselves."""
+    for base in machine.__mro__:
+        for said in vars(base).values():
+            if isinstance(said, Alone):
+                return tuple(JudgedAlone(f"{p.name}.", p.machine.__name__) for p in said.parts)
+    return ()
 
 
 def _named(choice: Choice, where: Source) -> ExercisedAt:

@@ -14,7 +14,7 @@ from typing import Any, assert_never, cast
 
 from stagewright.spec.definition import Action, Assignment, Definition, Property, Requirement
 from stagewright.spec.domains import starts, values_of
-from stagewright.spec.errors import DefinitionError, DomainError, RefusedError
+from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedError
 from stagewright.spec.nodes import (
     Apply,
     Bound,
@@ -197,9 +197,11 @@ def step_of(action: Action, environment: Environment) -> Step:
     return Step(action.name, FrozenMap({p.name: environment[p] for p in action.params}))
 
 
-def assigned_twice(label: str, path: tuple[Value, ...], assignment: Assignment) -> DefinitionError:
+def assigned_twice(
+    label: str, path: tuple[Value, ...], assignment: Assignment
+) -> AssignedTwiceError:
     """The error for two assignments of one step to the same place."""
-    return DefinitionError(
+    return AssignedTwiceError(
         f"`{label}` assigns {path_name(path)} twice",
         where=assignment.where,
         help="take the two keys as parameters of the action, and require that they differ",

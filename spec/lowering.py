@@ -39,7 +39,7 @@ def ground(definition: Definition, scope: Scope) -> GroundModel:
     """The ground form of a definition at a scope.
 
     Raises:
-        DefinitionError: a step assigns one place twice.
+        AssignedTwiceError: a step assigns one place twice.
         ScopeError: no state satisfies the initial conditions, or they leave too many to list.
     """
     return Lowering(definition, scope).model()

@@ -81,7 +81,9 @@ class Tracing:
                 where=where,
                 help="name each for what it says; names appear in counterexamples and in traces",
             )
-        self.requirements.append(Requirement(name, condition, where, self._reason))
+        self.requirements.append(
+            Requirement(name, condition, where, self._reason, self.part, self._join)
+        )
 
     def _required(self, name: str, condition: Node) -> bool:
         return any(r.name == name and r.condition == condition for r in self.requirements)
@@ -89,7 +91,7 @@ class Tracing:
     @property
     def _joined_part(self) -> str:
         """The part of the system whose action joins the one being traced; empty for its own body."""
-        return self.calling[-1].rpartition(".")[0] if len(self.calling) > 1 else ""
+        return self.part.rstrip(".") if len(self.calling) > 1 else ""
 
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)
@@ -114,7 +116,18 @@ class Tracing:
             if binding.condition is not None:
                 value = _conditional(binding.condition, value, place)
         binders = tuple(b.bound for b in self.loops)
-        self.assignments.append(Assignment(place, value, binders, where, self._reason))
+        said = Assignment(place, value, binders, where, self._reason, self.part, self._join)
+        self.assignments.append(said)
+
+    @property
+    def part(self) -> str:
+        """The part of the system whose member runs, as its members' names begin; empty for the system's own."""
+        return self.calling[-1][: self.calling[-1].rfind(".") + 1] if self.calling else ""
+
+    @property
+    def _join(self) -> str:
+        """The action of a part that the body being traced has joined, if its body runs."""
+        return self.calling[1] if len(self.calling) > 1 else ""
 
     @property
     def _reason(self) -> Reason | None:
@@ -186,6 +199,12 @@ def current(construct: str) -> Tracing:
             help="write it in a method decorated with @action, @invariant, …",
         )
     return tracing
+
+
+def part_at_work() -> str:
+    """The part of a system whose member is being traced; empty for the system's own, and outside of any."""
+    tracing = _current.get()
+    return "" if tracing is None else tracing.part
 
 
 @contextmanager

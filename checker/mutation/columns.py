@@ -6,15 +6,16 @@ while a body is traced. So the table itself is changed, and the machine traced o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 
 from stagewright.checker.mutation.mutants import Kind, Mutant
-from stagewright.spec.definition import Definition, EquivalentValue, Reason
+from stagewright.spec.definition import Definition, EquivalentValue, JudgedAlone, Reason
 from stagewright.spec.nodes import Node, children
 from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
 from stagewright.spec.source import Source, of_class
+from stagewright.spec.tracing import part_at_work
 from stagewright.spec.values import show
 
 
@@ -27,22 +28,26 @@ def swapped_columns(definition: Definition, afresh: Callable[[], Definition]) ->
         for column in _columns(kind):
             if (kind, column) not in read:
                 continue
+            part = _reader(read[kind, column], definition.judged_alone)
             held = [getattr(member, column) for member in kind]
             others = list(dict.fromkeys(v for v in held if _hashable(v)))
             for member, value in zip(kind, held, strict=True):
                 for other in others:
                     if other != value:
-                        yield _swap(definition, afresh, member, column, other, where)
+                        yield _swap(definition, afresh, member, column, other, where, part)
 
 
 def _read_columns(
     tables: Sequence[type[Enum]], afresh: Callable[[], Definition]
-) -> set[tuple[type[Enum], str]]:
-    """The columns that are looked at while the machine is traced: to change another one changes nothing."""
-    read: set[tuple[type[Enum], str]] = set()
+) -> dict[tuple[type[Enum], str], set[str]]:
+    """The columns that are looked at while the machine is traced, with the parts whose members do so.
+
+    To change another one changes nothing.
+    """
+    read: dict[tuple[type[Enum], str], set[str]] = {}
 
     def noting(member: Enum, name: str) -> object:
-        read.add((type(member), name))
+        read.setdefault((type(member), name), set()).add(part_at_work())
         return object.__getattribute__(member, name)
 
     try:
@@ -54,6 +59,13 @@ def _read_columns(
             if "__getattribute__" in vars(kind):
                 type.__delattr__(kind, "__getattribute__")
     return read
+
+
+def _reader(parts: Collection[str], alone: Sequence[JudgedAlone]) -> str:
+    """Whose a column is: the system's own, if it reads it itself; else of a part that does."""
+    elsewhere = tuple(other.part for other in alone)
+    here = {part for part in parts if not part.startswith(elsewhere)}
+    return min(here or parts)
 
 
 def unknown_values(definition: Definition) -> Iterator[EquivalentValue]:
@@ -74,6 +86,7 @@ def _swap(
     column: str,
     value: object,
     where: Mapping[str, Source],
+    part: str,
 ) -> Mutant:
     old = getattr(member, column)
 
@@ -89,6 +102,7 @@ def _swap(
         made,
         where.get(member.name) or of_class(type(member)),
         tuple(_reasons(definition, member, column, value)),
+        part,
     )
 
 

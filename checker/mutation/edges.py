@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import cast
 
-from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.checker.mutation.mutants import Kind, Mutant, part_of
 from stagewright.spec.definition import (
     Action,
     Assignment,
@@ -106,6 +106,7 @@ def _edge(
         lambda: replace(definition, actions=(*definition.actions, action)),
         definition.variable(variable).where,
         tuple(_reasons(definition, variable, source, target)),
+        part_of(variable),
     )
 
 

@@ -1,12 +1,20 @@
-"""Mutants that lose an effect, or whose conditional effect happens always."""
+"""Mutants that lose an effect, or what a step of a system joins of a part; or whose conditional effect happens always."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
-from stagewright.spec.definition import Action, Assignment, Definition
+from stagewright.checker.mutation.mutants import Kind, Mutant, part_of, with_action
+from stagewright.spec.definition import (
+    Action,
+    Assignment,
+    Definition,
+    EquivalentWithout,
+    Reason,
+    Requirement,
+)
 from stagewright.spec.nodes import Apply, Node, Op, Select
 from stagewright.spec.sorts import SetSort
 from stagewright.spec.words import effect
@@ -30,6 +38,42 @@ def lost_effects(definition: Definition, action: Action) -> Iterator[Mutant]:
             changed = replace(action, assignments=assignments)
             text = f"{effect(always)}, always"
             yield _mutant(definition, action, changed, assignment, text)
+
+
+def lost_joins(definition: Definition, action: Action) -> Iterator[Mutant]:
+    """A step of a system forgets an action of a part that it joins, with all that this one requires."""
+    said: list[Requirement | Assignment] = [*action.requirements, *action.assignments]
+    for join in dict.fromkeys(s.join for s in said if s.join):
+        requirements = tuple(r for r in action.requirements if r.join != join)
+        assignments = tuple(a for a in action.assignments if a.join != join)
+        if assignments and len(assignments) < len(action.assignments):
+            alone = replace(action, requirements=requirements, assignments=assignments)
+            yield Mutant(
+                Kind.LOSE,
+                action.name,
+                f"all of `{join}`",
+                partial(with_action, definition, action, alone),
+                action.where,
+                tuple(_reasons_without(definition, join)),
+                part_of(action.name),
+            )
+
+
+def _reasons_without(definition: Definition, join: str) -> Iterator[Reason]:
+    for said in definition.equivalents:
+        if isinstance(said, EquivalentWithout) and join.rpartition(".")[2] in said.actions:
+            yield said.reason
+
+
+def unknown_joins(definition: Definition) -> Iterator[EquivalentWithout]:
+    """What is said of actions that no step joins."""
+    said: list[Requirement | Assignment] = []
+    for action in definition.actions:
+        said += [*action.requirements, *action.assignments]
+    joined = {s.join.rpartition(".")[2] for s in said}
+    for without in definition.equivalents:
+        if isinstance(without, EquivalentWithout) and not joined.issuperset(without.actions):
+            yield without
 
 
 def _stays(place: Node, value: Node) -> bool:
@@ -57,4 +101,5 @@ def _mutant(
         lambda: with_action(definition, old, new),
         assignment.where or old.where,
         reasons,
+        assignment.part,
     )

@@ -17,9 +17,12 @@ from stagewright.checker.mutation.mutants import Mutant
 from stagewright.checker.mutation.original import Original, kept_by
 from stagewright.checker.verdicts import NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
-from stagewright.spec.errors import StagewrightError
+from stagewright.spec.errors import AssignedTwiceError, StagewrightError
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict
+
+ASSIGNED_ONCE = "a step assigns a place once"
+"""What is promised of every definition before any step: one that assigns a place twice is refused."""
 
 _WHILE_SEARCHING = (PropertyKind.INVARIANT, PropertyKind.STEP)
 
@@ -62,6 +65,11 @@ def judge(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Judg
     for original in originals:
         try:
             judgement = _judged_at(original, changed, stop, fired)
+        except AssignedTwiceError as error:
+            note = f"it is refused: {error.problem}"
+            judgement = Judgement(
+                Fate.CAUGHT, (ASSIGNED_ONCE,), scope=str(original.scope), note=note
+            )
         except StagewrightError as error:
             judgement = Judgement(Fate.UNDECIDED, note=f"at {original.scope}: {error.problem}")
         if judgement.fate is Fate.CAUGHT:
@@ -80,10 +88,17 @@ def judge(mutant: Mutant, originals: Sequence[Original], limits: Limits) -> Judg
 def counterexample(
     mutant: Mutant, original: Original, limits: Limits
 ) -> tuple[Definition, PropertyVerdict] | None:
-    """The changed definition and what breaks first in it at the original's scope, with the run."""
+    """The changed definition and what breaks first in it at the original's scope, with the run.
+
+    None where nothing breaks, or where the definition is refused before any step.
+    """
     changed = mutant.made()
     judged = kept_by(original, changed)
-    _, broken = _searched(original, judged, _engine(original, judged), Stop(limits))
+    try:
+        engine = _engine(original, judged)
+    except AssignedTwiceError:
+        return None
+    _, broken = _searched(original, judged, engine, Stop(limits))
     return (changed, broken[0]) if broken else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -31,6 +31,9 @@ class Mutant:
     made: Callable[[], Definition] = field(compare=False, repr=False)
     where: Source | None = field(default=None, compare=False)
     reasons: tuple[Reason, ...] = field(default=(), compare=False)  # why it may survive
+    part: str = field(
+        default="", compare=False
+    )  # of a system, that says what was changed: "tablet."
 
     @property
     def id(self) -> str:
@@ -47,17 +50,30 @@ def all_mutants(
     """
     from stagewright.checker.mutation.columns import swapped_columns
     from stagewright.checker.mutation.edges import added_edges
-    from stagewright.checker.mutation.effects import lost_effects
+    from stagewright.checker.mutation.effects import lost_effects, lost_joins
     from stagewright.checker.mutation.requirements import changed_requirements
 
     found: list[Mutant] = []
     for action in definition.actions:
         found += changed_requirements(definition, action)
         found += lost_effects(definition, action)
+        found += lost_joins(definition, action)
     if afresh is not None:
         found += swapped_columns(definition, afresh)
     found += added_edges(definition)
     return found
+
+
+def judged_here(definition: Definition, mutants: Sequence[Mutant]) -> tuple[Mutant, ...]:
+    """Those of a system that are not of a part that is judged alone."""
+    elsewhere = tuple(alone.part for alone in definition.judged_alone)
+    return tuple(mutant for mutant in mutants if not mutant.part.startswith(elsewhere))
+
+
+def part_of(name: str) -> str:
+    """The part of a system whose member this is; empty for one of its own."""
+    path, dot, _ = name.rpartition(".")
+    return path + dot
 
 
 def with_action(definition: Definition, old: Action, new: Action) -> Definition:

@@ -44,6 +44,8 @@ def _facts(report: MutationReport) -> str:
     facts.append(
         ("took", f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""))
     )
+    for alone, number in report.of_parts.items():
+        facts.append(("judged with the part", f"{alone.part.rstrip('.')}: {number:,}"))
     if not report.whole:
         facts.append(("note", "not all mutants were asked for"))
     rows = (f"<div><dt>{escape(n)}</dt><dd>{escape(told)}</dd></div>" for n, told in facts)
@@ -166,6 +168,8 @@ def _counterexample(finding: Finding) -> str:
         else ""
     )
     note = f"<p>{escape(judgement.note)}</p>" if judgement.note else ""
+    if not judgement.states:
+        return f'<span class="told">{by}: {escape(judgement.note)}</span>'
     return (
         f"<details><summary>{by}, {length}, {judgement.states:,} states</summary>"
         f"<ol>{''.join(steps)}</ol>{forever}{note}<p class=none>{escape(judgement.scope)}</p></details>"

@@ -9,11 +9,17 @@ from functools import cached_property
 
 from stagewright.checker.mutation.columns import unknown_values
 from stagewright.checker.mutation.edges import unknown_steps
-from stagewright.checker.mutation.judge import Fate, Judgement
+from stagewright.checker.mutation.effects import unknown_joins
+from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
-from stagewright.spec.definition import Definition, EquivalentStep, EquivalentValue, Reason
+from stagewright.spec.definition import (
+    Definition,
+    Equivalent,
+    JudgedAlone,
+    Reason,
+)
 
 _SURVIVES = (Fate.SURVIVED, Fate.REDUNDANT)
 
@@ -77,6 +83,7 @@ class MutationReport:
     whole: bool
     interrupted: bool
     seconds: float
+    with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
 
     @cached_property
     def unexplained(self) -> tuple[Finding, ...]:
@@ -116,10 +123,18 @@ class MutationReport:
         )
 
     @cached_property
+    def of_parts(self) -> Mapping[JudgedAlone, int]:
+        """How many mutants are judged with each part of the system, and not here."""
+        return {
+            alone: sum(mutant.part.startswith(alone.part) for mutant in self.with_parts)
+            for alone in self.definition.judged_alone
+        }
+
+    @cached_property
     def catches(self) -> Mapping[str, int]:
         """How many mutants each promise catches: of several that break at one depth, all."""
         names = [p.name for p in self.definition.properties]
-        found = Counter(dict.fromkeys([*names, NO_DEADLOCK, IN_BOUNDS], 0))
+        found = Counter(dict.fromkeys([*names, NO_DEADLOCK, IN_BOUNDS, ASSIGNED_ONCE], 0))
         for finding in self.findings:
             found.update(finding.judgement.by)
         return dict(found)
@@ -146,9 +161,10 @@ class MutationReport:
             return ()
         return tuple(said.reason for said in self._unknown() if not said.reason.of_part)
 
-    def _unknown(self) -> Iterator[EquivalentStep | EquivalentValue]:
+    def _unknown(self) -> Iterator[Equivalent]:
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
+        yield from unknown_joins(self.definition)
 
 
 def hint(finding: Finding, originals: Sequence[Original]) -> str:

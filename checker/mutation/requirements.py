@@ -66,6 +66,7 @@ def _mutant(
         lambda: with_action(definition, old, new),
         guard.where or old.where,
         reasons,
+        guard.part,
     )
 
 

@@ -11,6 +11,7 @@ from stagewright.commands import run_command_line
 from stagewright.commands.exit_codes import ExitCode
 
 LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
+SYSTEM = Path(__file__).resolve().parents[1] / "checker" / "mutation" / "machines.py"
 TOGGLE = '''\
 from typing import Self
 
@@ -112,6 +113,25 @@ def test_json_holds_every_mutant_with_its_fate(
     assert caught
     assert all(m["by"] and m["depth"] == len(m["steps"]) for m in caught)
     assert all(m["file"].endswith("toggle.py") and m["line"] for m in mutants)
+
+
+def test_of_a_system_it_says_what_is_judged_with_its_parts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(f"{SYSTEM}:Signals") == ExitCode.HOLDS
+    printed = capsys.readouterr().out
+    assert "26 more are judged with the part that says what they change: 26 of Crossing" in printed
+    run(f"{SYSTEM}:Signals", "--json")
+    found = document(capsys)
+    assert found["with_parts"] == {"crossing": 26}
+    assert found["whole"] is True
+    mutants = found["mutants"]
+    assert isinstance(mutants, list)
+    assert len(mutants) == 4
+    run(f"{SYSTEM}:Signals", "--json", "--parts", "--action", "shut_gate")
+    found = document(capsys)
+    assert found["with_parts"] == {"crossing": 0}
+    assert {m["action"] for m in found["mutants"]} == {"shut_gate"}  # type: ignore[attr-defined]
 
 
 def test_a_page_and_a_document_are_written(

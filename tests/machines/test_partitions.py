@@ -44,7 +44,7 @@ DEFAULTS = [
     Default(PartitionHeaders, 7_696, 20_200),
     Default(PartitionQueries, 43_600, 191_723),
     Default(PartitionRebalance, 243_697, 861_108),
-    Default(PartitionReplicas, 29_008, 120_030),
+    Default(PartitionReplicas, 30_652, 127_572),
     Default(PartitionUpdater, 5_144, 13_140),
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),

@@ -6,6 +6,7 @@ import pytest
 
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
+from stagewright.machines import SHIPPED
 from stagewright.machines.cdc_publication import Generation
 from stagewright.machines.cluster_views import ClusterViews
 from stagewright.machines.indexed_table import IndexedTable, Row
@@ -55,6 +56,14 @@ def test_nothing_is_lost_where_more_goes_wrong_with_the_table(number: int) -> No
     scope = exercising_scopes(definition)[number]
     report = check(definition, scope, properties=safety(definition), coverage=False)
     assert broken(report) == set()
+
+
+@pytest.mark.parametrize("machine", [ClusterViews, IndexedTable])
+def test_what_a_system_leaves_to_its_parts_is_judged_with_them(machine: type[Machine]) -> None:
+    shipped = {path.rpartition(":")[2] for path in SHIPPED.values()}
+    alone = define(machine).judged_alone
+    assert len(alone) == 3
+    assert {part.machine for part in alone} <= shipped
 
 
 class TopologyIsNotTold(ClusterViews):

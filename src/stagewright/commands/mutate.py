@@ -53,10 +53,14 @@ examples:
   stagewright mutate --known
 
 A mutant is the machine with one requirement dropped or weakened (skip: a barrier waits for all but one), one
-effect lost, one entry of a table swapped, or one step added. It is caught if a promise breaks at one of the scopes at which the machine is
-judged: those of its `scopes(...)`, else the default one. A survivor is a hole to close, noise to remove,
-or has its reason in the definition: `with equivalent("why no promise can tell"):` around what is
-required or assigned, `equivalents(equivalent_step(...), equivalent_value(...))` for steps and tables.
+effect lost (or all that a step of a system joins of a part), one entry of a table swapped, or one step
+added. It is caught if a promise breaks at one of the scopes at which the machine is judged: those of its
+`scopes(...)`, else the default one; or if the definition is refused, as a step would assign a place twice. A
+survivor is a hole to close, noise to remove, or has its reason in the definition:
+`with equivalent("why no promise can tell"):` around what is required or assigned;
+`equivalents(equivalent_step(...), equivalent_value(...), equivalent_without(...))` for steps, tables and what
+a step joins.
+What a part of a system says is judged with that part alone, if the system says so: `judged_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
 or a reason matches nothing, 3 undecided within the budget
@@ -86,6 +90,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--mutant",
         metavar="TEXT",
         help="only mutants whose words contain it; of a single one the whole run is told",
+    )
+    add(
+        "--parts",
+        action="store_true",
+        help="of a system: also mutants that are judged with a part of it",
     )
     group = parser.add_argument_group("how far it goes")
     group.add_argument(
@@ -171,10 +180,12 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
     """The whole counterexample, where a single mutant was asked for."""
     from stagewright.checker.counterexample import render_text
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.judge import counterexample
+    from stagewright.checker.mutation.judge import Fate, counterexample
     from stagewright.commands.output import console
 
     (finding,) = report.findings
+    if finding.judgement.fate is Fate.CAUGHT and not finding.judgement.states:
+        console().print(f"\n{finding.judgement.note}", markup=False)
     caught_at = [o for o in report.originals if str(o.scope) == finding.judgement.scope]
     for original in caught_at:
         limits = Limits(states=args.max_states, seconds=args.per_mutant)
@@ -187,7 +198,7 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
 def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.explicit.engines import cores
     from stagewright.checker.limits import Limits
-    from stagewright.checker.mutation.mutants import all_mutants
+    from stagewright.checker.mutation.mutants import all_mutants, judged_here
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
     from stagewright.checker.mutation.run import Budget, judge_all
@@ -201,7 +212,9 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     definition = define(machine, args.profile)
     scopes = _scopes(definition, args)
     everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
-    mutants = _chosen(everything, definition, args)
+    asked = _chosen(everything, definition, args)
+    mutants = asked if args.parts else judged_here(definition, asked)
+    here = set(map(id, mutants))
     with telling(sys.stderr, definition, len(mutants)) as told:
         limits = Limits(states=args.max_states, seconds=args.timeout)
         originals: list[Original] = []
@@ -223,9 +236,10 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         definition,
         originals,
         [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)],
-        len(mutants) == len(everything) and definition.profile == define(machine).profile,
+        len(asked) == len(everything) and definition.profile == define(machine).profile,
         interrupted,
         time.monotonic() - started,
+        [mutant for mutant in asked if id(mutant) not in here],
     )
 
 

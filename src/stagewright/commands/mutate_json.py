@@ -2,6 +2,7 @@
 
     {"machine", "profile", "fingerprint", "seconds", "whole", "interrupted",
      "scopes":  [{"scope", "states", "depth", "stopped", "broken", "never_fired"}],
+     "with_parts": {part: how many mutants are judged with it alone, and not here},
      "summary": {"mutants", "caught", "explained", "unexplained", "undecided", "same"},
      "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "edge"},
      "catches": {promise: how many mutants it catches},
@@ -51,6 +52,7 @@ def document_of(report: MutationReport) -> Json:
             }
             for original in report.originals
         ],
+        "with_parts": {alone.part.rstrip("."): number for alone, number in report.of_parts.items()},
         "summary": asdict(report.summary()),
         "kinds": {kind.value: asdict(report.summary(kind)) for kind in Kind},
         "catches": dict(report.catches),

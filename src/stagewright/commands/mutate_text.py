@@ -38,6 +38,7 @@ def line_of(name: str, report: MutationReport) -> str:
         f"{name:<24} {numbers.mutants:>5,} mutants: {numbers.caught:,} caught, "
         f"{numbers.explained:,} explained, {numbers.unexplained:,} unexplained, "
         f"{numbers.undecided:,} undecided"
+        + (f", {len(report.with_parts):,} judged with their part" if report.with_parts else "")
         + (f", {wrong} reasons that are not so" if wrong else "")
         + f", {report.seconds:.0f} s"
     )
@@ -72,6 +73,16 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     yield _numbers(report)
     yield Text("")
     yield _promises(report)
+    if report.with_parts:
+        listed = ", ".join(
+            f"{number:,} of {alone.machine} (`{alone.part.rstrip('.')}`)"
+            for alone, number in report.of_parts.items()
+        )
+        yield Text("")
+        yield Text(
+            f"{len(report.with_parts):,} more are judged with the part that says what they change: {listed}; "
+            "--parts judges them here too"
+        )
     yield Text(
         f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""), style="dim"
     )
@@ -118,6 +129,8 @@ def _place(where: Source | None) -> str:
 
 def _caught(finding: Finding) -> str:
     judgement = finding.judgement
+    if not judgement.states:
+        return f"{', '.join(judgement.by)}: {judgement.note}"
     run = " → ".join(judgement.steps)
     return (
         f"{', '.join(judgement.by)} in {judgement.depth} steps, {judgement.states:,} states: {run}"

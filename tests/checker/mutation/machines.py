@@ -14,6 +14,7 @@ from stagewright.checker.mutation.report import Finding, MutationReport
 from stagewright.checker.mutation.run import Budget, judge_all
 from stagewright.spec import (
     Bool,
+    Entity,
     Fairness,
     FlagVar,
     LeadsTo,
@@ -21,6 +22,7 @@ from stagewright.spec import (
     NumberVar,
     OneVar,
     States,
+    Term,
     action,
     budget,
     choose,
@@ -28,12 +30,16 @@ from stagewright.spec import (
     equivalent_step,
     equivalent_value,
     equivalents,
+    every,
     flag,
     invariant,
+    judged_alone,
     leads_to,
     liveness,
     number,
     one_of,
+    part,
+    per,
     require,
     scopes,
     step_property,
@@ -157,6 +163,58 @@ class Hasty(Crossing):
     @Crossing.light.step(Light.amber, Light.red, fair=Fairness.WEAK)
     def close(self) -> None:
         """The light turns red."""
+
+
+class Railway(Machine):
+    """A crossing with a gate, which is shut in the step in which the light turns red."""
+
+    shut: FlagVar = flag(init=True)
+    crossing = part(Crossing)
+
+    @action(fair=Fairness.WEAK)
+    def shut_gate(self) -> None:
+        """The light turns red, and the gate is shut."""
+        self.crossing.close()
+        self.shut = True
+
+    @action(fair=Fairness.WEAK)
+    def open_gate(self) -> None:
+        """The light turns green once the gate is open."""
+        self.crossing.open()
+        self.shut = False
+
+    @invariant
+    def the_gate_is_shut_at_red(self) -> Bool:
+        return self.shut == (self.crossing.light == Light.red)
+
+
+class Signals(Railway):
+    """The same; what the crossing says is judged with the crossing."""
+
+    each_alone = judged_alone(Railway.crossing)
+
+
+class Car(Entity, scope=2):
+    """A car at the crossing."""
+
+
+class Queue(Machine):
+    """Two cars change places."""
+
+    place = per(Car, number(0, 3))
+
+    @action
+    def change(self, car: Term[Car], other: Term[Car]) -> None:
+        """One lets the other go before it."""
+        require(car != other, "they are two cars")
+        require(self.place[car] <= self.place[other], "it is not behind")
+        before, behind = self.place[car], self.place[other]
+        self.place[car] = behind
+        self.place[other] = before
+
+    @invariant
+    def places_are_few(self) -> Bool:
+        return every(self.place[car] < 3 for car in Car)
 
 
 def mutants_of(machine: type[Machine], profile: str = "") -> list[Mutant]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from random import Random
 
@@ -11,13 +12,14 @@ from tests.checker.mutation.machines import (
     Crossing,
     Explained,
     Hasty,
+    Queue,
     judged,
     mutants_of,
     mutated,
 )
 
 from stagewright.checker.limits import Limits
-from stagewright.checker.mutation.judge import Fate, counterexample
+from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, counterexample
 from stagewright.checker.mutation.mutants import Kind
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.page import render_page
@@ -156,6 +158,20 @@ def test_a_promise_that_the_original_breaks_judges_nothing() -> None:
     assert original.broken == ("nobody_crosses_at_red",)
     report = mutated(Hasty)
     assert all("nobody_crosses_at_red" not in f.judgement.by for f in report.findings)
+
+
+def test_a_step_that_would_assign_a_place_twice_is_refused_by_name() -> None:
+    report = mutated(Queue)
+    found = judged(report, "drop / change / they are two cars: car ≠ other")
+    assert found.fate is Fate.CAUGHT
+    assert found.by == (ASSIGNED_ONCE,)
+    assert found.note == "it is refused: `change` assigns place[car0] twice"
+    assert report.catches[ASSIGNED_ONCE] == 1
+    assert report.undecided == ()
+    original = report.originals[0]
+    (mutant,) = [f.mutant for f in report.findings if f.judgement is found]
+    assert counterexample(mutant, original, Limits()) is None
+    assert found.note in html.unescape(render_page(report, str))
 
 
 def test_the_run_of_a_caught_mutant_is_to_be_had() -> None:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.checker.mutation.machines import Crossing, Explained, Light, mutants_of
+from tests.checker.mutation.machines import (
+    Crossing,
+    Explained,
+    Light,
+    Railway,
+    Signals,
+    mutants_of,
+)
 
-from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions
+from stagewright.checker.mutation.effects import unknown_joins
+from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions, judged_here
 from stagewright.checker.mutation.requirements import weaker
 from stagewright.spec import (
     Bool,
@@ -18,8 +26,11 @@ from stagewright.spec import (
     count,
     equivalent,
     equivalent_value,
+    equivalent_without,
+    equivalents,
     every,
     flag,
+    invariant,
     number,
     one_of,
     per,
@@ -261,3 +272,68 @@ def test_the_added_step_of_a_family_takes_its_key() -> None:
     assert len(edges) == 6 - 1
     added = edges[0].made().actions[-1]
     assert [p.name for p in added.params] == ["n"]
+
+
+def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_judged_alone() -> None:
+    everything = mutants_of(Signals)
+    here = judged_here(define(Signals), everything)
+    assert {mutant.part for mutant in everything} == {"", "crossing."}
+    assert [mutant.id for mutant in here] == [
+        "lose / shut_gate / shut becomes yes",
+        "lose / shut_gate / all of `crossing.close`",
+        "lose / open_gate / shut becomes no",
+        "lose / open_gate / all of `crossing.open`",
+    ]
+    assert judged_here(define(Railway), mutants_of(Railway)) == tuple(mutants_of(Railway))
+
+
+def test_a_column_that_the_system_reads_is_its_own() -> None:
+    class Reads(Signals):
+        """The same, which asks whether cars go."""
+
+        @invariant
+        def no_car_goes_over_a_shut_gate(self) -> Bool:
+            return self.crossing.light.column(lambda light: light.go).implies(~self.shut)
+
+    here = judged_here(define(Reads), mutants_of(Reads))
+    assert [m.id for m in here if m.kind is Kind.SWAP] == [
+        "swap / Light.red.go is yes, not no",
+        "swap / Light.green.go is no, not yes",
+        "swap / Light.amber.go is yes, not no",
+    ]
+
+
+def test_a_step_may_forget_what_no_promise_would_miss() -> None:
+    class Says(Railway):
+        """The same, with a reason."""
+
+        harmless = equivalents(
+            equivalent_without(Crossing.close, because="the gate is what counts"),
+        )
+
+    found = {m.id: [r.text for r in m.reasons] for m in mutants_of(Says) if "all of" in m.id}
+    assert found == {
+        "lose / shut_gate / all of `crossing.close`": ["the gate is what counts"],
+        "lose / open_gate / all of `crossing.open`": [],
+    }
+    assert list(unknown_joins(define(Says))) == []
+
+    class SaysTooMuch(Railway):
+        """A reason for what no step joins."""
+
+        harmless = equivalents(equivalent_without(Crossing.arrive, because="nobody waits"))
+
+    assert [said.reason.text for said in unknown_joins(define(SaysTooMuch))] == ["nobody waits"]
+    with pytest.raises(DefinitionError, match="what is no action"):
+        equivalent_without(print, because="it is none")
+
+
+def test_a_step_of_a_system_can_forget_a_part_of_it() -> None:
+    (forgets,) = [m for m in mutants_of(Railway) if m.id.startswith("lose / shut_gate / all of")]
+    ((old, new),) = changed_actions(define(Railway), forgets.made())
+    assert old is not None
+    assert new is not None
+    assert [r.name for r in old.requirements] == ["light is amber", "the crossing is empty"]
+    assert new.requirements == ()
+    assert len(old.assignments) == 2
+    assert len(new.assignments) == 1
