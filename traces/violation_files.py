@@ -233,5 +233,5 @@ def _hidden(hidden: HiddenSteps) -> str:
     return f"HiddenSteps({actions}, hidden_but({{{inner}}}).visible)"
 
 
-def _frozen(names: Set[str]) -> str:
-    return f"frozenset({sorted(names)!r})"
+def _frozen(values: Set[object]) -> str:
+    return f"frozenset({sorted(values, key=repr)!r})"

@@ -262,7 +262,7 @@ def _glue(
     """Glue from the entity whose rows begin at `begin` on; stops at one that needs a step not yet known."""
     first = begin
     while first < len(table):
-        entity = table[first, ENTITY]
+        entity: int = table[first, ENTITY]
         last = first
         while last < len(table) and table[last, ENTITY] == entity:
             last += 1

@@ -212,11 +212,12 @@ def _intern(
     mask = np.uint64(len(slots) - 1)
     for i in range(first, len(begin)):
         size = end[i] - begin[i]
-        key = _hash(data, begin[i], end[i], salt[group[i]])
+        kind: int = group[i]
+        key = _hash(data, begin[i], end[i], salt[kind])
         slot = key & mask
         number = -1
         while slots[slot] >= 0:
-            other = slots[slot]
+            other: int = slots[slot]
             alike = hashes[other] == key and groups[other] == group[i]
             if (
                 alike
