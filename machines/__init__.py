@@ -16,6 +16,7 @@ SHIPPED = {
     "topology-control": "stagewright.machines.topology_control:TopologyControl",
     "topology-coordinator": "stagewright.machines.topology_coordinator:TopologyCoordinator",
     "topology-node": "stagewright.machines.topology_node:TopologyNode",
+    "topology-request": "stagewright.machines.topology_request:TopologyRequest",
     "topology-sessions": "stagewright.machines.topology_sessions:TopologySessions",
     "topology-transition": "stagewright.machines.topology_transition:TopologyTransition",
     "view-bases": "stagewright.machines.view_bases:ViewBases",

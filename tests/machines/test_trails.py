@@ -11,6 +11,7 @@ from tests.machines.judged import broken
 from stagewright.checker.check import check
 from stagewright.machines.cdc_generation import CdcGeneration
 from stagewright.machines.topology_node import TopologyNode
+from stagewright.machines.topology_request import TopologyRequest
 from stagewright.machines.topology_states import NodeState, TransitionState
 from stagewright.machines.topology_transition import TopologyTransition
 from stagewright.machines.topology_way_back import TopologyWayBack
@@ -32,6 +33,7 @@ STATES = {
     (TopologyNode, "seed"): 9,
     (TopologyNode, "scylla-6.0"): 9,
     (CdcGeneration, ""): 17,
+    (TopologyRequest, ""): 9,
 }
 
 

@@ -119,18 +119,18 @@ def _find_lost_commits(placed: list[Placed]) -> None:
         if record.says == scylla_views.API_COMMIT:
             open_[record.node, _API] = one
         elif record.says == scylla_views.API_RACE:
-            if commit := open_.pop((record.node, _API), None):
-                commit.lost = True
+            if by_hand := open_.pop((record.node, _API), None):
+                by_hand.lost = True
         elif one.tenure in (None, -1):
             continue
         elif record.says == scylla_topology.COMMIT:
             open_[record.node, scylla_topology.fiber_of(record.words["reason"])] = one
         elif record.says == scylla_topology.RACE:
-            if commit := _taken_back(open_, record):
-                commit.lost = True
+            if lost := _taken_back(open_, record):
+                lost.lost = True
         elif record.says == scylla_topology.UNKNOWN:
-            if commit := open_.pop((record.node, ""), None):
-                commit.unknown = True
+            if unknown := open_.pop((record.node, ""), None):
+                unknown.unknown = True
         elif record.says in _GOES_ON:
             open_.pop((record.node, ""), None)
 

@@ -33,6 +33,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "scylla-master",
     ),
     "TopologyNode": ("scylla-6.0",),
+    "TopologyRequest": (),
     "CdcGeneration": (),
     "ViewTask": (),
 }
