@@ -28,6 +28,7 @@ SHIPPED = {
     "view-resize": "stagewright.machines.view_resize:ViewResize",
     "view-staging": "stagewright.machines.view_staging:ViewStaging",
     "view-task": "stagewright.machines.view_task:ViewTask",
+    "view-turn": "stagewright.machines.view_turn:ViewTurn",
     "view-wakeups": "stagewright.machines.view_wakeups:ViewWakeups",
     "cluster-views": "stagewright.machines.cluster_views:ClusterViews",
     "index-permissions": "stagewright.machines.index_permissions:IndexPermissions",

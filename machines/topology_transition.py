@@ -66,22 +66,25 @@ class Release(Profile):
     publish_state: bool  # generations are published in a state; later by a fiber of their own
     rollback: bool  # left_token_ring and rollback_to_normal (6.0)
     draining_state: bool  # tablets leave a node in tablet_draining (5.4 to 2026.1)
+    leaving_directly: bool  # or before its request begins (2026.2)
     finalization: bool  # tablet_resize_finalization (6.0, by another name)
     requests: bool  # truncate_table, lock (2025.1)
-    removing_leaves_ring: bool  # removing goes through left_token_ring too (2026.1)
+    removing_at_once: bool  # a removed node is left without left_token_ring (up to 2025.4)
+    removing_leaves_ring: bool  # or goes through it (2026.1)
     snapshots: bool  # snapshot_tables (2026.2)
     preempting: bool  # a join does not wait for tablets in transition (2026-07)
 
 
 # fmt: off
-#       name             join   publish roll.  drain. final. reqs.  remov. snaps. preempting
+#       name             join   publish roll.  drain. direct final. reqs.  once   ring   snaps. preempting
 RELEASES = (
-Release("seed",          False, True,  False, False, False, False, False, False, False),
-Release("scylla-6.0",    True,  False, True,  True,  True,  False, False, False, False),
-Release("scylla-2025.4", True,  False, True,  True,  True,  True,  False, False, False),
-Release("scylla-2026.1", True,  False, True,  True,  True,  True,  True,  False, False),
-Release("scylla-2026.2", True,  False, True,  False, True,  True,  True,  True,  False),
-Release("scylla-master", True,  False, True,  False, True,  True,  True,  True,  True),
+Release("seed",          False, True,  False, False, True,  False, False, True,  False, False, False),
+Release("scylla-any",    True,  False, True,  True,  True,  True,  True,  True,  True,  True,  True),
+Release("scylla-6.0",    True,  False, True,  True,  False, True,  False, True,  False, False, False),
+Release("scylla-2025.4", True,  False, True,  True,  False, True,  True,  True,  False, False, False),
+Release("scylla-2026.1", True,  False, True,  True,  False, True,  True,  False, True,  False, False),
+Release("scylla-2026.2", True,  False, True,  False, True,  True,  True,  False, True,  True,  False),
+Release("scylla-master", True,  False, True,  False, True,  True,  True,  False, True,  True,  True),
 )
 # fmt: on
 
@@ -89,7 +92,8 @@ Release("scylla-master", True,  False, True,  False, True,  True,  True,  True, 
 class TopologyTransition(Machine):
     """The transition state of the topology, and the state of the node for whose sake it is in it.
 
-    `scylla-master` is the source as of 2026-08, in which a node joins while tablets are in transition.
+    `scylla-master` is the source as of 2026-08, in which a node joins while tablets are in transition;
+    `scylla-any` does what any of the releases does, for logs that do not say which one wrote them.
     """
 
     release = profiles(*RELEASES)
@@ -215,7 +219,7 @@ class TopologyTransition(Machine):
     @transition_state.step(NULL, T.write_both_read_old, by=COORDINATOR)
     def start_leaving(self, leaves: Term[NodeState]) -> None:
         """The log says "start decommission", "start removenode", where no tablet is on the node."""
-        only_when(not self.release.draining_state)
+        only_when(self.release.leaving_directly)
         self._begins(leaves, LEAVING)
 
     # -- data moves ------------------------------------------------------------------------------------
@@ -228,7 +232,7 @@ class TopologyTransition(Machine):
     def finish(self) -> None:
         """The log says "read fence completed": the node is normal; or left, where no left_token_ring follows."""
         if self.release.rollback:
-            require(~self._leaves_ring(), "the node does not leave the token ring first")
+            require(~self._must_leave_ring(), "the node does not leave the token ring first")
         self._ends()
 
     @transition_state.step(T.write_both_read_new, T.tablet_migration, by=COORDINATOR)
@@ -242,7 +246,7 @@ class TopologyTransition(Machine):
     def leave_token_ring(self) -> None:
         """The log says "decommissioning: read fence completed", and of a node that is removed."""
         only_when(self.release.rollback)
-        require(self._leaves_ring(), "the node leaves the token ring first")
+        require(self._may_leave_ring(), "the node leaves the token ring first")
 
     # -- the way back ----------------------------------------------------------------------------------
 
@@ -360,8 +364,13 @@ class TopologyTransition(Machine):
     def _ends(self) -> None:
         self.in_transition = None
 
-    def _leaves_ring(self) -> Bool:
+    def _must_leave_ring(self) -> Bool:
         """Read fence completed: left_token_ring is next."""
+        if self.release.removing_at_once:
+            return self.in_transition == N.decommissioning
+        return self.in_transition.any_of(N.decommissioning, N.removing)
+
+    def _may_leave_ring(self) -> Bool:
         if self.release.removing_leaves_ring:
             return self.in_transition.any_of(N.decommissioning, N.removing)
         return self.in_transition == N.decommissioning
@@ -425,7 +434,7 @@ class TopologyTransition(Machine):
         """A node that leaves is left only after left_token_ring; a removed one since 2026.1 (scylladb)."""
         only_when(self.release.rollback)
         reads_new = self.transition_state == T.write_both_read_new
-        ring_first = (reads_new & self._leaves_ring()).implies(
+        ring_first = (reads_new & self._must_leave_ring()).implies(
             after.transition_state == T.left_token_ring
         )
         replaces = self.in_transition == N.replacing

@@ -13,8 +13,9 @@ from stagewright.machines.cdc_generation import CdcGeneration
 from stagewright.machines.topology_node import TopologyNode
 from stagewright.machines.topology_request import TopologyRequest
 from stagewright.machines.topology_states import NodeState, TransitionState
-from stagewright.machines.topology_transition import TopologyTransition
+from stagewright.machines.topology_transition import RELEASES, TopologyTransition
 from stagewright.machines.topology_way_back import TopologyWayBack
+from stagewright.machines.view_turn import ViewTurn
 from stagewright.spec.define import define
 from stagewright.spec.encoding import decode
 from stagewright.spec.ground import GroundModel
@@ -25,6 +26,7 @@ from stagewright.spec.scope import scope_of
 
 STATES = {
     (TopologyTransition, "seed"): 16,
+    (TopologyTransition, "scylla-any"): 29,
     (TopologyTransition, "scylla-6.0"): 24,
     (TopologyTransition, "scylla-2025.4"): 27,
     (TopologyTransition, "scylla-2026.1"): 28,
@@ -34,6 +36,7 @@ STATES = {
     (TopologyNode, "scylla-6.0"): 9,
     (CdcGeneration, ""): 17,
     (TopologyRequest, ""): 9,
+    (ViewTurn, ""): 3,
 }
 
 
@@ -103,3 +106,8 @@ def test_each_step_of_the_topology_is_a_step_of_its_projections(profile: str) ->
     assert steps - steps_of(TopologyTransition, profile) == set()
     of_nodes = "seed" if profile == "seed" else "scylla-6.0"
     assert node_steps - steps_of(TopologyNode, of_nodes) == set()
+
+
+@pytest.mark.parametrize("profile", [r.name for r in RELEASES if r.name != "seed"])
+def test_any_release_does_what_each_one_does(profile: str) -> None:
+    assert steps_of(TopologyTransition, profile) <= steps_of(TopologyTransition, "scylla-any")

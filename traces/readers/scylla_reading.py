@@ -20,6 +20,7 @@ from stagewright.traces.readers import (
 from stagewright.traces.readers.scylla_book import Book, Effect, Source
 from stagewright.traces.readers.scylla_generations import Generations
 from stagewright.traces.readers.scylla_order import Placed
+from stagewright.traces.readers.scylla_turns import Turns
 from stagewright.traces.recording import Recording
 
 _TOPOLOGY = "topology"  # the one entity of the topology as a whole
@@ -39,6 +40,7 @@ class Reading:
             machine for machine, recording in self.recordings().items() if recording.hidden.visible
         )
         self._generations = Generations(self.book)
+        self._turns = Turns(self.book)
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
         self._working = ""  # the host id of the node that the coordinator works on
         self._coordinator = ""
@@ -60,6 +62,7 @@ class Reading:
             scylla_topology.NODE: scylla_topology.HIDDEN_RECORDING,
             scylla_cdc.MACHINE: scylla_cdc.RECORDING,
             scylla_views.MACHINE: scylla_views.RECORDING,
+            scylla_views.TURN: scylla_views.TURN_RECORDING,
         }
 
     def notes(self) -> list[str]:
@@ -68,6 +71,11 @@ class Reading:
         if len(self._versions) > 1:
             told = ", ".join(self._versions)
             notes.append(f"the logs are of versions {told}: judged as the oldest of them")
+        if not self._profile and self._told_of_topology:
+            notes.append(
+                "no line says which version of ScyllaDB this is: the topology is judged as that of any "
+                "release, the rest as the newest (--profile says another)"
+            )
         if self._levels.debug and self._levels.info:
             nodes = ", ".join(sorted(self._levels.info))
             notes.append(f"not at DEBUG: {nodes}; steps of tablets may be missing")
@@ -170,6 +178,10 @@ class Reading:
 
     # -- the topology ----------------------------------------------------------------------------------
 
+    @property
+    def _told_of_topology(self) -> bool:
+        return any(event.machine == scylla_topology.TRANSITION for _, event in self.book.events)
+
     def _topology(self, observed: dict[str, object], source: Source) -> None:
         self.book.add(Effect(scylla_topology.TRANSITION, _TOPOLOGY, observed, source))
 
@@ -202,7 +214,16 @@ class Reading:
         what = f"times {source.node} says that it wrote with an older CDC generation than it should"
         self.book.counts[what] += 1
 
-    # -- view building tasks ---------------------------------------------------------------------------
+    # -- view building ---------------------------------------------------------------------------
+
+    def _select(self, one: Placed, source: Source) -> None:
+        self._turns.select(one.record.words["base"], source)
+
+    def _finish(self, one: Placed, source: Source) -> None:
+        self._turns.finish(one.record.words["base"], source)
+
+    def _doubt_turn(self, _: Placed, source: Source) -> None:
+        self._turns.doubt(source.node)
 
     def _see(self, one: Placed, source: Source) -> None:
         for effect in self._tasks(one, source):
@@ -246,6 +267,9 @@ _TAKES: dict[str, _Take] = {
     scylla_topology.ENTERED: Reading._enter,
     scylla_topology.FOUND: Reading._find,
     scylla_topology.LEFT: Reading._leave,
+    scylla_views.SELECTED: Reading._select,
+    scylla_views.FINISHED: Reading._finish,
+    scylla_views.TURN_IN_DOUBT: Reading._doubt_turn,
     scylla_views.SEEN: Reading._see,
     scylla_views.WILL: Reading._will_be,
     scylla_views.GC_WILL: Reading._will_be_at_once,

@@ -36,7 +36,9 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "TopologyRequest": (),
     "CdcGeneration": (),
     "ViewTask": (),
+    "ViewTurn": (),
 }
+ANY = {"TopologyTransition": "scylla-any"}  # for logs that do not say which version wrote them
 OF_SEED = frozenset({"TabletMigration", "TopologyTransition", "TopologyNode"})
 
 _VERSION = re.compile(r"(?:scylla-)?(\d+)\.(\d+)")
@@ -52,16 +54,18 @@ def version_of(text: str) -> tuple[int, int] | None:
 def profile_for(machine: str, wanted: str) -> str:
     """The profile under which a machine's traces are judged, given a version or a profile's name.
 
-    Empty for the newest. What is neither is given back as it is, for others to refuse.
+    Empty for the newest. If nothing is known of the version, any release may have written it. What is neither is given back as it is, for others to refuse.
     """
     known = PROFILES[machine]
-    if not wanted or wanted in known:
+    if not wanted:
+        return ANY.get(machine, "")
+    if wanted in (*known, ANY.get(machine)):
         return wanted
     if wanted == "seed":
         return wanted if machine in OF_SEED else ""
     version = version_of(wanted)
     if version is None:
-        if any(wanted in names for names in PROFILES.values()):
+        if wanted in ANY.values():
             return ""  # another machine's newest
         return wanted
     released = [name for name in known if (version_of(name) or _NEVER) <= version]

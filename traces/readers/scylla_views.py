@@ -1,6 +1,6 @@
 """The lines of ScyllaDB's view building coordinator and workers that tell of a view building task.
 
-Nearly all of them are at DEBUG. What a line says of a task is an event of `ViewTask`; a task that is gone
+Those are at DEBUG; which base table is worked on is told at INFO. What a line says of a task is an event of `ViewTask`; a task that is gone
 is `dropped` unless the line says that it is finished, and has no further events either way.
 """
 
@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 
 from stagewright.traces.readers.scylla_forms import UUID, LineForm, form
-from stagewright.traces.recording import ALL_HIDDEN, Recording
+from stagewright.traces.recording import ALL_HIDDEN, Recording, hidden_but
 
 MACHINE = "ViewTask"
 RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)
+
+TURN = "ViewTurn"  # of a base table: each change of it leaves a line at INFO
+TURN_RECORDING = Recording(hidden_but({"turn": None}), from_start=False, end_marked=False)
 
 SEEN = "view tasks"  # of the coordinator's calls, or of a worker: as the line is written, so it is
 WILL = "view tasks will be"  # written before the commit that makes it so
@@ -23,6 +26,10 @@ STAGING_RACE = (
 )
 API_COMMIT = "tablet moved by hand"  # a commit of another node than the topology coordinator
 API_RACE = "tablet move lost"
+
+SELECTED = "base table selected"
+FINISHED = "base table finished"
+TURN_IN_DOUBT = "base table in doubt"  # what was said last may not have been committed
 
 COORDINATOR = ("view_building_coordinator",)
 WORKER = ("view_building_worker",)
@@ -37,6 +44,24 @@ def _sees(mark: str, pattern: str, loggers: tuple[str, ...], **words: str) -> Li
 
 
 FORMS = (
+    form(
+        SELECTED,
+        COORDINATOR,
+        "Selected new base table to process: ",
+        rf"Selected new base table to process: (?P<base>{UUID})$",
+    ),
+    form(
+        FINISHED,
+        COORDINATOR,
+        "Finished processing base table ",
+        rf"Finished processing base table (?P<base>{UUID})$",
+    ),
+    form(
+        TURN_IN_DOUBT,
+        COORDINATOR,
+        "view building coordinator got ",
+        r"view building coordinator got ",
+    ),
     _sees(
         "Attaching to started tasks ",
         rf"Attaching to started tasks {_IDS} on replica \S",

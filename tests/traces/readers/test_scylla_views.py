@@ -6,7 +6,7 @@ from tests.traces.readers.scylla_judged import interpret, line, told, violations
 
 from stagewright.traces.readers import scylla_log
 from stagewright.traces.readers.parts import Part, Tally
-from stagewright.traces.readers.scylla_views import MACHINE
+from stagewright.traces.readers.scylla_views import MACHINE, TURN
 
 ONE, TWO, THREE = (f"{n}c7e8d10-9d0e-11ef-a7c3-44b5e0f19a21" for n in (1, 2, 3))
 BASE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
@@ -159,3 +159,31 @@ def test_a_line_of_a_task_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     found = scylla_log.extract(Part(0, str(path), "scylla-log", 0, path.stat().st_size), tally)
     assert (len(found), tally.unparsed) == (1, 1)
     assert tally.reasons[0][0] == 2
+
+
+def selected(base: str, host: str = "h", second: float = 1) -> str:
+    return of_coordinator(f"Selected new base table to process: {base}", second, host)
+
+
+def done(base: str) -> str:
+    return of_coordinator(f"Finished processing base table {base}")
+
+
+def test_one_base_table_is_processed_at_a_time() -> None:
+    assert violations(interpret([selected(ONE), done(ONE), selected(TWO), done(TWO)])) == []
+    again = [selected(ONE), done(ONE), selected(TWO), done(TWO), selected(ONE)]
+    assert violations(interpret(again)) == []
+    assert violations(interpret([selected(ONE), selected(TWO)])) == [(TURN, ONE, 2)]
+
+
+def test_a_selection_that_may_not_have_been_committed_binds_nobody() -> None:
+    race = of_coordinator("view building coordinator got group0_concurrent_modification")
+    assert violations(interpret([selected(ONE), race, selected(TWO)])) == []
+
+
+def test_another_coordinator_may_have_finished_what_the_last_one_began() -> None:
+    leads = line("start topology coordinator fiber", 0, "a")
+    follows = line("start topology coordinator fiber", 3, "b")
+    found = interpret([leads, selected(ONE, "a", 1)], [follows, selected(TWO, "b", 4)])
+    assert violations(found) == []
+    assert len(told(found, TURN)) == 2
