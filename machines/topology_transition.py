@@ -52,9 +52,15 @@ PREEMPTING = {
     T.left_token_ring: frozenset({T.tablet_migration}),
 }
 """What follows beside `TRANSITION_TABLE` where a join does not wait for tablets."""
+DRAINING = {
+    T.join_group0: frozenset({T.tablet_draining}),
+    T.tablet_draining: frozenset({T.left_token_ring}),
+}
+"""And where tablets leave a node that is replaced, too (6.0 to 2026.1)."""
 
 
 IS_FOR = {t: (t.owner is not Owner.node, tuple(n for n in N if n in t.of)) for t in TransitionState}
+IS_FOR[T.tablet_draining] = (False, (N.replacing, N.decommissioning, N.removing))
 """Of each state: whether it can be without a node in transition, and the states such a node can be in."""
 
 
@@ -145,7 +151,13 @@ class TopologyTransition(Machine):
     @transition_state.step(T.join_group0, T.write_both_read_old, by=COORDINATOR)
     def take_ownership(self) -> None:
         """The log says "replace: transition to write_both_read_old and take ownership of the replaced node's tokens"."""
-        only_when(self.release.join_group0)
+        only_when(self.release.join_group0 and self.release.leaving_directly)
+        self._is(N.replacing)
+
+    @transition_state.step(T.join_group0, T.tablet_draining, by=COORDINATOR)
+    def take_ownership_and_drain(self) -> None:
+        """The log says "replace: transition to tablet_draining and take ownership"."""
+        only_when(self.release.draining_state)
         self._is(N.replacing)
 
     @transition_state.step(NULL, T.commit_cdc_generation, by=COORDINATOR)
@@ -175,12 +187,7 @@ class TopologyTransition(Machine):
         only_when(not self.release.publish_state)
         self._is(N.bootstrapping)
 
-    @transition_state.step(
-        T.commit_cdc_generation,
-        NULL,
-        by=COORDINATOR,
-        equivalent="whatever is done without a node may end",
-    )
+    @transition_state.step(T.commit_cdc_generation, NULL, by=COORDINATOR)
     def commit_requested_generation(self) -> None:
         """The same, of a generation that was asked for by itself."""
         only_when(not self.release.publish_state)
@@ -251,7 +258,7 @@ class TopologyTransition(Machine):
     # -- the way back ----------------------------------------------------------------------------------
 
     @transition_state.step(
-        (T.join_group0, T.commit_cdc_generation, T.write_both_read_old),
+        (T.join_group0, T.commit_cdc_generation, T.tablet_draining, T.write_both_read_old),
         T.left_token_ring,
         by=COORDINATOR,
     )
@@ -401,9 +408,12 @@ class TopologyTransition(Machine):
         old, new = self.transition_state, after.transition_state
 
         def follows(t: TransitionState) -> Bool:
-            more = PREEMPTING.get(t, frozenset()) if self.release.preempting else frozenset()
-            next_ones = [s for s in T if s in TRANSITION_TABLE[t] | more | {t}]
-            return (old == t).implies(new.any_of(*next_ones))
+            next_ones = TRANSITION_TABLE[t] | {t}
+            if self.release.preempting:
+                next_ones |= PREEMPTING.get(t, frozenset())
+            if self.release.draining_state:
+                next_ones |= DRAINING.get(t, frozenset())
+            return (old == t).implies(new.any_of(*(s for s in T if s in next_ones)))
 
         return every(follows(t) for t in TransitionState)
 

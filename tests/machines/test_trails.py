@@ -26,10 +26,10 @@ from stagewright.spec.scope import scope_of
 
 STATES = {
     (TopologyTransition, "seed"): 16,
-    (TopologyTransition, "scylla-any"): 29,
-    (TopologyTransition, "scylla-6.0"): 24,
-    (TopologyTransition, "scylla-2025.4"): 27,
-    (TopologyTransition, "scylla-2026.1"): 28,
+    (TopologyTransition, "scylla-any"): 30,
+    (TopologyTransition, "scylla-6.0"): 25,
+    (TopologyTransition, "scylla-2025.4"): 28,
+    (TopologyTransition, "scylla-2026.1"): 29,
     (TopologyTransition, "scylla-2026.2"): 27,
     (TopologyTransition, "scylla-master"): 27,
     (TopologyNode, "seed"): 9,
@@ -103,7 +103,10 @@ def steps_of_the_topology(profile: str) -> tuple[set[tuple[str, ...]], set[tuple
 @pytest.mark.parametrize("profile", ["seed", "scylla-6.0", "scylla-2025.4", "scylla-2026.2"])
 def test_each_step_of_the_topology_is_a_step_of_its_projections(profile: str) -> None:
     steps, node_steps = steps_of_the_topology(profile)
-    assert steps - steps_of(TopologyTransition, profile) == set()
+    # Up to 2026.1 tablets leave a replaced node first: the log tells more than that machine does.
+    undrained = ("join_group0", "replacing", "write_both_read_old", "replacing")
+    known = {undrained} if profile in ("scylla-6.0", "scylla-2025.4") else set[tuple[str, ...]]()
+    assert steps - steps_of(TopologyTransition, profile) == known
     of_nodes = "seed" if profile == "seed" else "scylla-6.0"
     assert node_steps - steps_of(TopologyNode, of_nodes) == set()
 

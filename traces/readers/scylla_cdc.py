@@ -7,6 +7,7 @@ A node's own lines tell when it began to use one.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from stagewright.traces.readers.scylla_forms import UUID, form
 from stagewright.traces.recording import Recording, hidden_but
@@ -60,6 +61,7 @@ RECORDING = Recording(
 )
 
 
+@lru_cache(1 << 14)
 def told_by(reason: str) -> tuple[str, str] | None:
     """The generation that a commit's reason names, and what becomes of it."""
     for pattern, life in REASONS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _TAIL = re.compile(
     r"\[shard\s*\d+(?:\s*:\s*\S+)?\s*\]\s+(?P<logger>\w+)\s+-\s+"
@@ -25,6 +26,7 @@ _GREPPED = re.compile(r"(?P<file>[^\s:]+):(?:\d+:)?\s*(?:[A-Z]+\s+)?$")
 _ROTATED = re.compile(r"(?:\.\d{1,3}|[-.]\d{8}|[-.]\d{4}-\d\d-\d\d)(?=\.log$|$)")
 
 NO_YEAR = "0000"
+_OLD_TOPOLOGY = "raft topology: "
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,10 @@ def take_apart(text: str, file: str) -> Prefixed | None:
     if tail is None:
         return None
     head = text[: tail.start()]
-    message = tail["message"].strip().removeprefix("raft topology: ")
-    return Prefixed(_time(head), _node(head, file), tail["logger"], message)
+    message, logger = tail["message"].strip(), tail["logger"]
+    if message.startswith(_OLD_TOPOLOGY):  # as of 2023: `storage_service - raft topology: …`
+        message, logger = message.removeprefix(_OLD_TOPOLOGY), "raft_topology"
+    return Prefixed(_time(head), _node(head, file), logger, message)
 
 
 def _time(head: str) -> str:
@@ -72,6 +76,7 @@ def _node(head: str, file: str) -> str:
     return node_of_file(grepped["file"] if grepped else file)
 
 
+@lru_cache(1 << 10)
 def node_of_file(file: str) -> str:
     """The name of a file without what logrotate and compression have added to it."""
     for ending in (".gz", ".zst"):

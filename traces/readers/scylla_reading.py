@@ -42,6 +42,9 @@ class Reading:
         self._generations = Generations(self.book)
         self._turns = Turns(self.book)
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
+        self._commits = (
+            False  # lines of commits are in the log: they say which plans were carried out
+        )
         self._working = ""  # the host id of the node that the coordinator works on
         self._coordinator = ""
         self._resizes: Counter[str] = Counter()
@@ -101,14 +104,14 @@ class Reading:
                 self._set_coordinator(one)
             self._take(one)
         for effects in self._intended.values():  # at least intended: it must be legal
-            self._happen(effects)
+            self._happen(_newest_plans(effects) if self._commits else effects)
 
     def _set_coordinator(self, one: Placed) -> None:
         assert one.tenure is not None
         if one.tenure > self.book.tenure:
             self.book.counts[_LEFT_OPEN] += len(self._intended.pop(self._coordinator, []))
             self.book.tenure = one.tenure
-            self._working = ""
+            self._working, self._commits = "", False
             self._generations.begin_anew()
         self._coordinator = one.record.node
 
@@ -129,9 +132,12 @@ class Reading:
 
     def _commit(self, one: Placed, source: Source) -> None:
         reason = one.record.words["reason"]
+        self._commits = True
         effects: list[Effect] = []
-        if not scylla_topology.fiber_of(reason):
-            effects = self._intended.pop(one.record.node, [])
+        # A pass of the main fiber that loses a race plans anew, whichever commit it was that was lost.
+        over = one.lost and not scylla_topology.fiber_of(reason)
+        if over or scylla_topology.carries_plans(reason):
+            effects = _newest_plans(self._intended.pop(one.record.node, []))
         self._settle(one, [*effects, *effects_of(reason, self._working, source)])
 
     def _settle(self, one: Placed, effects: Sequence[Effect]) -> None:
@@ -255,6 +261,11 @@ class Reading:
             self._apart.add(task)
             key += f" at {source.node}"
         return Effect(scylla_views.MACHINE, key, observed, source, action)
+
+
+def _newest_plans(effects: Sequence[Effect]) -> list[Effect]:
+    """Each entity's last: a pass that failed without a commit has planned what the next one plans anew."""
+    return list({(effect.machine, effect.key): effect for effect in effects}.values())
 
 
 _Take = Callable[[Reading, Placed, Source], None]

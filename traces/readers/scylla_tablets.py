@@ -13,12 +13,12 @@ MACHINE = "TabletMigration"
 WILL_SET = "will set stage"  # the coordinator intends to commit this stage
 IS_IN = "is in stage"
 
-LOGGERS = ("raft_topology", "storage_service")
+LOGGERS = ("raft_topology",)
 _GID = r"(?P<table>[0-9a-f-]{36}):(?P<tablet>\d+)"
 _STAGE = r"(?P<stage>[a-z]\w*)"
 _INITIATING = "Initiating tablet "
 _CLEANUP = "Tablet cleanup of "
-_TREAMING = "treaming for tablet "  # as of 2026 with a small letter
+_FAILED = "streaming for tablet "
 
 
 def _is_in(stage: str, mark: str, pattern: str) -> LineForm:
@@ -26,7 +26,9 @@ def _is_in(stage: str, mark: str, pattern: str) -> LineForm:
 
 
 FORMS = (
-    form(WILL_SET, LOGGERS, "Will set tablet ", rf"Will set tablet {_GID} stage to {_STAGE}$"),
+    form(
+        WILL_SET, LOGGERS, "Will set tablet ", rf"Will set tablet {_GID} stage to {_STAGE}(?::|$)"
+    ),
     _is_in(
         "streaming", _INITIATING, rf"Initiating tablet streaming (?:\([\w ]+\) )?of {_GID} to \S"
     ),
@@ -70,12 +72,17 @@ FORMS = (
         "Active tablet ",
         rf"Active tablet [\w ]+: tablet={_GID}, stage={_STAGE}(?:,|$)",
     ),
-    _is_in("streaming", _TREAMING, rf"[Ss]treaming for tablet {_GID} failed: "),
-    form("", LOGGERS, _TREAMING, r"[Ss]treaming for tablet \S+ resolved"),
-    form("", LOGGERS, _TREAMING, r".*\bstreaming for tablet "),
+    _is_in("streaming", _FAILED, rf"streaming for tablet {_GID} failed: "),
+    form("", LOGGERS, _FAILED, r".*streaming for tablet "),
+    _is_in(
+        "repair",
+        "Skipping tablet repair for tablet=",
+        rf"Skipping tablet repair for tablet={_GID} which is cancelled",
+    ),
 )
 
-# A transition is made and deleted without a line, so its first stage and `none` are not among these.
+# A transition is made and deleted without a line, so its first stage and `none` are not among these; nor is
+# `end_repair`, which follows a failed repair without one.
 _TOLD = frozenset(
     {
         "write_both_read_old",
@@ -88,7 +95,6 @@ _TOLD = frozenset(
         "end_migration",
         "cleanup_target",
         "revert_migration",
-        "end_repair",
     }
 )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from stagewright.traces.readers.scylla_forms import UUID, form
 from stagewright.traces.recording import ALL_HIDDEN, Recording, hidden_but
@@ -23,7 +24,7 @@ ENTERED = "state entered"
 FOUND = "node found"
 LEFT = "node left"
 
-_LOGGERS = ("raft_topology", "storage_service")  # the second as of 2023
+_LOGGERS = ("raft_topology",)
 
 FORMS = (
     form(LEADER, _LOGGERS, "start topology coordinator fiber", r"start topology coordinator fiber"),
@@ -131,6 +132,12 @@ REASONS = (
         "replacing",
         "replacing",
     ),
+    _reason(
+        r"replace: transition to tablet_draining and take ownership",
+        "tablet_draining",
+        "replacing",
+        "replacing",
+    ),
     _reason(r"start decommission", None, "decommissioning", "decommissioning"),
     _reason(r"start removenode", None, "removing", "removing"),
     _reason(r"(?:decommission|removenode) rejected", None, "", "normal"),
@@ -156,6 +163,8 @@ REASONS = (
     ),
     _reason(r"start rebuilding", "null", "rebuilding", "rebuilding"),
     _reason(r"rebuilding completed", None, "", "normal"),
+    _reason(r"committed new CDC generation command failed", "null", ""),
+    _reason(r"Started tablet (?:resize|split) finalization", "tablet_resize_finalization", ""),
     _reason(r"Finished tablet (?:resize|split) finalization", "null", ""),
     _reason(r"TRUNCATE TABLE requested", "truncate_table", ""),
     _reason(r"SNAPSHOT TABLES requested", "snapshot_tables", ""),
@@ -173,11 +182,18 @@ BESIDE = (
 )
 
 
+@lru_cache(1 << 14)
 def fiber_of(reason: str) -> str:
     """Which fiber of the coordinator commits for a reason; empty for the main one."""
     return next((beside for beside in BESIDE if reason.startswith(beside)), "")
 
 
+def carries_plans(reason: str) -> bool:
+    """Whether what was planned for tablets may be in the commit; that of a fence may come in between."""
+    return not fiber_of(reason) and not reason.startswith("advance fence version")
+
+
+@lru_cache(1 << 14)
 def told_by(reason: str) -> Told | None:
     """What a commit for a reason changes, as far as the reason tells."""
     if reason.startswith(_ORPHANS):

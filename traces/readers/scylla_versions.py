@@ -7,7 +7,9 @@ to the next profile. `seed`, the design document, is taken only when it is asked
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
+from stagewright.spec.errors import InputError
 from stagewright.traces.readers.scylla_forms import form
 
 STARTS = "server starts"
@@ -51,10 +53,14 @@ def version_of(text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+@lru_cache(1 << 10)
 def profile_for(machine: str, wanted: str) -> str:
     """The profile under which a machine's traces are judged, given a version or a profile's name.
 
-    Empty for the newest. If nothing is known of the version, any release may have written it. What is neither is given back as it is, for others to refuse.
+    Empty for the newest. If nothing is known of the version, any release may have written it.
+
+    Raises:
+        InputError: what is asked for is neither a version nor a profile's name.
     """
     known = PROFILES[machine]
     if not wanted:
@@ -66,7 +72,11 @@ def profile_for(machine: str, wanted: str) -> str:
     version = version_of(wanted)
     if version is None:
         if wanted in ANY.values():
-            return ""  # another machine's newest
-        return wanted
+            return ""
+        known_somewhere = dict.fromkeys(name for names in PROFILES.values() for name in names)
+        raise InputError(
+            f"there is no profile `{wanted}`",
+            help=f"known: seed, {', '.join((*ANY.values(), *known_somewhere))}; or a version, as 2025.1",
+        )
     released = [name for name in known if (version_of(name) or _NEVER) <= version]
     return released[-1] if released else (known[0] if known else "")

@@ -33,7 +33,7 @@ TURN_IN_DOUBT = "base table in doubt"  # what was said last may not have been co
 
 COORDINATOR = ("view_building_coordinator",)
 WORKER = ("view_building_worker",)
-_ANY_NODE = ("raft_topology", "storage_service")
+_ANY_NODE = ("raft_topology",)  # of whichever node is asked
 _ID = rf"(?P<id>{UUID})"
 _IDS = r"[\[{(]?(?P<ids>[0-9a-f, -]*)[\]})]?"
 _FIND = re.compile(UUID)

@@ -148,3 +148,28 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path.write_text("hello\n" * 10)
     with pytest.raises(InputError, match="does not look like a ScyllaDB log"):
         scylla_log.check(path)
+
+
+def test_a_fence_that_comes_between_a_plan_and_its_commit_carries_no_plan() -> None:
+    fence = line("updating topology state: advance fence version to 7")
+    assert told(interpret([will_set("streaming"), fence, COMMIT, RACE])) == []
+    lost = line("race while changing state: advance fence version to 7. Retrying")
+    planned_anew = [will_set("streaming"), fence, lost, will_set("cleanup_target"), COMMIT]
+    assert told(interpret(planned_anew)) == [(":0", 0, "cleanup_target")]
+
+
+def test_what_was_planned_anew_without_a_commit_counts_once() -> None:
+    plans = [will_set("write_both_read_new"), will_set("cleanup_target"), COMMIT]
+    assert told(interpret(plans)) == [(":0", 0, "cleanup_target")]
+
+
+def test_lines_of_replicas_about_streaming_are_not_the_coordinators() -> None:
+    of_replica = line(f"Streaming for tablet migration of {TABLE}:0 failed: std::x", 2, "b")
+    of_file = line("stream_sstables[x] Streaming for tablet migration of y finished table=z", 3)
+    assert parse_log_line(of_replica, 1, "b") is None
+    assert parse_log_line(of_file.replace("raft_topology", "storage_service"), 1, "b") is None
+
+
+def test_the_reason_of_a_rollback_follows_its_stage() -> None:
+    text = f"Will set tablet {TABLE}:0 stage to cleanup_target: critical disk utilization on h"
+    assert told(interpret([line(text), COMMIT])) == [(":0", 0, "cleanup_target")]

@@ -130,6 +130,35 @@ def test_a_lost_commit_is_known_by_its_reason() -> None:
     assert told(interpret(lines), scylla_cdc.MACHINE) == [(FIRST, {"life": "published"})]
 
 
+@pytest.mark.parametrize(
+    ("version", "first", "then"),
+    [
+        ("2025.4.0", "tablet_draining", "tablet draining"),
+        ("2026.2.0", "write_both_read_old", "write both read old"),
+    ],
+)
+def test_a_replaced_node_is_drained_first_up_to_2026(version: str, first: str, then: str) -> None:
+    failed = (
+        f"rollback {HOSTS[1]} after replacing failure, moving transition state to left token ring"
+    )
+    lines = [
+        line(f"Scylla version {version} with build-id x starting ...", logger="init"),
+        START,
+        found(HOSTS[1], "none"),
+        commit("replace: accept node"),
+        entered("join group0"),
+        commit(f"replace: transition to {first} and take ownership of the replaced node's tokens"),
+        entered(then),
+        commit(f"{failed} and setting cleanup flag"),
+        entered("left token ring"),
+        commit(f"finished rollback of {HOSTS[1]} after replacing failure"),
+    ]
+    assert violations(interpret(lines)) == []
+    assert told(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "left"})
+    other = interpret(lines, profile="scylla-2026.2" if version < "2026" else "scylla-2025.4")
+    assert [(machine, number) for machine, _, number in violations(other)] == [(TRANSITION, 6)]
+
+
 def test_what_the_coordinator_does_not_know_itself_is_followed_anew() -> None:
     unknown = line("topology change coordinator fiber got commit_status_unknown", level="WARN")
     lines = [START, entered("join group0"), commit("start decommission"), unknown]
@@ -197,7 +226,14 @@ def test_a_generation_that_was_learned_too_late_is_named() -> None:
         (f"finished rollback of {HOSTS[1]} after replacing failure", None, "left"),
         ("TRUNCATE TABLE requested", "truncate_table", None),
         ("Truncate table has completed", "null", None),
+        ("Started tablet resize finalization", "tablet_resize_finalization", None),
         ("Finished tablet split finalization", "null", None),
+        (
+            "replace: transition to tablet_draining and take ownership of",
+            "tablet_draining",
+            "replacing",
+        ),
+        ("committed new CDC generation command failed", "null", None),
     ],
 )
 def test_a_reason_tells_the_state_that_follows(

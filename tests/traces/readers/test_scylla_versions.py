@@ -32,7 +32,6 @@ def test_the_profiles_are_those_of_the_definitions(machine: str) -> None:
         ("TopologyTransition", "seed", "seed"),
         ("ViewTask", "seed", ""),
         ("ViewTask", "scylla-2025.4", ""),
-        ("TopologyNode", "nonsense", "nonsense"),
     ],
 )
 def test_a_version_has_the_newest_profile_that_is_not_newer(
