@@ -12,12 +12,12 @@ from stagewright.spec.loading import find
 from stagewright.spec.trace import Event
 from stagewright.traces.automaton import Automaton, automaton
 from stagewright.traces.determinised import DEAD, START, UNKNOWN, Determinised
+from stagewright.traces.options import unbounded_scope
 from stagewright.traces.readers import scylla_log
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.scylla_line import LogRecord, parse_log_line
 from stagewright.traces.recording import Recording
 from stagewright.traces.symbols import symbol_of
-from stagewright.traces.validate import unbounded_scope
 
 NAMES = {place.partition(":")[2]: name for name, place in SHIPPED.items()}
 

@@ -11,8 +11,9 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.loading import load
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.engines import Embedded
+from stagewright.traces.options import Options
 from stagewright.traces.trace_report import TraceReport
-from stagewright.traces.validate import Options, validate
+from stagewright.traces.validate import validate
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 HOST = "9b1f3f0e-2222-4c5e-9a5e-0d6a2f6f0002"
@@ -39,6 +40,13 @@ def test_a_log_of_another_version_is_a_violation_at_the_line_that_shows_it() -> 
     assert violation.where is not None
     text = (SAMPLES / "topology.log").read_text().splitlines()[violation.where.line - 1]
     assert text.endswith("entered `tablet draining` transition state")
+
+
+def test_one_machine_alone_is_judged_where_it_is_named() -> None:
+    named = load("topology-transition", "scylla-2025.4", SHIPPED)
+    report = validate([SAMPLES / "topology.log"], named, engine=Embedded(1))
+    assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 1
+    assert "what is told of CdcGeneration, TopologyNode is left out" in report.notes
 
 
 def test_a_profile_that_no_machine_has_is_refused() -> None:
