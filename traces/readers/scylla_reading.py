@@ -48,6 +48,7 @@ class Reading:
         self._working = ""  # the host id of the node that the coordinator works on
         self._coordinator = ""
         self._resizes: Counter[str] = Counter()
+        self._resized: set[str] = set()  # tables of which nothing was told since
         self._first_teller: dict[str, str] = {}  # of a view building task
         self._apart: set[str] = set()
 
@@ -171,13 +172,17 @@ class Reading:
 
     def _stage(self, one: Placed, source: Source) -> Effect:
         words = one.record.words
+        self._resized.discard(words["table"])
         key = f"{words['table']}:{words['tablet']}"
         if resize := self._resizes[words["table"]]:
             key += f"@{resize}"
         return Effect(scylla_tablets.MACHINE, key, {"stage": words["stage"]}, source)
 
     def _resize(self, one: Placed, _: Source) -> None:
-        self._resizes[one.record.words["table"]] += 1
+        table = one.record.words["table"]
+        if table not in self._resized:  # several lines tell of one resize
+            self._resizes[table] += 1
+            self._resized.add(table)
 
     def _decide_resize(self, _: Placed, __: Source) -> None:
         self.book.counts["resize decisions were emitted or revoked"] += 1

@@ -104,7 +104,8 @@ def test_a_race_cancels_the_commit_before_it() -> None:
 
 def test_a_resize_begins_the_tablets_of_its_table_anew() -> None:
     resize = line(f"Finalizing resize decision for table {TABLE}: split")
-    found = interpret([will_set("use_new"), COMMIT, resize, will_set("streaming"), COMMIT])
+    split = line(f"Split tablets for table {TABLE}, increasing tablet count from 1 to 2")
+    found = interpret([will_set("use_new"), COMMIT, resize, split, will_set("streaming"), COMMIT])
     assert told(found) == [(":0", 0, "use_new"), (":0@1", 0, "streaming")]
 
 

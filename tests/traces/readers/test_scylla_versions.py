@@ -28,6 +28,7 @@ def test_the_profiles_are_those_of_the_definitions(machine: str) -> None:
         ("TopologyTransition", "6.2.1-0.x", "scylla-6.0"),
         ("TopologyTransition", "5.4.0", "scylla-6.0"),
         ("TopologyTransition", "2026.1.3", "scylla-2026.1"),
+        ("TopologyTransition", "2026.3.0-dev-0.2026", "scylla-master"),
         ("TopologyTransition", "", "scylla-any"),
         ("TopologyTransition", "seed", "seed"),
         ("ViewTask", "seed", ""),
