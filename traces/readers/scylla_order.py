@@ -22,6 +22,7 @@ COORDINATORS = frozenset(
         scylla_topology.COMMIT,
         scylla_topology.RACE,
         scylla_topology.UNKNOWN,
+        scylla_topology.FAILED,
         scylla_topology.ENTERED,
         scylla_topology.FOUND,
         scylla_topology.LEFT,

@@ -128,6 +128,9 @@ class Reading:
         for effect in effects:
             self._intended.setdefault(effect.source.node, []).append(effect)
 
+    def _fail(self, _: Placed, source: Source) -> None:
+        self._intended.pop(source.node, None)
+
     def _commit_by_hand(self, one: Placed, source: Source) -> None:
         self._settle(one, self._intended.pop(source.node, []))
 
@@ -280,6 +283,7 @@ _TAKES: dict[str, _Take] = {
     scylla_balancer.RESIZE: Reading._resize,
     scylla_balancer.DECISION: Reading._decide_resize,
     scylla_topology.COMMIT: Reading._commit,
+    scylla_topology.FAILED: Reading._fail,
     scylla_topology.ENTERED: Reading._enter,
     scylla_topology.FOUND: Reading._find,
     scylla_topology.LEFT: Reading._leave,

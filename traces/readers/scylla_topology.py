@@ -20,11 +20,13 @@ LEADER = "coordinator starts"
 COMMIT = "commit attempted"
 RACE = "commit lost"
 UNKNOWN = "commit unknown"
+FAILED = "pass failed"  # what was planned in it is planned anew
 ENTERED = "state entered"
 FOUND = "node found"
 LEFT = "node left"
 
 _LOGGERS = ("raft_topology",)
+_FIBER = "topology change coordinator fiber "
 
 FORMS = (
     form(LEADER, _LOGGERS, "start topology coordinator fiber", r"start topology coordinator fiber"),
@@ -43,9 +45,10 @@ FORMS = (
     form(
         UNKNOWN,
         _LOGGERS,
-        "coordinator fiber got commit_status_unknown",
+        _FIBER,
         r"topology change coordinator fiber got commit_status_unknown",
     ),
+    form(FAILED, _LOGGERS, _FIBER, r"topology change coordinator fiber (?:got|notices|aborted)\b"),
     form(ENTERED, _LOGGERS, "entered `", r"entered `(?P<state>[a-z0-9 ]+)` transition state"),
     form(
         FOUND,

@@ -10,7 +10,7 @@ from stagewright.machines import SHIPPED
 from stagewright.spec.define import define
 from stagewright.spec.loading import find
 from stagewright.spec.trace import Event
-from stagewright.traces.automaton import Automaton, automaton
+from stagewright.traces.automaton import automaton
 from stagewright.traces.determinised import DEAD, START, UNKNOWN, Determinised
 from stagewright.traces.options import unbounded_scope
 from stagewright.traces.readers import scylla_log
@@ -56,9 +56,9 @@ def read(path: Path, profile: str = "") -> tuple[Interpreted, Tally]:
 
 
 @cache
-def _automaton(machine: str, profile: str, recording: Recording) -> Automaton:
+def _replay(machine: str, profile: str, recording: Recording) -> Determinised:
     definition = define(find(NAMES[machine], SHIPPED), profile)
-    return automaton(definition, unbounded_scope(definition), recording)
+    return Determinised(automaton(definition, unbounded_scope(definition), recording))
 
 
 def violations(found: Interpreted) -> list[tuple[str, str, int]]:
@@ -77,7 +77,7 @@ def violations(found: Interpreted) -> list[tuple[str, str, int]]:
 def _violation(
     machine: str, profile: str, recording: Recording, events: Sequence[Event]
 ) -> int | None:
-    replay = Determinised(_automaton(machine, profile, recording))
+    replay = _replay(machine, profile, recording)
     number = START
     for event in events:
         symbol = symbol_of(event).text
