@@ -25,13 +25,15 @@ class Options:
     """How traces are to be judged.
 
     `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
-    `profile` overrides what the events say. `hidden`: steps
+    `profile` overrides what the events say. `machine`: of a log, which may tell of several machines, this one alone
+    is judged. `hidden`: steps
     that a recorder of JSON lines or Parquet left out. `ignore_fingerprint`: judge events that were recorded
     under another version of their definition all the same.
     """
 
     scope: Callable[[Definition], Scope] = unbounded_scope
     profile: str = ""
+    machine: str = ""
     form: str = "auto"
     hidden: HiddenSteps = NOTHING_HIDDEN
     ignore_fingerprint: bool = False

@@ -72,8 +72,8 @@ class Logs:
     notes: list[str] = field(default_factory=list)
 
 
-def read_logs(engine: Engine, parts: Sequence[Part], profile: str) -> Logs:
-    """The events that the logs of each form tell together.
+def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str = "") -> Logs:
+    """The events that the logs of each form tell together; of one machine alone, if it is named.
 
     Raises:
         InputError: a file is damaged.
@@ -95,8 +95,17 @@ def read_logs(engine: Engine, parts: Sequence[Part], profile: str) -> Logs:
         told = forms.log_reader(form).interpret(list(files.values()), profile)
         logs.notes += told.notes
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
-        _take(logs, form, told.events)
+        _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
     return logs
+
+
+def _of_one(
+    events: Sequence[tuple[int, Event]], machine: str, notes: list[str]
+) -> list[tuple[int, Event]]:
+    """The events of one machine; that there are others is noted."""
+    if others := sorted({event.machine for _, event in events} - {machine}):
+        notes.append(f"what is told of {', '.join(others)} is left out")
+    return [pair for pair in events if pair[1].machine == machine]
 
 
 def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:

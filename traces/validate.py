@@ -63,7 +63,8 @@ def validate(
     size = sum(part.weight for part in parts)
     engine = engine or _spark(spark)
     progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
-    logs = read_logs(engine, [p for p in parts if forms.form_named(p.form).log], options.profile)
+    of_logs = [p for p in parts if forms.form_named(p.form).log]
+    logs = read_logs(engine, of_logs, *_asked_for(machine, options))
     run = Run(engine, parts, logs, earlier, progress)
     notes = run.first_pass(resolve, options)
     read = read_of(
@@ -103,6 +104,13 @@ def _spark(spark: SparkSession | None) -> Engine:
     from stagewright.traces.spark_session import local_session
 
     return OnSpark(spark or local_session("stagewright validate"))
+
+
+def _asked_for(machine: Definition | Resolve, options: Options) -> tuple[str, str]:
+    """The profile, and the machine if it is a single one."""
+    if isinstance(machine, Definition):
+        return options.profile or machine.profile, machine.name
+    return options.profile, options.machine
 
 
 def _only(definition: Definition) -> Resolve:

@@ -22,7 +22,7 @@ JUMP = str(SAMPLES / "impossible-jump.log")
 
 def test_a_good_log_is_ok(spark: "SparkSession", capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["validate", str(SHIPPED_LOG)]) == 0
-    assert "4 ok" in capsys.readouterr().out
+    assert "5 ok" in capsys.readouterr().out
 
 
 def test_a_violation_is_printed_as_json_and_written(

@@ -170,7 +170,7 @@ def test_the_tablet_logs_are_judged(spark: "SparkSession") -> None:
 
     debug, info = judged(shipped), judged(samples / "coordinator-info.log")
     assert debug.verdicts[TraceVerdict.OK] == sum(debug.verdicts.values()) == 4
-    assert "2 stage changes were cancelled by a race" in debug.notes
+    assert "2 changes were cancelled by a race" in debug.notes
     assert info.verdicts[TraceVerdict.OK] == sum(info.verdicts.values()) == 4
     jump = judged(samples / "impossible-jump.log")
     (violation,) = jump.entities

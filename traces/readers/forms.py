@@ -46,6 +46,15 @@ class Form:
 FORMS = (
     Form("parquet", "parquet", (".parquet",), r"\APAR1", skips=True),
     Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:', grows=True),
+    Form(
+        "scylla-tables",
+        "scylla_tables",
+        (),
+        r"(?m)^\s*\[json\]\s*$"
+        r'|^\s*\{[^\n]*"(?:node_state|last_token|request_type|base_id|state_id)"\s*:'
+        r"|\A[a-z0-9_,]*\b(?:node_state|last_token|request_type|base_id|state_id)\b[a-z0-9_,]*\s*$",
+        log=True,
+    ),
     Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
     Form(
         "yugabyte-log",
@@ -64,7 +73,7 @@ FORMS = (
     ),
 )
 NAMES = tuple(form.name for form in FORMS)
-_GENERAL_LOG = (".log",)  # an ending of many forms: the content decides
+_GENERAL_LOG = (".log", ".json", ".csv")  # endings of many forms: the content decides
 # yb-master.host.user.log.INFO.20210910-180346.1234, yb-master.INFO, couchdb.log.3
 _ROTATED_LOG = re.compile(r"\.log\.[\w.-]+$|\.(?:INFO|WARNING|ERROR|FATAL)$")
 

@@ -131,6 +131,7 @@ def execute(args: argparse.Namespace) -> int:
     options = Options(
         scope=_scope(args.size),
         profile=args.profile,
+        machine=machine_from(args.machine, "").name if args.machine else "",
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,

@@ -8,8 +8,13 @@ import pytest
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers import scylla_log
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.scylla_line import LogRecord, Said, parse_log_line
-from stagewright.traces.readers.scylla_log import DEBUG_RECORDING, INFO_RECORDING, MACHINE
+from stagewright.traces.readers.scylla_line import LogRecord, parse_log_line
+from stagewright.traces.readers.scylla_tablets import (
+    DEBUG_RECORDING,
+    INFO_RECORDING,
+    MACHINE,
+    WILL_SET,
+)
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
@@ -55,14 +60,16 @@ RACE = line("race while changing state: std::runtime_error (x). Retrying")
 
 def told(found: Interpreted) -> list[tuple[str, int, object]]:
     return [
-        (e.entity.removeprefix(TABLE), e.sequence, e.observed["stage"]) for _, e in found.events
+        (e.entity.removeprefix(TABLE), e.sequence, e.observed["stage"])
+        for _, e in found.events
+        if e.machine == MACHINE
     ]
 
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("prefix-*.log")), ids=lambda p: p.stem)
 def test_every_style_of_prefix_is_read(path: Path) -> None:
     records, tally = extract(path)
-    assert [r.stage for r in records if r.said is Said.WILL_SET] == FORWARD
+    assert [r.words["stage"] for r in records if r.says == WILL_SET] == FORWARD
     assert tally.lines == len(records) == 12
     assert not tally.unparsed
     times = [r.time for r in records]
@@ -92,12 +99,13 @@ def test_a_race_cancels_the_commit_before_it() -> None:
         [will_set("streaming"), COMMIT, RACE, will_set("cleanup_target"), COMMIT, COMMIT]
     )
     assert told(found) == [(":0", 0, "cleanup_target")]
-    assert found.notes == ["1 stage changes were cancelled by a race"]
+    assert found.notes == ["1 changes were cancelled by a race"]
 
 
 def test_a_resize_begins_the_tablets_of_its_table_anew() -> None:
     resize = line(f"Finalizing resize decision for table {TABLE}: split")
-    found = interpret([will_set("use_new"), COMMIT, resize, will_set("streaming"), COMMIT])
+    split = line(f"Split tablets for table {TABLE}, increasing tablet count from 1 to 2")
+    found = interpret([will_set("use_new"), COMMIT, resize, split, will_set("streaming"), COMMIT])
     assert told(found) == [(":0", 0, "use_new"), (":0@1", 0, "streaming")]
 
 
@@ -111,16 +119,17 @@ def test_an_open_commit_at_a_change_of_coordinator_may_have_happened_or_not() ->
     ]
     found = interpret([*first, *late], second)
     assert told(found) == [(":0#1", 0, "write_both_read_new"), (":0#1", 1, "use_new")]
-    assert found.notes == [
+    assert sorted(found.notes)[:2] == [
+        "1 changes were left open by a change of coordinator",
         "1 lines are of a node that was not the coordinator then",
-        "1 stage changes were left open by a change of coordinator",
     ]
+    assert "the topology coordinator changed 1 times" in found.notes[2]
 
 
 def test_what_is_hidden_depends_on_the_level_of_the_log() -> None:
     streaming = line(f"Initiating tablet streaming (migration) of {TABLE}:0 to {TABLE}:1")
-    assert interpret([streaming]).recordings == {MACHINE: INFO_RECORDING}
-    assert interpret([streaming, will_set("use_new")]).recordings == {MACHINE: DEBUG_RECORDING}
+    assert interpret([streaming]).recordings[MACHINE] == INFO_RECORDING
+    assert interpret([streaming, will_set("use_new")]).recordings[MACHINE] == DEBUG_RECORDING
 
 
 def test_files_are_merged_by_time_whatever_their_order() -> None:
@@ -140,3 +149,28 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path.write_text("hello\n" * 10)
     with pytest.raises(InputError, match="does not look like a ScyllaDB log"):
         scylla_log.check(path)
+
+
+def test_a_fence_that_comes_between_a_plan_and_its_commit_carries_no_plan() -> None:
+    fence = line("updating topology state: advance fence version to 7")
+    assert told(interpret([will_set("streaming"), fence, COMMIT, RACE])) == []
+    lost = line("race while changing state: advance fence version to 7. Retrying")
+    planned_anew = [will_set("streaming"), fence, lost, will_set("cleanup_target"), COMMIT]
+    assert told(interpret(planned_anew)) == [(":0", 0, "cleanup_target")]
+
+
+def test_what_was_planned_anew_without_a_commit_counts_once() -> None:
+    plans = [will_set("write_both_read_new"), will_set("cleanup_target"), COMMIT]
+    assert told(interpret(plans)) == [(":0", 0, "cleanup_target")]
+
+
+def test_lines_of_replicas_about_streaming_are_not_the_coordinators() -> None:
+    of_replica = line(f"Streaming for tablet migration of {TABLE}:0 failed: std::x", 2, "b")
+    of_file = line("stream_sstables[x] Streaming for tablet migration of y finished table=z", 3)
+    assert parse_log_line(of_replica, 1, "b") is None
+    assert parse_log_line(of_file.replace("raft_topology", "storage_service"), 1, "b") is None
+
+
+def test_the_reason_of_a_rollback_follows_its_stage() -> None:
+    text = f"Will set tablet {TABLE}:0 stage to cleanup_target: critical disk utilization on h"
+    assert told(interpret([line(text), COMMIT])) == [(":0", 0, "cleanup_target")]

@@ -1,0 +1,79 @@
+"""ScyllaDB's logs and dumps through `validate`, as a user gives them: files of several forms at once."""
+
+from pathlib import Path
+
+import pytest
+from tests.traces.readers.scylla_judged import NAMES, line
+
+from stagewright.machines import SHIPPED
+from stagewright.spec.definition import Definition
+from stagewright.spec.errors import InputError
+from stagewright.spec.loading import load
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.engines import Embedded
+from stagewright.traces.options import Options
+from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.validate import validate
+
+SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+HOST = "9b1f3f0e-2222-4c5e-9a5e-0d6a2f6f0002"
+
+
+def shipped(machine: str, profile: str) -> Definition:
+    return load(NAMES[machine], profile, SHIPPED)
+
+
+def judged(*paths: Path, profile: str = "") -> TraceReport:
+    return validate(paths, shipped, Options(profile=profile), engine=Embedded(1))
+
+
+def test_one_log_is_judged_by_several_machines() -> None:
+    report = judged(SAMPLES / "topology.log")
+    assert report.exit_code == 0
+    assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 5
+    assert (report.totals.lines, report.totals.told) == (85, 50)
+
+
+def test_a_log_of_another_version_is_a_violation_at_the_line_that_shows_it() -> None:
+    report = judged(SAMPLES / "topology.log", profile="scylla-2026.2")
+    (violation,) = report.entities
+    assert violation.where is not None
+    text = (SAMPLES / "topology.log").read_text().splitlines()[violation.where.line - 1]
+    assert text.endswith("entered `tablet draining` transition state")
+
+
+def test_one_machine_alone_is_judged_where_it_is_named() -> None:
+    named = load("topology-transition", "scylla-2025.4", SHIPPED)
+    report = validate([SAMPLES / "topology.log"], named, engine=Embedded(1))
+    assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 1
+    assert "what is told of CdcGeneration, TopologyNode is left out" in report.notes
+
+
+def test_a_profile_that_no_machine_has_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no profile `nonsense`"):
+        judged(SAMPLES / "topology.log", profile="nonsense")
+
+
+def test_a_folder_with_a_log_and_dumps_is_judged_together(tmp_path: Path) -> None:
+    (tmp_path / "node1.log").write_text(
+        "\n".join(
+            [
+                line("start topology coordinator fiber"),
+                line(f"updating topology state: finished decommissioning node {HOST}"),
+            ]
+        )
+    )
+    header = "key,host_id,node_state,transition_state,version"
+    for minute, state in enumerate(("normal", "left", "normal")):
+        row = f"topology,{HOST},{state},,{minute}"
+        (tmp_path / f"topology-2025-03-01T10:0{minute}:00.csv").write_text(f"{header}\n{row}\n")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    report = judged(tmp_path)
+    (violation,) = report.entities
+    assert violation.where is not None
+    assert (Path(violation.where.file).name, violation.where.line) == (
+        "topology-2025-03-01T10:02:00.csv",
+        2,
+    )
+    assert report.verdicts[TraceVerdict.OK] == 3
+    assert any("passed over" in note and "other.csv" in note for note in report.notes)

@@ -1,0 +1,75 @@
+"""The version that a ScyllaDB log names chooses the profile of each machine."""
+
+import pytest
+from tests.traces.readers.scylla_judged import NAMES, interpret, line, violations
+
+from stagewright.machines import SHIPPED
+from stagewright.spec.loading import find
+from stagewright.spec.machine import profile_names
+from stagewright.traces.readers.scylla_versions import ANY, OF_SEED, PROFILES, profile_for
+
+
+@pytest.mark.parametrize("machine", PROFILES)
+def test_the_profiles_are_those_of_the_definitions(machine: str) -> None:
+    names = profile_names(find(NAMES[machine], SHIPPED))
+    releases = [name for name in names if name not in ("seed", ANY.get(machine))]
+    assert list(PROFILES[machine]) == releases
+    assert ("seed" in names) == (machine in OF_SEED)
+
+
+@pytest.mark.parametrize(
+    ("machine", "wanted", "profile"),
+    [
+        ("TabletMigration", "2025.1.2-0.20250401.abc", "scylla-2025.4"),
+        ("TabletMigration", "2026.1.0~rc1", "scylla-2025.4"),
+        ("TabletMigration", "scylla-2026.2", "scylla-2026.2"),
+        ("TabletMigration", "2027.1.0", "scylla-2026.2"),
+        ("TabletMigration", "", ""),
+        ("TopologyTransition", "6.2.1-0.x", "scylla-6.0"),
+        ("TopologyTransition", "5.4.0", "scylla-6.0"),
+        ("TopologyTransition", "2026.1.3", "scylla-2026.1"),
+        ("TopologyTransition", "2026.3.0-dev-0.2026", "scylla-master"),
+        ("TopologyTransition", "", "scylla-any"),
+        ("TopologyTransition", "seed", "seed"),
+        ("ViewTask", "seed", ""),
+        ("ViewTask", "scylla-2025.4", ""),
+    ],
+)
+def test_a_version_has_the_newest_profile_that_is_not_newer(
+    machine: str, wanted: str, profile: str
+) -> None:
+    assert profile_for(machine, wanted) == profile
+
+
+def starts(version: str, host: str, second: float = 0) -> str:
+    told = f"Scylla version {version} with build-id 5a5f starting ..."
+    return line(told, second, host, "init")
+
+
+DRAINS = [
+    line("start topology coordinator fiber", 1),
+    line("entered `tablet draining` transition state", 2),
+]
+
+
+def test_a_log_without_a_version_may_be_of_any_release() -> None:
+    found = interpret(DRAINS)
+    assert {e.profile for _, e in found.events} == {"scylla-any"}
+    assert violations(found) == []
+    assert any("no line says which version" in note for note in found.notes)
+
+
+def test_the_version_in_the_log_judges_unless_another_is_asked_for() -> None:
+    lines = [starts("2025.4.0-0.2025", "h"), *DRAINS, line("entered `lock` transition state", 3)]
+    assert {e.profile for _, e in interpret(lines).events} == {"scylla-2025.4"}
+    assert {e.profile for _, e in interpret(lines, profile="scylla-2026.2").events} == {
+        "scylla-2026.2"
+    }
+
+
+def test_a_cluster_of_two_versions_does_what_the_older_one_does() -> None:
+    found = interpret([starts("2026.2.0", "h"), *DRAINS], [starts("2025.4.1", "other", 0.5)])
+    assert {e.profile for _, e in found.events} == {"scylla-2025.4"}
+    assert (
+        "the logs are of versions 2025.4.1, 2026.2.0: judged as the oldest of them" in found.notes
+    )

@@ -1,0 +1,103 @@
+"""The lines of a ScyllaDB log that tell the stage of a tablet's transition.
+
+At DEBUG the coordinator tells each stage it will set, but neither the first nor the last step of a
+transition. At INFO it tells only the actions that it runs on replicas. What is not told is a hidden step.
+"""
+
+from __future__ import annotations
+
+from stagewright.traces.readers.scylla_forms import LineForm, form
+from stagewright.traces.recording import ALL_HIDDEN, Recording, hidden_but
+
+MACHINE = "TabletMigration"
+WILL_SET = "will set stage"  # the coordinator intends to commit this stage
+IS_IN = "is in stage"
+
+LOGGERS = ("raft_topology",)
+_GID = r"(?P<table>[0-9a-f-]{36}):(?P<tablet>\d+)"
+_STAGE = r"(?P<stage>[a-z]\w*)"
+_INITIATING = "Initiating tablet "
+_CLEANUP = "Tablet cleanup of "
+_FAILED = "streaming for tablet "
+
+
+def _is_in(stage: str, mark: str, pattern: str) -> LineForm:
+    return form(IS_IN, LOGGERS, mark, pattern, stage=stage)
+
+
+FORMS = (
+    form(
+        WILL_SET, LOGGERS, "Will set tablet ", rf"Will set tablet {_GID} stage to {_STAGE}(?::|$)"
+    ),
+    _is_in(
+        "streaming", _INITIATING, rf"Initiating tablet streaming (?:\([\w ]+\) )?of {_GID} to \S"
+    ),
+    _is_in(
+        "cleanup_target",
+        _INITIATING,
+        rf"Initiating tablet cleanup of {_GID} on .* to revert migration$",
+    ),
+    _is_in("cleanup", _INITIATING, rf"Initiating tablet cleanup of {_GID} on \S"),
+    _is_in("repair", _INITIATING, rf"Initiating tablet repair host=\S+ tablet={_GID}"),
+    _is_in(
+        "rebuild_repair",
+        "Initiating repair phase of tablet rebuild",
+        rf"Initiating repair phase of tablet rebuild host=\S+ tablet={_GID}",
+    ),
+    _is_in(
+        "streaming",
+        "Skipped tablet streaming",
+        rf"Skipped tablet streaming \([\w ]+\) of {_GID} as no pending replica found",
+    ),
+    _is_in(
+        "rebuild_repair",
+        "Skipped tablet rebuild repair",
+        rf"Skipped tablet rebuild repair of {_GID} as",
+    ),
+    _is_in("cleanup", _CLEANUP, rf"Tablet cleanup of {_GID} skipped because no replicas leaving"),
+    _is_in(
+        "cleanup_target", _CLEANUP, rf"Tablet cleanup of {_GID} skipped because no replicas pending"
+    ),
+    _is_in(
+        "cleanup_target",
+        _CLEANUP,
+        rf"Tablet cleanup of {_GID} on \S+ skipped because node is excluded and doesn't need to revert",
+    ),
+    _is_in(
+        "cleanup", _CLEANUP, rf"Tablet cleanup of {_GID} on \S+ skipped because node is excluded$"
+    ),
+    form(
+        IS_IN,
+        LOGGERS,
+        "Active tablet ",
+        rf"Active tablet [\w ]+: tablet={_GID}, stage={_STAGE}(?:,|$)",
+    ),
+    _is_in("streaming", _FAILED, rf"streaming for tablet {_GID} failed: "),
+    form("", LOGGERS, _FAILED, r".*streaming for tablet "),
+    _is_in(
+        "repair",
+        "Skipping tablet repair for tablet=",
+        rf"Skipping tablet repair for tablet={_GID} which is cancelled",
+    ),
+)
+
+# A transition is made and deleted without a line, so its first stage and `none` are not among these; nor is
+# `end_repair`, which follows a failed repair without one.
+_TOLD = frozenset(
+    {
+        "write_both_read_old",
+        "rebuild_repair",
+        "streaming",
+        "write_both_read_new",
+        "write_both_read_old_fallback_cleanup",
+        "use_new",
+        "cleanup",
+        "end_migration",
+        "cleanup_target",
+        "revert_migration",
+    }
+)
+
+# At DEBUG every step to a told stage leaves a line; at INFO any step may leave none.
+DEBUG_RECORDING = Recording(hidden_but({"stage": _TOLD}), from_start=False, end_marked=False)
+INFO_RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)

@@ -1,0 +1,82 @@
+"""Which version of ScyllaDB wrote a log, and under which profile of each machine its traces are judged.
+
+A version has the newest profile that is not newer than itself: `scylla-2025.4` is the releases from 2025.4 up
+to the next profile. `seed`, the design document, is taken only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from stagewright.spec.errors import InputError
+from stagewright.traces.readers.scylla_forms import form
+
+STARTS = "server starts"
+
+FORMS = (
+    form(
+        STARTS,
+        ("init",),
+        "Scylla version ",
+        r"Scylla version (?P<version>\d+\.\d+\S*) with build-id \S+ starting",
+    ),
+    form("", ("init",), "Scylla version ", r"Scylla version "),
+)
+
+# The profiles of the releases of each machine that the readers know, oldest first.
+PROFILES: dict[str, tuple[str, ...]] = {
+    "TabletMigration": ("scylla-2025.4", "scylla-2026.2"),
+    "TopologyTransition": (
+        "scylla-6.0",
+        "scylla-2025.4",
+        "scylla-2026.1",
+        "scylla-2026.2",
+        "scylla-master",
+    ),
+    "TopologyNode": ("scylla-6.0",),
+    "TopologyRequest": (),
+    "CdcGeneration": (),
+    "ViewTask": (),
+    "ViewTurn": (),
+}
+ANY = {"TopologyTransition": "scylla-any"}  # for logs that do not say which version wrote them
+OF_SEED = frozenset({"TabletMigration", "TopologyTransition", "TopologyNode"})
+
+_VERSION = re.compile(r"(?:scylla-)?(\d+)\.(\d+)")
+_NEXT = (2026, 3)  # the source as it is now, which will be the next release
+
+
+def version_of(text: str) -> tuple[int, int] | None:
+    """The release of `2025.1.0-0.20250325.9dca28d2b818`, or of `scylla-2025.1`: (2025, 1)."""
+    found = _VERSION.match(text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+@lru_cache(1 << 10)
+def profile_for(machine: str, wanted: str) -> str:
+    """The profile under which a machine's traces are judged, given a version or a profile's name.
+
+    Empty for the newest. If nothing is known of the version, any release may have written it.
+
+    Raises:
+        InputError: what is asked for is neither a version nor a profile's name.
+    """
+    known = PROFILES[machine]
+    if not wanted:
+        return ANY.get(machine, "")
+    if wanted in (*known, ANY.get(machine)):
+        return wanted
+    if wanted == "seed":
+        return wanted if machine in OF_SEED else ""
+    version = version_of(wanted)
+    if version is None:
+        if wanted in ANY.values():
+            return ""
+        known_somewhere = dict.fromkeys(name for names in PROFILES.values() for name in names)
+        raise InputError(
+            f"there is no profile `{wanted}`",
+            help=f"known: seed, {', '.join((*ANY.values(), *known_somewhere))}; or a version, as 2025.1",
+        )
+    released = [name for name in known if (version_of(name) or _NEXT) <= version]
+    return released[-1] if released else (known[0] if known else "")
