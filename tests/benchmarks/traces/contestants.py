@@ -62,7 +62,16 @@ def spark(folder: Path) -> dict[str, object]:
     try:
         return _report(validate(_files(folder), machine(), spark=session))
     finally:
-        session.stop()
+        _end(session)
+
+
+def _end(session: Any) -> None:
+    """Stop Spark and wait for its Java, so that what it took is counted."""
+    gateway = session.sparkContext._gateway
+    session.stop()
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def spark_start(_: Path) -> dict[str, object]:
@@ -71,7 +80,7 @@ def spark_start(_: Path) -> dict[str, object]:
 
     session = local_session("benchmark")
     count = session.range(10).count()
-    session.stop()
+    _end(session)
     return {"events": count}
 
 
@@ -87,7 +96,7 @@ def spark_sort(folder: Path) -> dict[str, object]:
         gathered.write.format("noop").mode("overwrite").save()
         return {"events": events.count()}
     finally:
-        session.stop()
+        _end(session)
 
 
 def arrow_scan(folder: Path) -> dict[str, object]:
