@@ -68,6 +68,9 @@ FORMS = (
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
     ),
+    Form(
+        "otlp", "otlp", (), r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:', log=True, shared=_JSON
+    ),
     Form("mapped", "mapped", log=True, by_mapping=True),
     # The same where each row is an event by itself.
     Form("mapped-numbered", "mapped_alone", by_mapping=True),
