@@ -71,6 +71,14 @@ FORMS = (
     Form(
         "otlp", "otlp", (), r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:', log=True, shared=_JSON
     ),
+    Form(
+        "itf",
+        "itf",
+        (".itf.json",),
+        r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
+        log=True,
+        shared=(".json",),
+    ),
     Form("mapped", "mapped", log=True, by_mapping=True),
     # The same where each row is an event by itself.
     Form("mapped-numbered", "mapped_alone", by_mapping=True),
