@@ -110,10 +110,15 @@ def _definition(top: Section, resolve: Resolve, profile: str) -> Definition:
     try:
         return resolve(machine, wanted)
     except StagewrightError as error:
-        key = "machine" if "machine" in top else ""
-        if wanted and not profile and _is_known(resolve, machine):
-            key = "profile"
-        top.fail(key, f"cannot be used: {error.problem}" if key else error.problem, error.help)
+        if not machine:
+            top.fail(
+                "",
+                "no machine is named",
+                'write machine = "tablet-migration", or give --machine path/to/file.py:Class',
+            )
+        known = wanted and not profile and _is_known(resolve, machine)
+        key = "profile" if known else "machine"
+        top.fail(key, f"cannot be used: {error.problem}", error.help)
 
 
 def _is_known(resolve: Resolve, machine: str) -> bool:

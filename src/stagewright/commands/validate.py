@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -292,7 +293,10 @@ def _shipped(name: str, profile: str) -> Definition:
         return machine_from(name, profile)
     if name not in classes:
         what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
+        near = get_close_matches(name, [*classes, *SHIPPED], n=1)
+        guess = f"did you mean `{near[0]}`? else " if near else ""
         raise InputError(
-            f"the traces are {what}", help="name its definition: --machine path/to/file.py:Class"
+            f"the traces are {what}",
+            help=f"{guess}name its definition: --machine path/to/file.py:Class",
         )
     return machine_from(classes[name], profile)

@@ -44,7 +44,7 @@ holder = {from = "{owner}", absent = "none"}
 
 
 def lease(name: str, profile: str) -> Definition:
-    if name not in ("LeaseTable", ""):
+    if name != "LeaseTable":
         raise InputError(f"there is no machine `{name}`", help="known: LeaseTable")
     return define(LeaseTable, profile)
 
@@ -66,6 +66,8 @@ def test_a_good_mapping_is_a_plan() -> None:
 MISTAKES = (
     ('machine = "LeaseTable"', 'machine = "Leese"', "m.toml:1: `machine`", "known: LeaseTable"),
     ('machine = "LeaseTable"', 'machin = "LeaseTable"', "m.toml:1: `machin`", "did you mean `machine`"),
+    ('machine = "LeaseTable"', 'profile = "old"', "m.toml: no machine is named", "--machine"),
+    ('machine = "LeaseTable"', 'machine = "LeaseTable"\nprofile = "old"', "m.toml:2: `profile` cannot", "profile"),
     ('entity = "{lease}"', "", "m.toml:12: `event 1` has no `entity`", "whose event"),
     ('entity = "{lease}"', 'entity = "{lease"', "m.toml:2: `entity` is no template", "{{ for a brace"),
     ('entity = "{lease}"', 'entity = "{leese}"', "reads `{leese}`, which a line does not have", "`lease`"),
@@ -115,8 +117,9 @@ def test_a_file_that_is_no_toml_or_no_text_is_refused(tmp_path: Path) -> None:
     for content, told in (
         (b"machine = \n", "at line 1"),
         (b"machine = '\xff'\n", "not UTF-8 text at byte 12"),
-        (b"", "`source.form` is missing"),
-        (b"[source]\nform = 'csv'\n", "there is no [[event]]"),
+        (b"", "no machine is named"),
+        (b"machine = 'LeaseTable'\n", "`source.form` is missing"),
+        (b"machine = 'LeaseTable'\n[source]\nform = 'csv'\n", "there is no [[event]]"),
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"m\.toml") as error:
