@@ -31,20 +31,22 @@ class TimeFormat:
 
     def read(self, value: object) -> int | None:
         """Nanoseconds since 1970, or None if this is no such time."""
-        if isinstance(value, datetime):
-            found = _since_epoch(value, self.zone)
-        elif isinstance(value, date):
-            found = _since_epoch(datetime(value.year, value.month, value.day), self.zone)  # noqa: DTZ001
-        elif isinstance(value, bool | None):
+        try:
+            found = self._read(value)
+        except (OverflowError, ValueError):  # infinity, or a day before the first year
             return None
-        elif isinstance(value, int | float) and self.pattern in UNITS:
-            found = round(value * UNITS[self.pattern])
-        else:
-            read = _read(str(value).strip(), self.pattern, self.zone)
-            if read is None:
-                return None
-            found = read
-        return found if -_LIMIT < found < _LIMIT else None
+        return found if found is not None and -_LIMIT < found < _LIMIT else None
+
+    def _read(self, value: object) -> int | None:
+        if isinstance(value, datetime):
+            return _since_epoch(value, self.zone)
+        if isinstance(value, date):
+            return _since_epoch(datetime(value.year, value.month, value.day), self.zone)  # noqa: DTZ001
+        if isinstance(value, bool | None):
+            return None
+        if isinstance(value, int | float) and self.pattern in UNITS:
+            return round(value * UNITS[self.pattern])
+        return _read(str(value).strip(), self.pattern, self.zone)
 
 
 @lru_cache(maxsize=256)

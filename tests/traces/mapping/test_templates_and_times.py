@@ -80,6 +80,9 @@ DAY = 86_400 * SECOND
         (TimeFormat(), "0001-01-01T00:00:00Z", None),
         (TimeFormat("unix"), "1e9", None),
         (TimeFormat("unix"), True, None),
+        (TimeFormat("unix"), float("inf"), None),
+        (TimeFormat("unix"), float("nan"), None),
+        (TimeFormat("iso", "Europe/Berlin"), "0001-01-01", None),
         (TimeFormat(), None, None),
     ],
 )
