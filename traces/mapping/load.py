@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.spec.scope import Scope
+from stagewright.spec.scope import MAX_SIZE, Scope
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.mapping.kinds import leaf_kinds, parameter_kinds
 from stagewright.traces.mapping.plan import MESSAGE, Plan, Rule, Source
@@ -27,7 +27,7 @@ FILES = {
 _ORDERS = ("lines", "time")
 KEYS = ("machine", "profile", "source", "recording", "event", *DEFAULTS)
 SOURCE_KEYS = ("form", "files", "order", "unmatched", "strict", "line", "delimiter", "columns")
-RECORDING_KEYS = ("hidden", "visible", "from_start", "first_row", "end_marked")
+RECORDING_KEYS = ("hidden", "visible", "from_start", "first_row", "end_marked", "sizes")
 _FIRST_ROWS = ("beginning", "step")
 
 
@@ -76,7 +76,7 @@ def plan_of(
     """The plan that a mapping's top table describes."""
     top.only(KEYS)
     definition = _definition(top, resolve, profile)
-    sizes = scope(definition)
+    sizes = _sizes(top.section("recording"), definition, scope(definition))
     source = _source(top.section("source"))
     plan = Plan(
         file,
@@ -102,6 +102,19 @@ def plan_of(
     section = top.section("recording")
     first = section.choice("first_row", _FIRST_ROWS, "beginning")
     return replace(plan, recording=_recording(section, plan), first_is_step=first == "step")
+
+
+def _sizes(section: Section, definition: Definition, given: Scope) -> Scope:
+    """The scope with the sizes that the traces are said to have."""
+    names = [kind.__name__ for kind in definition.entities]
+    table = section.section("sizes", "write how many of each entity a trace has: {Node = 3}")
+    for name in table.values:
+        if name not in names:
+            table.fail(name, f"is no entity of {definition.name}", one_of(name, names))
+        if not 0 < table.number(name, 1) <= MAX_SIZE:
+            table.fail(name, f"is {table.values[name]}", f"write a number in 1 .. {MAX_SIZE}")
+    numbers = {name: table.number(name, 1) for name in table.values}
+    return Recording(sizes=FrozenMap(numbers)).scope(given)
 
 
 def _definition(top: Section, resolve: Resolve, profile: str) -> Definition:
@@ -214,10 +227,12 @@ def _recording(section: Section, plan: Plan) -> Recording:
     if "visible" in section:
         hidden = replace(hidden, visible=FrozenMap(_visible(section, plan)))
     end = any(rule.end for rule in plan.rules)
+    sizes = section.section("sizes")
     return Recording(
         hidden,
         section.flag("from_start", default=True),
         section.flag("end_marked", default=end),
+        FrozenMap({n: sizes.number(n, 1) for n in sizes.values}),
     )
 
 

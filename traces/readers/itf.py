@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from stagewright.spec.errors import InputError
+from stagewright.spec.itf import ACTION, PICKS
+from stagewright.spec.scope import MAX_SIZE
 from stagewright.spec.trace import Event
+from stagewright.spec.values import FrozenMap
 from stagewright.traces.readers.itf_values import WrongValueError, leaves_of, picks_of
 from stagewright.traces.readers.lines import beginning, lines_of
 from stagewright.traces.readers.located_json import line_of, load_located
@@ -21,10 +24,6 @@ from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.recording import Recording
 
 ENDING = ".itf.json"
-ACTION = "mbt::actionTaken"
-PICKS = "mbt::nondetPicks"
-# A run has every state from the first on; it may stop anywhere.
-RECORDING = Recording(end_marked=False)
 
 _PROBE_BYTES = 1 << 20
 _FIRST_KEYS = rb'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:'
@@ -35,7 +34,7 @@ class Told(NamedTuple):
     """An event of a run, and at which sizes the run was found, if its file says it."""
 
     event: Event
-    sizes: str
+    sizes: FrozenMap[str, int]
 
 
 def check(path: Path) -> None:
@@ -81,13 +80,22 @@ def extract(part: Part, tally: Tally) -> list[Told]:
 def interpret(files: Sequence[Sequence[tuple[int, Told]]], profile: str = "") -> Interpreted:
     """The events of all runs; each run is one by itself."""
     del profile
-    told = [pair for file in files for pair in file]
-    sizes = sorted({one.sizes for _, one in told if one.sizes})
-    return Interpreted(
-        [(part, one.event) for part, one in told],
-        {one.event.machine: RECORDING for _, one in told},
-        [f"a run was found at {text}: judge it with these --size" for text in sizes],
-    )
+    result = Interpreted()
+    sizes: dict[str, set[FrozenMap[str, int]]] = {}
+    for file in files:
+        for part, told in file:
+            result.events.append((part, told.event))
+            sizes.setdefault(told.event.machine, set()).add(told.sizes)
+    for machine, found in sizes.items():
+        one = next(iter(found)) if len(found) == 1 else FrozenMap({})
+        # A run has every state from the first on; it may stop anywhere.
+        result.recordings[machine] = Recording(end_marked=False, sizes=one)
+        if len(found) > 1:
+            texts = sorted(", ".join(f"{n}={c}" for n, c in s.items()) or "unknown" for s in found)
+            result.notes.append(
+                f"runs of {machine} were found at different sizes: {'; '.join(texts)}; give those of one size"
+            )
+    return result
 
 
 def _run(path: Path, document: Any, refused: dict[int, str]) -> list[Told]:
@@ -163,8 +171,16 @@ def _observed(body: object) -> dict[str, object]:
     )
 
 
-def _sizes(meta: Mapping[str, Any]) -> str:
+def _sizes(meta: Mapping[str, Any]) -> FrozenMap[str, int]:
+    """How many of each entity the run was found with, if its file says it."""
     sizes = meta.get("sizes")
     if not isinstance(sizes, dict):
-        return ""
-    return ", ".join(f"{name}={count}" for name, count in cast("dict[str, object]", sizes).items())
+        return FrozenMap({})
+    given = cast("dict[str, object]", sizes)
+    return FrozenMap(
+        {
+            name: count
+            for name, count in given.items()
+            if type(count) is int and 0 < count <= MAX_SIZE
+        }
+    )

@@ -11,18 +11,23 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.readers.beginnings import begun
-from stagewright.traces.readers.lines import Lines, beginning, line_parts, lines_of
+from stagewright.traces.readers.lines import beginning, line_parts, lines_of
 from stagewright.traces.readers.located_json import load_located
 from stagewright.traces.readers.otlp_records import PREFIX, Telling, WrongRecordError, tellings
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.readers.relevant import sorted_out
 from stagewright.traces.recording import Recording
 
 CONTENT = r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:'
+# Attributes of ours; or a line that is no whole request, as far as its ends show.
+_OURS = (
+    f'"{re.escape(PREFIX)}'
+    r'|[^}\s]\s*$|^\s*[^{\s]|^\s*\{\s*(?:[^"\s]|"(?:[^r]|r[^e]|re[^s]))'
+)
 _PROBE_BYTES = 1 << 20
 _REQUEST_MAX = 1 << 28  # bytes of a line
 
@@ -51,7 +56,7 @@ def extract(part: Part, tally: Tally) -> list[Telling]:
         if lines.too_long:
             tally.refuse(lines.first, "the line is too long")
             continue
-        blank, ours = _sorted_out(lines)
+        blank, ours = sorted_out(lines, _OURS)
         tally.blank += blank
         tally.other += len(lines) - blank - len(ours)
         for index in ours:
@@ -186,24 +191,3 @@ def _reason(error: Exception) -> str:
             return "nested too deeply"
         case _:
             return f"{error}; nothing of this request is taken"
-
-
-def _sorted_out(lines: Lines) -> tuple[int, list[int]]:
-    """How many lines are blank, and which have attributes of ours, or are no requests."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute
-
-    compute: Any = pyarrow.compute  # its functions are made when it is imported
-    offsets = pa.array(lines.bounds.tolist(), pa.int32()).buffers()[1]
-    texts = pa.BinaryArray.from_buffers(
-        pa.binary(), len(lines), [None, offsets, pa.py_buffer(lines.data)]
-    )
-
-    def matching(pattern: str) -> Any:
-        return compute.match_substring_regex(texts, pattern).to_numpy(zero_copy_only=False)
-
-    blank = matching(r"^\s*$")
-    whole = matching(r'^\s*\{\s*"resource\w+"\s*:') & matching(r"\}\s*$")
-    ours = ~blank & (matching(re.escape(f'"{PREFIX}')) | ~whole)
-    return int(blank.sum()), np.flatnonzero(ours).tolist()

@@ -81,7 +81,8 @@ def judged(read: Read, definition: Definition | None = None) -> Read:
     for machine, profile in streams:
         found = definition or shipped(machine, profile)
         recording = read.told.recordings.get(machine) or forms.recording_of(read.form, machine)
-        automata[machine, profile, read.form] = automaton(found, unbounded_scope(found), recording)
+        scope = recording.scope(unbounded_scope(found))
+        automata[machine, profile, read.form] = automaton(found, scope, recording)
     block = block_of(read.events, definition=read.form)
     read.findings = judge([block], automata, every=True).findings
     return read

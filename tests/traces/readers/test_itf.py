@@ -45,9 +45,11 @@ class Light(Machine):
 LIGHT = define(Light)
 
 
-def walk(definition: Definition, seed: int, steps: int) -> dict[str, Any]:
+def walk(
+    definition: Definition, seed: int, steps: int, sizes: dict[str, int] | None = None
+) -> dict[str, Any]:
     """A random run of a definition, as `check --out` writes it."""
-    rng, interpreter = random.Random(seed), Interpreter(definition, scope_of(definition))
+    rng, interpreter = random.Random(seed), Interpreter(definition, scope_of(definition, sizes))
     states = [rng.choice(list(interpreter.initial_states()))]
     taken: list[Step] = []
     while len(taken) < steps and (enabled := list(interpreter.successors(states[-1]))):
@@ -121,11 +123,18 @@ def test_the_step_that_closes_a_loop_is_one_too(tmp_path: Path) -> None:
     }
 
 
-def test_sizes_are_told(tmp_path: Path) -> None:
-    document = walk(LEASE, 1, 3)
-    document["#meta"]["sizes"] = {"Node": 3}
-    found = read(write(tmp_path / "a.json", document), LEASE)
-    assert found.told.notes == ["a run was found at Node=3: judge it with these --size"]
+def test_a_run_is_judged_at_the_sizes_at_which_it_was_found(tmp_path: Path) -> None:
+    definition = shipped("index-permissions", "")
+    one = walk(definition, 1, 9, {"Server": 3})
+    two = walk(definition, 2, 9)
+    one["#meta"]["sizes"], two["#meta"]["sizes"] = {"Server": 3}, {"Server": 2}
+    paths = [write(tmp_path / f"{i}.itf.json", run) for i, run in enumerate((one, two))]
+    for path in paths:
+        assert judged(read_log("itf", [path])).findings[0].verdict is TraceVerdict.OK
+    both = read_log("itf", paths)
+    assert both.told.notes == [
+        "runs of IndexPermissions were found at different sizes: Server=2; Server=3; give those of one size"
+    ]
 
 
 def test_a_state_that_no_step_leads_to_is_a_violation_at_its_line(tmp_path: Path) -> None:

@@ -304,6 +304,8 @@ def test_more_members_than_the_scope_has_are_told(tmp_path: Path) -> None:
     more = "\n".join(content.replace("db7", f"db{i}").replace(", epoch 1", "") for i in range(4))
     found = read(TEXT, write(tmp_path / "a.log", more))
     assert found.told.notes[-1] == "an entity names 4 of node, and the scope has 3: --size node=4"
+    larger = TEXT.replace("[[event]]", "[recording]\nsizes = {Node = 4}\n\n[[event]]", 1)
+    assert read(larger, tmp_path / "a.log").told.notes == found.told.notes[:-1]
 
 
 def test_an_event_that_no_row_tells_is_noticed(tmp_path: Path) -> None:
