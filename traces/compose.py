@@ -56,12 +56,16 @@ def read_of(
     parts = sorted(parts, key=lambda read: read.part.number)
     if wrong := [read.error for read in parts if read.error]:
         raise InputError("\n".join(wrong))
-    # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this.
-    if not earlier and all(read.tally.lines == read.tally.blank for read in parts):
+    # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
+    # mapping whose expressions fit no line.
+    if not earlier and not any(read.tally.events or read.tally.unparsed for read in parts):
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
+        of_others = sum(read.tally.other for read in parts)
+        told = f": {of_others:,} lines are of other matters" if of_others else ""
         raise InputError(
-            f"there is no event in {first}{others}", help="was anything recorded there?"
+            f"there is no event in {first}{others}{told}",
+            help="was anything recorded there, and is it read as what it is?",
         )
     places = list(earlier)
     lines = dict(first_lines or {})

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from stagewright.spec.errors import InputError
+from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.lines import beginning
+
+# The forms of files that a mapping reads: all together, or each row by itself.
+MAPPED = "mapped"
+MAPPED_ALONE = "mapped-numbered"
 
 
 @dataclass(frozen=True)
@@ -28,17 +34,18 @@ class Inputs:
     passed_over: tuple[Path, ...]
 
 
-def find_inputs(paths: Sequence[Path], form: str = "auto") -> Inputs:
-    """The trace files among the paths; directories are searched.
+def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None = None) -> Inputs:
+    """The trace files among the paths; directories are searched. With a mapping, all are of its form.
 
     Raises:
         InputError: a path does not exist, a file is empty or of no known form, a directory has no traces.
     """
+    form = _mapped_form(form, mapping)
     files: dict[Path, InputFile] = {}
     passed_over: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = _in_directory(path, form, passed_over)
+            found = _in_directory(path, form, passed_over, mapping)
         elif path.exists():
             found = [InputFile(path, _form_of(path, form), path.stat().st_size)]
         else:
@@ -50,16 +57,38 @@ def find_inputs(paths: Sequence[Path], form: str = "auto") -> Inputs:
     return Inputs(tuple(sorted(files.values(), key=lambda f: str(f.path))), tuple(passed_over))
 
 
-def _in_directory(directory: Path, form: str, passed_over: list[Path]) -> list[InputFile]:
+def _mapped_form(form: str, mapping: Plan | None) -> str:
+    """The form of all files: what a mapping needs, or what was asked for."""
+    if mapping is None:
+        return form
+    if form != "auto":
+        raise InputError(
+            f"--format {form} and --mapping exclude each other",
+            help=f"leave --format out: {mapping.file} says what the files are",
+        )
+    return MAPPED_ALONE if mapping.alone else MAPPED
+
+
+def _in_directory(
+    directory: Path, form: str, passed_over: list[Path], mapping: Plan | None
+) -> list[InputFile]:
     found: list[InputFile] = []
     for path in sorted(p for p in directory.rglob("*") if p.is_file()):
         if any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
             continue  # what Spark and others leave beside the data
-        known = _known_form(path) if forms.is_of_traces(_name(path)) else None
+        if mapping is not None:
+            known = form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
+        else:
+            known = _known_form(path) if forms.is_of_traces(_name(path)) else None
         if known is None or form not in ("auto", known):
             passed_over.append(path)
         else:
             found.append(InputFile(path, known, path.stat().st_size))
+    if not found and mapping is not None:
+        raise InputError(
+            f"the directory {directory} has none of {', '.join(mapping.source.files)}",
+            help=f'say in {mapping.file} which files are meant: files = ["*.log"] under [source]',
+        )
     if not found:
         raise InputError(
             f"the directory {directory} has no traces" + (f" in {form}" * (form != "auto")),
@@ -80,7 +109,7 @@ def _form_of(path: Path, form: str) -> str:
     if known is None:
         raise InputError(
             f"cannot tell what {path} is",
-            help=f"say it with --format: one of {', '.join(forms.NAMES)}",
+            help=f"say it with --format: one of {', '.join(forms.CHOICES)}; or how to read it, with --mapping",
         )
     return known
 

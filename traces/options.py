@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope, scope_of
@@ -26,9 +27,9 @@ class Options:
 
     `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
     `profile` overrides what the events say. `machine`: of a log, which may tell of several machines, this one alone
-    is judged. `hidden`: steps
-    that a recorder of JSON lines or Parquet left out. `ignore_fingerprint`: judge events that were recorded
-    under another version of their definition all the same.
+    is judged. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
+    `ignore_fingerprint`: judge events that were recorded under another version of their definition all the same.
+    `mapping`: the mapping file that says how to read all files.
     """
 
     scope: Callable[[Definition], Scope] = unbounded_scope
@@ -38,3 +39,4 @@ class Options:
     hidden: HiddenSteps = NOTHING_HIDDEN
     ignore_fingerprint: bool = False
     max_states: int = MAX_STATES
+    mapping: Path | None = None

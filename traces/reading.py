@@ -21,7 +21,7 @@ _TASKS_A_WORKER = 3  # so that the last ones are not waited for long
 _PROBED = 2  # parts
 
 
-def split_files(files: Sequence[InputFile]) -> list[Part]:
+def split_files(files: Sequence[InputFile], mapping: object = None) -> list[Part]:
     """The parts of all files, in order."""
     found: list[Part] = []
     for file in files:
@@ -29,7 +29,8 @@ def split_files(files: Sequence[InputFile]) -> list[Part]:
         size, units = file.path.stat().st_size, max(sum(stop - start for start, stop in cuts), 1)
         for start, stop in cuts:
             weight = size * (stop - start) // units
-            found.append(Part(len(found), str(file.path), file.form, start, stop, weight))
+            part = Part(len(found), str(file.path), file.form, start, stop, weight, mapping)
+            found.append(part)
     return found
 
 

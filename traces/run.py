@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -176,9 +177,14 @@ def _options_text(options: Options) -> str:
     hidden = options.hidden.actions
     words = [
         f"profile {options.profile}" if options.profile else "",
+        f"mapping {_digest(options.mapping)}" if options.mapping else "",
         "all hidden" if hidden is None else f"hidden {', '.join(sorted(hidden))}" if hidden else "",
     ]
     return "; ".join(word for word in words if word)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def _to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
@@ -217,6 +223,8 @@ def judges_of(
         if foreign:
             known = of_logs.get((recorded, machine))
             recording = known or forms.recording_of(recorded, machine)
+            if options.hidden.exist:  # what the user says goes before what the reader knows
+                recording = replace(recording, hidden=options.hidden)
         scope = recording.scope(options.scope(definition))
         model = ground(definition, scope)
         automaton = of_model(model, recording, max_states=options.max_states)

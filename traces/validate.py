@@ -17,6 +17,7 @@ from stagewright.spec.errors import InputError
 from stagewright.traces.compose import compose, read_of
 from stagewright.traces.engines import Engine
 from stagewright.traces.inputs import find_inputs
+from stagewright.traces.mapping.load import mapping_of
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
@@ -53,9 +54,10 @@ def validate(
     started = time.monotonic()
     options = options or Options()
     resolve = _only(machine) if isinstance(machine, Definition) else machine
-    inputs = find_inputs(paths, options.form)
+    mapping = mapping_of(options, resolve)
+    inputs = find_inputs(paths, options.form, mapping)
     earlier = None if state is None else load_state(state)
-    parts = split_files(inputs.files)
+    parts = split_files(inputs.files, mapping)
     if earlier is not None:
         _refuse_logs(parts)
         inputs = replace(inputs, files=earlier.whole_lines(inputs.files))
@@ -65,6 +67,10 @@ def validate(
     progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
     of_logs = [p for p in parts if forms.form_named(p.form).log]
     logs = read_logs(engine, of_logs, *_asked_for(machine, options))
+    if mapping is not None:
+        logs.recordings |= {
+            (file.form, mapping.machine): mapping.recording for file in inputs.files
+        }
     run = Run(engine, parts, logs, earlier, progress)
     notes = run.first_pass(resolve, options)
     read = read_of(

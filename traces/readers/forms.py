@@ -24,6 +24,8 @@ COMPRESSED = (".gz", ".zst")
 class Form:
     """One form: `endings` of its files, and what their first bytes contain where the ending says nothing.
 
+    `shared` are endings of files that may be of this form: their content decides.
+
     `log`: its lines mean something only together and in the order of time, so its reader is a `LogReader`.
     """
 
@@ -36,11 +38,15 @@ class Form:
     log: bool = False
     grows: bool = False  # a file of it may be appended to, and read on from where it ended
     skips: bool = False  # its reader can leave out what has none of some entities
+    shared: tuple[str, ...] = ()
+    by_mapping: bool = False  # read as a mapping file says, and never without one
 
     def looks_like(self, begin: bytes) -> bool:
         """Whether a file that begins so is of this form."""
         return bool(self.content) and re.search(self.content.encode(), begin) is not None
 
+
+_JSON = (".json", ".jsonl", ".ndjson")
 
 # The first that fits is taken.
 FORMS = (
@@ -71,8 +77,23 @@ FORMS = (
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
     ),
+    Form(
+        "otlp", "otlp", (), r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:', log=True, shared=_JSON
+    ),
+    Form(
+        "itf",
+        "itf",
+        (".itf.json",),
+        r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
+        log=True,
+        shared=(".json",),
+    ),
+    Form("mapped", "mapped", log=True, by_mapping=True),
+    # The same where each row is an event by itself.
+    Form("mapped-numbered", "mapped_alone", by_mapping=True),
 )
 NAMES = tuple(form.name for form in FORMS)
+CHOICES = tuple(form.name for form in FORMS if not form.by_mapping)
 _GENERAL_LOG = (".log", ".json", ".csv")  # endings of many forms: the content decides
 # yb-master.host.user.log.INFO.20210910-180346.1234, yb-master.INFO, couchdb.log.3
 _ROTATED_LOG = re.compile(r"\.log\.[\w.-]+$|\.(?:INFO|WARNING|ERROR|FATAL)$")
@@ -86,6 +107,9 @@ def form_named(name: str) -> Form:
 def form_of(file_name: str, begin: bytes) -> Form | None:
     """The form of a file, by its name (without the ending of its compression) and its first bytes."""
     for form in FORMS:
+        if form.shared and file_name.endswith(form.shared) and form.looks_like(begin):
+            return form
+    for form in FORMS:
         if form.endings and file_name.endswith(form.endings):
             return form
     return next((form for form in FORMS if form.looks_like(begin)), None)
@@ -98,7 +122,8 @@ def is_of_traces(file_name: str) -> bool:
 
 def endings() -> tuple[str, ...]:
     """The endings of files that are taken from a directory."""
-    return (*(e for form in FORMS for e in form.endings), *_GENERAL_LOG)
+    known = [e for form in FORMS for e in (*form.endings, *form.shared)]
+    return (*dict.fromkeys(known), *_GENERAL_LOG)
 
 
 def reader(form: str) -> EventReader | LogReader:

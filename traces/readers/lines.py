@@ -24,7 +24,7 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}
 class Lines:
     """Some whole lines: line i is `data[bounds[i] : bounds[i + 1]]`, its newline included.
 
-    `too_long`: the one line here has more than `LINE_MAX` bytes, and `data` is only its beginning.
+    `too_long`: the one line here is longer than is kept, and `data` is only its beginning.
     """
 
     data: bytes
@@ -100,14 +100,14 @@ def beginning(path: Path, size: int) -> bytes:
         return b""
 
 
-def lines_of(part: Part) -> Iterator[Lines]:
-    """The lines of a part, some megabytes at a time.
+def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
+    """The lines of a part, some megabytes at a time; one of more than `longest` bytes is not kept.
 
     Raises:
         InputError: the file cannot be read, or its compressed content is damaged.
     """
     try:
-        yield from _lines(_bytes_of(part))
+        yield from _lines(_bytes_of(part), longest)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{part.path} cannot be read to its end: {error}",
@@ -143,7 +143,7 @@ def _decompressed(path: Path, kind: str) -> Any:
     return pa.CompressedInputStream(str(path), "zstd")
 
 
-def _lines(chunks: Iterator[bytes]) -> Iterator[Lines]:
+def _lines(chunks: Iterator[bytes], longest: int) -> Iterator[Lines]:
     number, rest, skipping = 1, b"", False
     for chunk in chunks:
         if skipping:
@@ -154,16 +154,16 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[Lines]:
         data = rest + chunk
         end = data.rfind(b"\n") + 1
         rest = data[end:]
-        for lines in _split(data[:end], number):
+        for lines in _split(data[:end], number, longest):
             number += len(lines)
             yield lines
-        if len(rest) > LINE_MAX:
+        if len(rest) > longest:
             yield _too_long(rest, number)
             number, rest, skipping = number + 1, b"", True
-    yield from _split(rest, number)
+    yield from _split(rest, number, longest)
 
 
-def _split(data: bytes, number: int) -> Iterator[Lines]:
+def _split(data: bytes, number: int, longest: int) -> Iterator[Lines]:
     """Lines of normal length together, each longer one by itself."""
     if not data:
         return
@@ -172,7 +172,7 @@ def _split(data: bytes, number: int) -> Iterator[Lines]:
         ends = np.append(ends, len(data))
     bounds = np.concatenate([[0], ends])
     begin = 0
-    for index in np.flatnonzero(np.diff(bounds) > LINE_MAX + 1).tolist():
+    for index in np.flatnonzero(np.diff(bounds) > longest + 1).tolist():
         if index > begin:
             yield _slice(data, bounds[begin : index + 1], number + begin)
         yield _too_long(data[bounds[index] :], number + index)

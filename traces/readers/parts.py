@@ -36,7 +36,7 @@ UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the c
 class Part:
     """A piece of a file: bytes `start .. stop` of text, or rows from row group `start` up to `stop`.
 
-    `weight` is about how many bytes it has. `mapping` is the text of the mapping file, where the form needs one.
+    `weight` is about how many bytes it has. `mapping` is the plan of the mapping file, where the form needs one.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Part:
     start: int
     stop: int
     weight: int = 0
-    mapping: str = ""
+    mapping: object = None
 
 
 @dataclass

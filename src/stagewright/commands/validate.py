@@ -7,13 +7,14 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers.forms import NAMES as FORM_NAMES
+from stagewright.traces.readers.forms import CHOICES as FORM_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
+  stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
   stagewright validate traces/ --state validated     again tomorrow: only what is new is read
@@ -70,23 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
     )
-    parser.add_argument(
-        "--format",
-        choices=("auto", *FORM_NAMES),
-        default="auto",
-        help="the form of the files (default: by name and content)",
-    )
-    parser.add_argument(
-        "--hidden-steps",
-        default="",
-        metavar="ACTIONS",
-        help="actions that left no event, separated by commas, or `all`",
-    )
-    parser.add_argument(
-        "--ignore-fingerprint",
-        action="store_true",
-        help="judge traces of another version of the definition all the same",
-    )
+    _add_reading(parser)
     parser.add_argument(
         "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
     )
@@ -113,11 +99,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_ci_reports(parser)
 
 
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    """Declare what says how the files are to be read."""
+    parser.add_argument(
+        "--format",
+        choices=("auto", *FORM_NAMES),
+        default="auto",
+        help="the form of the files (default: by name and content)",
+    )
+    parser.add_argument(
+        "--mapping",
+        type=Path,
+        metavar="FILE",
+        help="a TOML file that says how lines or columns become events (docs/readers.md)",
+    )
+    parser.add_argument(
+        "--hidden-steps",
+        default="",
+        metavar="ACTIONS",
+        help="actions that left no event, separated by commas, or `all`",
+    )
+    parser.add_argument(
+        "--ignore-fingerprint",
+        action="store_true",
+        help="judge traces of another version of the definition all the same",
+    )
+
+
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
     from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
     from stagewright.traces.inputs import find_inputs
+    from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
     from stagewright.traces.report import as_json, print_report
 
@@ -125,8 +139,6 @@ def execute(args: argparse.Namespace) -> int:
     check_directory("--out", args.out)
     reports = ci_reports(args)
     _check_source(args)
-    if not args.follow:
-        find_inputs(args.paths, args.format)
     resolve = _resolver(args.machine)
     options = Options(
         scope=_scope(args.size),
@@ -135,10 +147,13 @@ def execute(args: argparse.Namespace) -> int:
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
+        mapping=args.mapping,
         **({"max_states": args.max_states} if args.max_states else {}),
     )
+    mapping = mapping_of(options, resolve)
     if args.follow:
         return _follow(resolve, options, args)
+    find_inputs(args.paths, args.format, mapping)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
@@ -206,6 +221,7 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--profile", args.profile),
         *(("--size", entry) for entry in args.size),
         ("--format", "" if args.format == "auto" else args.format),
+        ("--mapping", args.mapping),
         ("--hidden-steps", args.hidden_steps),
         ("--max-states", args.max_states),
         ("--state", args.state),
@@ -259,7 +275,7 @@ def _resolver(machine: str | None) -> Callable[[str, str], Definition]:
         given = machine_from(machine, "")
 
         def of_given(name: str, profile: str) -> Definition:
-            if name not in ("", given.name):
+            if name not in ("", given.name, machine):
                 raise InputError(
                     f"the traces are of the machine `{name}`, not of `{given.name}`",
                     help="name that machine with --machine, or leave it to the traces",
@@ -274,9 +290,14 @@ def _shipped(name: str, profile: str) -> Definition:
     from stagewright.machines import SHIPPED
 
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
+    if name in SHIPPED:  # a mapping may use the short name
+        return machine_from(name, profile)
     if name not in classes:
         what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
+        near = get_close_matches(name, [*classes, *SHIPPED], n=1)
+        guess = f"did you mean `{near[0]}`? else " if near else ""
         raise InputError(
-            f"the traces are {what}", help="name its definition: --machine path/to/file.py:Class"
+            f"the traces are {what}",
+            help=f"{guess}name its definition: --machine path/to/file.py:Class",
         )
     return machine_from(classes[name], profile)

@@ -1,0 +1,188 @@
+"""Reads any file by a mapping: `stagewright validate --mapping FILE PATH…`; see `docs/readers.md`.
+
+Rows that tell an event are found and taken apart in parallel (`extract`). Their order, and with it the numbers
+of each entity's events, is decided afterwards over all files (`interpret`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from stagewright.spec.trace import Event
+from stagewright.traces.mapping.plan import Plan, Rule
+from stagewright.traces.mapping.templates import as_text
+from stagewright.traces.readers import parquet
+from stagewright.traces.readers.beginnings import begun
+from stagewright.traces.readers.lines import beginning, line_parts
+from stagewright.traces.readers.mapped_meaning import Meanings, Told, plan_of, told_by
+from stagewright.traces.readers.mapped_rows import rows_of
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.recording import Recording
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of one part that tell events, with the plan that they follow."""
+
+    plan: Plan
+    rows: list[Told]
+
+
+def check(path: Path) -> None:
+    """What a file must have is known from the mapping, when it is read."""
+
+
+def parts(path: Path) -> list[tuple[int, int]]:
+    """Pieces of whole lines, or of Parquet ranges of row groups."""
+    return parquet.parts(path) if beginning(path, 4) == b"PAR1" else line_parts(path)
+
+
+def extract(part: Part, tally: Tally) -> list[Found]:
+    """The rows of a part that tell events, all in one record; the others are counted or refused."""
+    plan = plan_of(part)
+    found = Found(plan, [])
+    for row in rows_of(part, plan, tally):
+        told = told_by(row, plan)
+        if isinstance(told, str):
+            tally.refuse(row.line, told)
+            continue
+        tally.other += 1  # until it is known to be an event
+        if told is not None:
+            found.rows.append(told)
+    return [found]
+
+
+def interpret(files: Sequence[Sequence[tuple[int, Found]]], profile: str = "") -> Interpreted:
+    """The events of all files, in the order that the mapping says; their profile is that of the plan."""
+    del profile
+    plans = [found.plan for file in files for _, found in file]
+    if not plans:
+        return Interpreted()
+    reading = _Reading(plans[0])
+    for part, told in _ordered(files, plans[0]):
+        reading.take(part, told)
+    events = reading.events()
+    recordings: dict[str, Recording] = {plans[0].machine: plans[0].recording}
+    notes = [*_clock_notes(files, plans[0]), *reading.notes()]
+    return Interpreted(events, recordings, notes)
+
+
+def _ordered(
+    files: Sequence[Sequence[tuple[int, Found]]], plan: Plan
+) -> Iterable[tuple[int, Told]]:
+    """All rows by number, by time, or as the lines stand in their files and the files' times tell."""
+    keyed: list[tuple[tuple[int, int, int], int, Told]] = []
+    for number, file in enumerate(files):
+        latest = -(1 << 63)
+        rows = ((part, told) for part, found in file for told in found.rows)
+        for position, (part, told) in enumerate(rows):
+            time = latest if told.time is None else told.time
+            latest = time if plan.by_time else max(latest, time)
+            first = latest if told.sequence is None else told.sequence
+            keyed.append(((first, number, position), part, told))
+    keyed.sort(key=lambda item: item[0])
+    return ((part, told) for _, part, told in keyed)
+
+
+def _clock_notes(files: Sequence[Sequence[tuple[int, Found]]], plan: Plan) -> list[str]:
+    """What makes the order of events uncertain."""
+    if plan.numbered:
+        return []
+    rows = [[told for _, found in file for told in found.rows] for file in files]
+    timeless = sum(told.time is None for file in rows for told in file)
+    back = sum(
+        one.time is not None and two.time is not None and two.time < one.time
+        for file in rows
+        for one, two in pairwise(file)
+    )
+    last: dict[tuple[str, str, int], int] = {}
+    ties = 0
+    for number, file in enumerate(rows):
+        for told in file:
+            if told.time is not None:
+                ties += last.setdefault((told.trace, told.entity, told.time), number) != number
+    several = sum(map(bool, rows)) > 1
+    no_year = any(rule.time is not None and not rule.time_format.has_year for rule in plan.rules)
+    notes = [
+        (
+            timeless and several,
+            f"{timeless:,} events have no time: the order of files is that of their names",
+        ),
+        (
+            back and not plan.by_time,
+            f"time runs back in {back:,} places: the lines of a file keep their order",
+        ),
+        (
+            ties,
+            f"{ties:,} events have the time of one of their entity in another file: their order is not known",
+        ),
+        (no_year and several, "the times have no year: they are taken to be of one and the same"),
+    ]
+    return [text for so, text in notes if so]
+
+
+@dataclass
+class _Entity:
+    """The events of one entity so far, and the real names that became members of each sort."""
+
+    events: list[tuple[int, Event]] = field(default_factory=list)
+    members: dict[str, dict[str, int]] = field(default_factory=dict)
+
+
+class _Reading:
+    """Makes events of rows that come in their order."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._entities: dict[tuple[str, str], _Entity] = {}
+        self._meanings = Meanings(plan)
+        self._unused = set(range(len(plan.rules)))
+
+    def take(self, part: int, told: Told) -> None:
+        """The next row."""
+        self._unused.discard(told.rule)
+        rule = self._plan.rules[told.rule]
+        entity = self._entities.setdefault((told.trace, told.entity), _Entity())
+        says = self._with_members(rule, told.says, entity) if rule.members else told.says
+        meant = self._meanings.meant(told.rule, says)
+        number = len(entity.events) if told.sequence is None else told.sequence
+        entity.events += [(part, e) for e in self._meanings.events(told, meant, number)]
+
+    def events(self) -> list[tuple[int, Event]]:
+        """All events; where an entity's first one is an action, the state before it is an event too."""
+        return [
+            pair
+            for entity in self._entities.values()
+            for pair in begun(entity.events, always=self._plan.first_is_step)
+        ]
+
+    def notes(self) -> list[str]:
+        """Which events no row tells, and where more members have names than the scope has."""
+        most: dict[str, int] = {}
+        for entity in self._entities.values():
+            for sort, names in entity.members.items():
+                most[sort] = max(most.get(sort, 0), len(names))
+        unused = [
+            f"no row is an event {number + 1} of {self._plan.file}"
+            for number in sorted(self._unused)
+        ]
+        return unused + [
+            f"an entity names {count} of {sort}, and the scope has {self._plan.sizes[sort]}: --size {sort}={count}"
+            for sort, count in sorted(most.items())
+            if count > self._plan.sizes[sort]
+        ]
+
+    def _with_members(
+        self, rule: Rule, says: tuple[object, ...], entity: _Entity
+    ) -> tuple[object, ...]:
+        """The fields with members in place of real names, in the order in which the entity names them."""
+        values = dict(zip(rule.says, says, strict=True))
+        for name, sort in rule.members:
+            real = values.get(name)
+            if real is not None and real != "":
+                names = entity.members.setdefault(sort, {})
+                values[name] = f"{sort}{names.setdefault(as_text(real), len(names))}"
+        return tuple(values.values())

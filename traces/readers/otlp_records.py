@@ -1,0 +1,236 @@
+"""What the log records, spans and span events of OpenTelemetry (OTLP as JSON) tell of a machine.
+
+The encoding: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. Whole numbers of 64 bits are
+texts, keys are in camel case; what is absent has its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple, cast
+
+from stagewright.traces.readers.located_json import line_of
+
+PREFIX = "stagewright."
+# What may be said of an event; `params.x` and `observed.x` also one by one.
+TEXTS = ("machine", "profile", "entity", "trace", "node", "action")
+OTHERS = ("sequence", "params", "observed", "none", "end")
+_TELLING = ("action", "observed", "none", "end", "sequence")  # without one of them it is no event
+_TIMES = ("timeUnixNano", "endTimeUnixNano", "observedTimeUnixNano")
+_NUMBER_MAX = 1 << 53
+_TIME_MAX = 1 << 62
+
+Attributes = dict[str, object]
+
+
+class Telling(NamedTuple):
+    """An event, as far as one record tells it."""
+
+    line: int
+    machine: str
+    profile: str
+    trace: str
+    entity: str
+    node: str
+    action: str | None
+    parameters: Mapping[str, object]
+    observed: Mapping[str, object]
+    end: bool
+    sequence: int | None
+    time: int | None
+
+
+class WrongRecordError(Exception):
+    """A record that should tell an event, but cannot be understood."""
+
+
+def tellings(document: Mapping[str, object], line: int | None = None) -> list[Telling]:
+    """All events that an export request tells; they are on `line`, or each on its own.
+
+    Raises:
+        WrongRecordError: what a record says is wrong, or the document is no such request.
+    """
+    found: list[Telling] = []
+    for resource in (*_objects(document, "resourceLogs"), *_objects(document, "resourceSpans")):
+        about = _attributes(_object(resource, "resource"))
+        scopes = (
+            *_objects(resource, "scopeLogs"),
+            *_objects(resource, "scopeSpans"),
+            *_objects(resource, "instrumentationLibraryLogs"),  # before OTLP 0.19
+            *_objects(resource, "instrumentationLibrarySpans"),
+        )
+        for scope in scopes:
+            around = {**about, **_attributes(_object(scope, "scope"))}
+            for record in _records(scope, around):
+                told = _telling(*record)
+                if told is not None:
+                    found.append(told if line is None else told._replace(line=line))
+    return found
+
+
+def _records(
+    scope: Mapping[str, object], around: Attributes
+) -> Iterator[tuple[Mapping[str, object], Attributes, str]]:
+    """Log records, spans and span events, each with the attributes around it and its trace's id."""
+    for record in _objects(scope, "logRecords"):
+        yield record, around, str(record.get("traceId", ""))
+    for span in _objects(scope, "spans"):
+        trace = str(span.get("traceId", ""))
+        yield span, around, trace
+        within = {**around, **_of_span(_attributes(span))}
+        for event in _objects(span, "events"):
+            yield event, within, trace
+
+
+def _of_span(attributes: Attributes) -> Attributes:
+    """What a span says for its events too: whose they are, not what happened."""
+    return {
+        name: value
+        for name, value in attributes.items()
+        if name.removeprefix(PREFIX) in TEXTS and name != f"{PREFIX}action"
+    }
+
+
+def _telling(record: Mapping[str, object], around: Attributes, trace_id: str) -> Telling | None:
+    own = _attributes(record)
+    ours = {n.removeprefix(PREFIX): v for n, v in own.items() if n.startswith(PREFIX)}
+    if not any(name.partition(".")[0] in _TELLING for name in ours):
+        return None
+    said = {n.removeprefix(PREFIX): v for n, v in around.items() if n.startswith(PREFIX)} | ours
+    _check_names(said)
+    texts = {name: _text(said, name) for name in TEXTS}
+    if not texts["entity"]:
+        raise WrongRecordError(f"`{PREFIX}entity` is missing")
+    observed = _grouped(said, "observed") | dict.fromkeys(_names(said.get("none", [])))
+    time = next((t for name in _TIMES if (t := _whole(record.get(name), name))), None)
+    sequence = _whole(said["sequence"], f"{PREFIX}sequence") if "sequence" in said else None
+    if sequence is not None and not 0 <= sequence < _NUMBER_MAX:
+        raise WrongRecordError(f"`{PREFIX}sequence` is {sequence}")
+    if sequence is None and time is None:
+        raise WrongRecordError(f"it has neither a time nor `{PREFIX}sequence`")
+    if time is not None and not 0 < time < _TIME_MAX:
+        raise WrongRecordError(f"its time is {time}")
+    instance = str(around.get("service.instance.id") or "")
+    return Telling(
+        line_of(record),
+        texts["machine"],
+        texts["profile"],
+        texts["trace"] or instance or trace_id,
+        texts["entity"],
+        texts["node"] or instance or str(around.get("host.name") or ""),
+        texts["action"] or None,
+        _grouped(said, "params"),
+        observed,
+        _flag(said, "end"),
+        sequence,
+        time,
+    )
+
+
+def _check_names(said: Attributes) -> None:
+    known = (*TEXTS, *OTHERS)
+    for name in said:
+        group, dot, _ = name.partition(".")
+        if name not in known and not (dot and group in ("params", "observed")):
+            near = get_close_matches(name, known, n=1)
+            guess = f" (did you mean `{PREFIX}{near[0]}`?)" if near else ""
+            raise WrongRecordError(f"unknown attribute `{PREFIX}{name}`{guess}")
+
+
+def _text(said: Attributes, name: str) -> str:
+    value = said.get(name, "")
+    if not isinstance(value, str):
+        raise WrongRecordError(f"`{PREFIX}{name}` is {value!r}, not a text")
+    return value
+
+
+def _flag(said: Attributes, name: str) -> bool:
+    value = said.get(name, False)
+    if not isinstance(value, bool):
+        raise WrongRecordError(f"`{PREFIX}{name}` is {value!r}, not true or false")
+    return value
+
+
+def _grouped(said: Attributes, group: str) -> Attributes:
+    """The values of `observed.x` and of the map `observed`, by x."""
+    whole = said.get(group, {})
+    if not isinstance(whole, dict):
+        raise WrongRecordError(f"`{PREFIX}{group}` is {whole!r}, not a map")
+    single = {n.partition(".")[2]: v for n, v in said.items() if n.startswith(f"{group}.")}
+    return {**cast("Attributes", whole), **single}
+
+
+def _names(value: object) -> list[str]:
+    names: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
+    if not all(isinstance(name, str) for name in names):
+        raise WrongRecordError(f"`{PREFIX}none` is {value!r}, not a list of names")
+    return cast("list[str]", names)
+
+
+def _attributes(carrier: Mapping[str, object]) -> Attributes:
+    """The attributes of a resource, a scope or a record, by name."""
+    return {
+        str(pair.get("key")): _value(pair.get("value")) for pair in _objects(carrier, "attributes")
+    }
+
+
+def _value(any_value: object) -> object:
+    """An `AnyValue` as plain JSON; None if it has none."""
+    if not isinstance(any_value, dict):
+        return None
+    for kind, value in cast("dict[str, Any]", any_value).items():
+        match kind:
+            case "stringValue" | "boolValue" | "bytesValue":
+                return value
+            case "intValue":
+                return _whole(value, "an attribute")
+            case "doubleValue":
+                whole = isinstance(value, float) and value.is_integer()
+                return int(value) if whole else value
+            case "arrayValue":
+                return [_value(item) for item in _items(value, "values")]
+            case "kvlistValue":
+                return {
+                    str(p.get("key")): _value(p.get("value")) for p in _objects(value, "values")
+                }
+            case _:
+                pass
+    return None
+
+
+def _whole(value: object, name: str) -> int | None:
+    """A whole number, which may be a text; None if it is absent."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    digits = value.removeprefix("-") if isinstance(value, str) else ""
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise WrongRecordError(f"{name} is {value!r}, not a whole number")
+    return int(str(value))
+
+
+def _object(carrier: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = carrier.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise WrongRecordError(f"`{name}` is no object")
+    return cast("Mapping[str, object]", value)
+
+
+def _items(carrier: object, name: str) -> list[object]:
+    value: object = (
+        cast("dict[str, object]", carrier).get(name) if isinstance(carrier, dict) else None
+    )
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise WrongRecordError(f"`{name}` is no list")
+    return cast("list[object]", value)
+
+
+def _objects(carrier: object, name: str) -> list[Mapping[str, object]]:
+    items = _items(carrier, name)
+    if not all(isinstance(item, dict) for item in items):
+        raise WrongRecordError(f"`{name}` has something that is no object")
+    return cast("list[Mapping[str, object]]", items)
