@@ -103,10 +103,10 @@ def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str 
 def _of_one(
     events: Sequence[tuple[int, Event]], machine: str, notes: list[str]
 ) -> list[tuple[int, Event]]:
-    """The events of one machine; that there are others is noted."""
-    if others := sorted({event.machine for _, event in events} - {machine}):
+    """The events of one machine, or of none that is named; that there are others is noted."""
+    if others := sorted({event.machine for _, event in events} - {machine, ""}):
         notes.append(f"what is told of {', '.join(others)} is left out")
-    return [pair for pair in events if pair[1].machine == machine]
+    return [pair for pair in events if pair[1].machine in ("", machine)]
 
 
 def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
