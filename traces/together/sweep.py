@@ -61,7 +61,7 @@ class Broken:
 
     prop: int
     group: Group
-    time: int | None
+    time: int
     place: Place
     members: tuple[Member, ...]
     times: int

@@ -38,6 +38,21 @@ class Together:
     properties: tuple[Related, ...] = ()
     views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
     unjudged: tuple[Unjudged, ...] = ()
+    foreign: tuple[str, ...] = ()  # systems that have no recorded machine as a part
+
+    def check(self, judges: Mapping[MachineKey, Judge]) -> None:
+        """Refuse systems that have nothing to do with the traces.
+
+        Raises:
+            InputError: no part of a system was recorded.
+        """
+        if self.foreign:
+            recorded = sorted({judge.definition.name for judge in judges.values()})
+            raise InputError(
+                f"the traces are of {', '.join(recorded) or 'no machine'}: "
+                f"{self.foreign[0]} has no part of them",
+                help="name a system that has a recorded machine as a part(...) or many(...)",
+            )
 
 
 def together(
@@ -46,7 +61,7 @@ def together(
     """The invariants of systems that traces of these machines can judge.
 
     Raises:
-        InputError: no part of a system was recorded, or in several ways at once.
+        InputError: the parts of a system were recorded in ways that do not go together.
     """
     by_name: dict[str, list[MachineKey]] = {}
     for key, judge in judges.items():
@@ -54,14 +69,12 @@ def together(
     atoms: dict[str, dict[AtomNode, int]] = {}
     found: list[tuple[Related, list[list[AtomNode]]]] = []
     unjudged: list[Unjudged] = []
+    foreign: list[str] = []
     for system in systems:
         families = families_of(system, by_name)
         if not families:
-            raise InputError(
-                f"the traces are of {', '.join(sorted(by_name)) or 'no machine'}: "
-                f"{system.__name__} has no part of them",
-                help="name a system that has the recorded machine as a part(...) or many(...)",
-            )
+            foreign.append(system.__name__)
+            continue
         parts = [judges[key] for f in families for key in by_name[f.machine]]
         definition = define(system, profile or _profile(system, parts))
         scope = _scope(definition, parts)
@@ -92,7 +105,7 @@ def together(
         for key in keys
     }
     properties = tuple(_numbered(r, nodes, atoms, by_name, views) for r, nodes in found)
-    return Together(properties, views, tuple(unjudged))
+    return Together(properties, views, tuple(unjudged), tuple(foreign))
 
 
 def _profile(system: type[Machine], parts: Sequence[Judge]) -> str:
