@@ -155,7 +155,9 @@ class FirstPass:
         """Whether a property relates entities, so that these are brought together."""
         return any(not p.local for p in self.properties)
 
-    def by_groups(self, items: Iterable[Rows | Summary]) -> Iterator[tuple[int, Partition | Gathered]]:
+    def by_groups(
+        self, items: Iterable[Rows | Summary]
+    ) -> Iterator[tuple[int, Partition | Gathered]]:
         """Finish a partition; its changes go to those who judge their groups, the rest to the last one."""
         found = self.finish(items)
         changes, found.glued.changes = found.glued.changes, None

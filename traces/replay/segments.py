@@ -219,9 +219,7 @@ def _body(out: Ints, at: int, entity: int, held: Ints, tracked: Ints) -> int:
 
 
 @compiled
-def _close(
-    held: Ints, tracked: Ints, first: int, last: int, out: Ints, at: int
-) -> tuple[int, int]:
+def _close(held: Ints, tracked: Ints, first: int, last: int, out: Ints, at: int) -> tuple[int, int]:
     for entity in range(first, last):
         if at >= len(out):
             return entity, at

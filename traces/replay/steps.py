@@ -47,7 +47,9 @@ class Steps:
     """The table of steps between the sets of some machines."""
 
     def __init__(
-        self, automata: Mapping[MachineKey, Automaton], views: Mapping[MachineKey, View] | None = None
+        self,
+        automata: Mapping[MachineKey, Automaton],
+        views: Mapping[MachineKey, View] | None = None,
     ) -> None:
         self._automata = automata
         self.views = views or {}

@@ -36,7 +36,9 @@ class Kind(NamedTuple):
     options: tuple[tuple[int, ...], ...]
 
 
-Count = tuple[tuple[int, int], ...]  # (kind, how many, but no more than counts), sorted; none is left out
+Count = tuple[
+    tuple[int, int], ...
+]  # (kind, how many, but no more than counts), sorted; none is left out
 
 
 class Counting:
@@ -148,7 +150,10 @@ class Counting:
 
     def _grow(self) -> None:
         keys, values = self.keys, self.values
-        self.keys, self.values = np.zeros(4 * len(keys), np.int64), np.zeros(4 * len(keys), np.int64)
+        self.keys, self.values = (
+            np.zeros(4 * len(keys), np.int64),
+            np.zeros(4 * len(keys), np.int64),
+        )
         for key, value in zip(keys[keys != 0].tolist(), values[keys != 0].tolist(), strict=True):
             number, step = divmod(key - 1, 1 << 31)
             _store(self.keys, self.values, number, step, value)

@@ -18,8 +18,13 @@ class Family:
     """
 
     prefix: str
-    machine: str
+    kind: type[Machine]
     sort: EntitySort | EnumSort | None
+
+    @property
+    def machine(self) -> str:
+        """The machine's name, as events have it."""
+        return self.kind.__name__
 
     @property
     def name(self) -> str:
@@ -43,12 +48,12 @@ def _families(
         if isinstance(member, Part):
             part = cast("Part[Machine]", member).machine
             if part.__name__ in recorded:
-                yield Family(inner, part.__name__, sort)
+                yield Family(inner, part, sort)
             else:
                 yield from _families(part, inner, sort, recorded)
         elif isinstance(member, Many) and sort is None:
             many = cast("Many[Any, Machine]", member)
             if many.machine.__name__ in recorded:
-                yield Family(inner, many.machine.__name__, many.sort)
+                yield Family(inner, many.machine, many.sort)
             else:
                 yield from _families(many.machine, inner, many.sort, recorded)

@@ -152,7 +152,9 @@ class Reduction:
                 codes = tuple(encode_scalar(v, sort, self.scope) for v in values)  # type: ignore[arg-type]
                 return Made(Make.TABLE, (self._reduce(index, env),), codes)
             case _:
-                raise NotTracedError(f"relates entities in a way that is not counted: {_text(node)}")
+                raise NotTracedError(
+                    f"relates entities in a way that is not counted: {_text(node)}"
+                )
 
     def _owners(self, node: Node, env: _Env) -> set[_Entity] | None:
         """The entities whose variables an expression reads; None where it names or quantifies entities.
@@ -360,7 +362,9 @@ class Reduction:
 
     def _is_member(self, element: Node, container: Node, env: _Env) -> Formula:
         if isinstance(element, Bound) and isinstance(env.get(element), _Entity):
-            raise NotTracedError(f"asks for a {element.sort} in a set: traces do not say who is who")
+            raise NotTracedError(
+                f"asks for a {element.sort} in a set: traces do not say who is who"
+            )
         assert isinstance(container.sort, SetSort)
         cases: list[Formula] = []
         for key in self._elements(container.sort):
@@ -371,7 +375,9 @@ class Reduction:
 
     def _elements(self, sort: SetSort) -> Sequence[Value]:
         if self._of_family(sort.element):
-            raise NotTracedError(f"asks for a {sort.element} in a set: traces do not say who is who")
+            raise NotTracedError(
+                f"asks for a {sort.element} in a set: traces do not say who is who"
+            )
         return values_of(sort.element, self.scope)
 
     def _has(self, key: Value, container: Node, env: _Env) -> Formula:

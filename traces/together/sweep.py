@@ -133,7 +133,9 @@ def by_group(
     used[changes.table[:, WHOSE]] = True
     group = np.full(len(changes.names), -1, np.int32)
     if not pattern:
-        of_stream = np.array([groups.setdefault(Group(s.trace), len(groups)) for s in changes.streams])
+        of_stream = np.array(
+            [groups.setdefault(Group(s.trace), len(groups)) for s in changes.streams]
+        )
         group[used] = of_stream[changes.stream[used]]
     else:
         matcher = re.compile(pattern)

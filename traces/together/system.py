@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition, Property, PropertyKind
-from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
+from stagewright.spec.ground import GroundNode
 from stagewright.spec.lowering import Lowering
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
-from stagewright.traces.stepcode import instructions_of
+from stagewright.traces.stepcode import Instruction, instructions_of
 from stagewright.traces.together.families import Family, families_of
 from stagewright.traces.together.formula import Among, Formula, Made, is_local, weight
 from stagewright.traces.together.reduce import AtomNode, NotTracedError, Reduction
@@ -66,28 +66,38 @@ def together(
     by_name: dict[str, list[MachineKey]] = {}
     for key, judge in judges.items():
         by_name.setdefault(judge.definition.name, []).append(key)
-    atoms: dict[str, dict[AtomNode, int]] = {}
+    atoms: dict[str, dict[AtomNode, tuple[int, type[Machine]]]] = {}  # number, and whose
     found: list[tuple[Related, list[list[AtomNode]]]] = []
     unjudged: list[Unjudged] = []
     foreign: list[str] = []
+    own_of: dict[tuple[type[Machine], MachineKey], Judge] = {}
     for system in systems:
         families = families_of(system, by_name)
         if not families:
             foreign.append(system.__name__)
             continue
-        parts = [judges[key] for f in families for key in by_name[f.machine]]
+        own = {
+            (f.machine, key): _own(f, judges[key], system)
+            for f in families
+            for key in by_name[f.machine]
+        }
+        parts = list(own.values())
         definition = define(system, profile or _profile(system, parts))
         scope = _scope(definition, parts)
         variables = [
             frozenset.intersection(
-                *(frozenset(v.name for v in judges[k].definition.variables) for k in by_name[f.machine])
+                *(
+                    frozenset(v.name for v in own[f.machine, k].definition.variables)
+                    for k in by_name[f.machine]
+                )
             )
             for f in families
         ]
         doubled = {f.machine for f in families if sum(g.machine == f.machine for g in families) > 1}
         for prop in definition.properties:
-            if prop.kind is not PropertyKind.INVARIANT:
-                continue
+            of_part = any(prop.name.startswith(f.prefix) for f in families)
+            if prop.kind is not PropertyKind.INVARIANT or of_part:
+                continue  # a part's own promises are kept by its runs, and traces are judged as such
             try:
                 related, nodes = _related(prop, system, families, variables, scope, doubled)
             except NotTracedError as error:
@@ -97,15 +107,34 @@ def together(
             for (machine, _), of_family in zip(related.families, nodes, strict=True):
                 numbers = atoms.setdefault(machine, {})
                 for node in of_family:
-                    numbers.setdefault(node, len(numbers))
+                    numbers.setdefault(node, (len(numbers), system))
+        own_of |= {(system, key): part for (_, key), part in own.items()}
     views = {
-        key: _view(judges[key], list(atoms[name]))
+        key: _view(judges[key], [(own_of[whose, key], n) for n, (_, whose) in atoms[name].items()])
         for name, keys in by_name.items()
         if name in atoms
         for key in keys
     }
     properties = tuple(_numbered(r, nodes, atoms, by_name, views) for r, nodes in found)
     return Together(properties, views, tuple(unjudged), tuple(foreign))
+
+
+def _own(family: Family, judge: Judge, system: type[Machine]) -> Judge:
+    """What judges the traces, with the classes of the system's own part: a file may be loaded twice.
+
+    Raises:
+        InputError: the system's part is another machine than the one of the traces.
+    """
+    definition = define(family.kind, judge.definition.profile)
+    if definition == judge.definition:
+        return judge
+    if definition.fingerprint() != judge.definition.fingerprint():
+        raise InputError(
+            f"`{family.name}` of {system.__name__} is not the {family.machine} that judges the traces",
+            help="name the same version of it with --machine",
+        )
+    sizes = _scope(definition, [judge]).sizes
+    return replace(judge, definition=definition, scope=Scope(sizes, judge.scope.budgets))
 
 
 def _profile(system: type[Machine], parts: Sequence[Judge]) -> str:
@@ -121,17 +150,21 @@ def _profile(system: type[Machine], parts: Sequence[Judge]) -> str:
 
 
 def _scope(definition: Definition, parts: Sequence[Judge]) -> Scope:
-    """The sizes of the parts' scopes: what their states name is of these."""
-    sizes: dict[type[Entity], int] = {k: k.default_scope for k in definition.entities}
+    """The sizes of the parts' scopes, by name: what their states speak of is of these."""
+    sizes = {kind.__name__: kind.default_scope for kind in definition.entities}
+    known: dict[str, int] = {}
     for part in parts:
         for kind, size in part.scope.sizes.items():
-            if any(kind in p.scope.sizes and p.scope.sizes[kind] != size for p in parts):
+            if known.setdefault(kind.__name__, size) != size:
                 raise InputError(
                     f"the recorded machines differ in how many {kind.__name__} there are",
                     help=f"say it for all: --size {kind.__name__}=N",
                 )
-            sizes[kind] = size
-    return Scope(FrozenMap(sizes), FrozenMap({b.name: None for b in definition.budgets}))
+    sizes |= known
+    return Scope(
+        FrozenMap({kind: sizes[kind.__name__] for kind in definition.entities}),
+        FrozenMap({b.name: None for b in definition.budgets}),
+    )
 
 
 def _related(
@@ -189,18 +222,29 @@ def _moved(formula: Formula, place: Mapping[int, int]) -> Formula:
             return formula
 
 
-def _view(judge: Judge, atoms: Sequence[AtomNode]) -> View:
-    lowering = Lowering(judge.definition, judge.scope)
-    expressions = lowering.expressions
-    nodes = [
-        expressions.scalar(atom.node, expressions.constants(dict(atom.values))) for atom in atoms
-    ]
+def _view(judge: Judge, atoms: Sequence[tuple[Judge, AtomNode]]) -> View:
+    """The atoms as a program over the states that `judge` finds; each is lowered by its own system's part."""
+    lowerings: dict[int, Lowering] = {}
+    nodes: list[tuple[int, GroundNode]] = []
+    for part, atom in atoms:
+        lowering = lowerings.setdefault(id(part), Lowering(part.definition, part.scope))
+        expressions = lowering.expressions
+        node = expressions.scalar(atom.node, expressions.constants(dict(atom.values)))
+        nodes.append((id(part), node))
+    first: dict[int, int] = {}
+    instructions: list[Instruction] = []
+    for whose, lowering in lowerings.items():
+        first[whose] = begin = len(instructions)
+        instructions += [
+            (name, tuple(begin + a for a in args), value, table)
+            for name, args, value, table in instructions_of(lowering.builder.nodes)
+        ]
     recording = judge.automaton.recording
     return View(
         judge.definition.name,
-        instructions_of(lowering.builder.nodes),
-        tuple(node.id for node in nodes),
-        tuple((node.low, node.high) for node in nodes),
+        tuple(instructions),
+        tuple(first[whose] + node.id for whose, node in nodes),
+        tuple((node.low, node.high) for _, node in nodes),
         recording.from_start,
         recording.end_marked,
     )
@@ -209,17 +253,17 @@ def _view(judge: Judge, atoms: Sequence[AtomNode]) -> View:
 def _numbered(
     related: Related,
     nodes: Sequence[Sequence[AtomNode]],
-    atoms: Mapping[str, Mapping[AtomNode, int]],
+    atoms: Mapping[str, Mapping[AtomNode, tuple[int, type[Machine]]]],
     by_name: Mapping[str, Sequence[MachineKey]],
     views: Mapping[MachineKey, View],
 ) -> Related:
     families: list[tuple[str, tuple[int, ...]]] = []
     ranges: list[tuple[tuple[int, int], ...]] = []
     for (machine, _), of_family in zip(related.families, nodes, strict=True):
-        chosen = tuple(atoms[machine][node] for node in of_family)
+        chosen = tuple(atoms[machine][node][0] for node in of_family)
         families.append((machine, chosen))
         seen = [views[key].ranges for key in by_name[machine]]
-        ranges.append(tuple((min(r[a][0] for r in seen), max(r[a][1] for r in seen)) for a in chosen))
+        ranges.append(
+            tuple((min(r[a][0] for r in seen), max(r[a][1] for r in seen)) for a in chosen)
+        )
     return replace(related, families=tuple(families), ranges=tuple(ranges))
-
-

@@ -101,9 +101,7 @@ def report_together(
     )
 
 
-def _property(
-    related: Related, counts: Counts, where: Callable[[Place], Where]
-) -> PropertyReport:
+def _property(related: Related, counts: Counts, where: Callable[[Place], Where]) -> PropertyReport:
     unknown = counts.open - counts.untimed - counts.backwards
     what = "entities" if related.local else "groups"
     reasons = (

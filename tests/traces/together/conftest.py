@@ -170,9 +170,7 @@ class Table(Machine):
     @invariant
     def tracks_agree(self) -> Bool:
         """All tracks do the same."""
-        return every(
-            every(self.tracks[a].mode == self.tracks[b].mode for b in Lane) for a in Lane
-        )
+        return every(every(self.tracks[a].mode == self.tracks[b].mode for b in Lane) for a in Lane)
 
     @invariant
     def the_epoch_fits(self) -> Bool:
@@ -243,8 +241,18 @@ class Recorder:
         d = self._states[entity][0].source
         self.events.append(
             Event(
-                "run", d.name, d.profile, d.fingerprint(), entity, number, "", name, arguments,
-                observed, end, self.time,
+                "run",
+                d.name,
+                d.profile,
+                d.fingerprint(),
+                entity,
+                number,
+                "",
+                name,
+                arguments,
+                observed,
+                end,
+                self.time,
             )  # fmt: skip
         )
 

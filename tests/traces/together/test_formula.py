@@ -104,9 +104,7 @@ def conditions(draw: st.DrawFn, names: tuple[tuple[int, int], ...] = (), depth: 
 
 
 @st.composite
-def among(
-    draw: st.DrawFn, over: Over, names: tuple[tuple[int, int], ...], depth: int
-) -> Formula:
+def among(draw: st.DrawFn, over: Over, names: tuple[tuple[int, int], ...], depth: int) -> Formula:
     """A quantifier over a family."""
     family = draw(st.integers(0, 1))
     name = len(names)

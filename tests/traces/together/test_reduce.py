@@ -75,7 +75,9 @@ def test_every_property_means_what_the_interpreter_says(
                 for machine, part in entities:
                     for family, (name, atoms) in enumerate(prop.families):
                         if name == machine:
-                            (values,) = views[name].seen([encode(judges[name].model, part)]).possible
+                            (values,) = (
+                                views[name].seen([encode(judges[name].model, part)]).possible
+                            )
                             whose = ClassOf(family, tuple(values[a] for a in atoms))
                             counts[whose] = counts.get(whose, 0) + 1
                 holds, _ = interpreter.holds(definition.property(prop.name), state)

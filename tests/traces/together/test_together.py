@@ -143,9 +143,7 @@ def test_what_is_broken_for_sure_is_found_beside_what_is_not_known(
     assert of(report, "one_is_pending").verdict is VIOLATION
 
 
-def test_a_step_that_no_run_explains_counts_as_it_was_observed(
-    recorder: Any, judge: Judge
-) -> None:
+def test_a_step_that_no_run_explains_counts_as_it_was_observed(recorder: Any, judge: Judge) -> None:
     recorder.start("r0", "r1")
     recorder.do("r0", "begin", n="node0")
     events = recorder.end()
@@ -163,12 +161,8 @@ def test_a_step_that_no_run_explains_counts_as_it_was_observed(
 def outcome(report: TraceReport) -> object:
     """All that must not depend on where events lie."""
     assert report.together is not None
-    counted = {
-        (p.name, p.verdict, p.judged, p.broken, p.open) for p in report.together.properties
-    }
-    first = {
-        (g.name, g.group, g.time, g.times, len(g.members)) for g in report.together.broken
-    }
+    counted = {(p.name, p.verdict, p.judged, p.broken, p.open) for p in report.together.properties}
+    first = {(g.name, g.group, g.time, g.times, len(g.members)) for g in report.together.broken}
     return report.verdicts, counted, first
 
 
@@ -210,7 +204,9 @@ def slow(events: list[Event]) -> dict[str, bool]:
     states: dict[str, dict[str, Any]] = {
         e.entity: dict(e.observed) for e in events if e.sequence == 0
     }
-    found = dict.fromkeys(("one_is_pending", "nothing_is_built_while_splitting", "tracks_agree"), True)
+    found = dict.fromkeys(
+        ("one_is_pending", "nothing_is_built_while_splitting", "tracks_agree"), True
+    )
     found["hosts_differ"] = found["ready_is_complete"] = True
     for time in sorted({e.time for e in events if e.time is not None}):
         for e in events:
