@@ -279,7 +279,7 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
                 if known >= REFUSED or flags[known] & STOPPED:
                     known = one[_ANY]
             seen = classes[known]
-            if seen != KEPT and seen != tracked[whose, _CLASS]:  # noqa: PLR1714 - compiled
+            if seen != KEPT and seen != tracked[whose, _CLASS]:
                 tracked[whose, _CLASS] = seen
                 change = known
         if one[_BEGIN] < 0:

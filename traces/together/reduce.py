@@ -205,9 +205,9 @@ class Reduction:
         """The family that a variable of the system belongs to."""
         for number, family in enumerate(self.families):
             fits = keyed is None or (family.sort is not None) == keyed
-            if fits and variable.startswith(family.prefix):
-                if variable.removeprefix(family.prefix) in self.variables[number]:
-                    return number + 1  # truthy
+            own = variable.removeprefix(family.prefix)
+            if fits and own != variable and own in self.variables[number]:
+                return number + 1  # true in any case
         return None
 
     def _owner(self, variable: str, key: Bound, env: _Env) -> _Entity:

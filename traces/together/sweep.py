@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from stagewright.traces.blocks import EntityKey, Place, Stream, place_of
 from stagewright.traces.replay.compiled import compiled
-from stagewright.traces.replay.steps import slot_of
 from stagewright.traces.replay.names import joined, names_of
+from stagewright.traces.replay.steps import slot_of
 from stagewright.traces.together.counted import BROKEN, LESS, MORE, OPEN, UNASKED, Counting
 from stagewright.traces.together.timeline import (
     NEW,
@@ -338,7 +338,7 @@ def _members(
     for one, kind in zip(last.tolist(), of_kind.tolist(), strict=True):
         if core.get(kind, 0) and len(found) < ENTITIES_MAX:
             core[kind] -= 1
-            since = _since(counting, prop, changes, rows, kinds, one[WHOSE], kind)
+            since = _since(prop, changes, rows, kinds, one[WHOSE], kind)
             found.append(since)
         if not any(core.values()):
             break
@@ -346,7 +346,6 @@ def _members(
 
 
 def _since(
-    counting: Counting,
     prop: int,
     changes: Changes,
     rows: Ints,

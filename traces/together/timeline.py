@@ -129,7 +129,7 @@ def _put(
     out: Ints, at: int, whose: int, class_: int, now: int, time: int, place: int, wrong: Ints
 ) -> int:
     """Add the change of an entity from class `now`; returns how many there are then."""
-    if class_ == KEPT or class_ == now:  # noqa: PLR1714 - compiled
+    if class_ == KEPT or class_ == now:  # noqa: SIM109 - compiled
         return at
     if time == NO_TIME:
         wrong[whose] |= UNTIMED

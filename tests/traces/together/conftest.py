@@ -190,7 +190,7 @@ class Recorder:
         self.time = 0
 
     def start(self, *entities: str) -> None:
-        """Begin the traces of replicas, and of tracks: these are called t…"""
+        """Begin the traces of replicas, and of tracks: names of these begin with t."""
         for entity in entities:
             definition = define(Track if entity.rpartition(":")[2].startswith("t") else Replica)
             interpreter = Interpreter(definition, unbounded_scope(definition))
@@ -224,14 +224,14 @@ class Recorder:
     def end(self) -> list[Event]:
         """All events, with the ends."""
         self.time += 1
-        for entity, (_, _, number) in self._states.items():
-            self._event(entity, number, None, {}, {}, end=True)
+        for entity, (_, _, sequence) in self._states.items():
+            self._event(entity, sequence, None, {}, {}, end=True)
         return self.events
 
     def _event(
         self,
         entity: str,
-        number: int,
+        sequence: int,
         name: str | None,
         arguments: dict[str, object],
         observed: dict[str, object],
@@ -246,14 +246,14 @@ class Recorder:
                 d.profile,
                 d.fingerprint(),
                 entity,
-                number,
+                sequence,
                 "",
                 name,
                 arguments,
                 observed,
                 end,
                 self.time,
-            )  # fmt: skip
+            )
         )
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from stagewright.traces.together.formula import (
     WHATEVER,
@@ -23,7 +22,7 @@ from stagewright.traces.together.formula import (
 CLASSES = [ClassOf(f, (a, b)) for f in (0, 1) for a in (0, 1) for b in (0, 1, 2)]
 
 
-def one_by_one(
+def one_by_one(  # noqa: C901 - a case for each kind of formula
     formula: Formula,
     entities: Mapping[int, list[tuple[int, int]]],
     named: dict[int, tuple[int, int]],
