@@ -98,7 +98,7 @@ class _One(NamedTuple):
     """An entity that a name stands for: the how-manieth distinct one of its class."""
 
     whose: ClassOf
-    index: int
+    nth: int
 
 
 def evaluate(
@@ -115,8 +115,8 @@ def evaluate(
             return int(named[one] == named[other])
         case Among(over, entity, family, body):
             total = 0
-            for one, times in _entities(family, counts, named):
-                holds = evaluate(body, counts, {**named, entity: one})
+            for each, times in _entities(family, counts, named):
+                holds = evaluate(body, counts, {**named, entity: each})
                 if over is Over.EVERY and not holds:
                     return 0
                 if over is Over.SOME and holds:
@@ -134,10 +134,10 @@ def _entities(
     """The entities of a family that can be told apart, with how many are like each."""
     known = sorted({one for one in named.values() if one.whose.family == family})
     found = [(one, 1) for one in known]
-    for whose, count in counts.items():
+    for whose, times in counts.items():
         used = sum(one.whose == whose for one in known)
-        if whose.family == family and count > used:
-            found.append((_One(whose, used), count - used))
+        if whose.family == family and times > used:
+            found.append((_One(whose, used), times - used))
     return found
 
 

@@ -451,7 +451,7 @@ def _range(sort: Sort, scope: Scope) -> tuple[int, int]:
     """The codes of a scalar sort's values."""
     if isinstance(sort, IntSort):
         return sort.low, sort.high
-    return 0, len(values_of(sort, scope)) - 1  # type: ignore[arg-type]
+    return 0, len(values_of(sort, scope)) - 1  # type: ignore[arg-type,unused-ignore]
 
 
 def _text(node: Node) -> str:

@@ -372,8 +372,8 @@ _DIRTY, _LOOKED, _VERDICT, _BREAKS, _FIRST_BROKEN, _FIRST_OPEN = range(6)
 
 @compiled
 def _sweep(  # noqa: C901 - one loop, compiled as a whole
-    table: Ints, group: Ints, kinds: Ints, most: Ints, nobody: Ints, keys: Ints, values: Ints,
-    verdicts: Ints, position: Ints, counts: Ints, ids: Ints, state: Ints, totals: Ints, found: Ints,
+    table: Ints, group: Ints, kinds: Any, most: Ints, nobody: Ints, keys: Ints, values: Ints,
+    verdicts: Ints, position: Ints, counts: Ints, ids: Any, state: Ints, totals: Ints, found: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Go on; returns why it came back, and the count and the step that are not known."""
     properties = len(kinds)

@@ -151,9 +151,9 @@ def _after(time: int) -> int:
 
 @compiled
 def _timelines(  # noqa: C901 - one loop, compiled as a whole
-    table: Ints, bounds: Ints, told: Ints, told_bounds: Ints, first: Ints, nothing: Ints,
+    table: Any, bounds: Ints, told: Any, told_bounds: Ints, first: Any, nothing: Any,
     from_start: Ints, end_marked: Ints, begin: int, keys: Ints, values: Ints, flags: Ints,
-    classes: Ints, out: Ints, at: int, wrong: Ints,
+    classes: Any, out: Ints, at: int, wrong: Ints,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """The changes from entity `begin` on; stops at one that needs a step not yet known."""
     for whose in range(begin, len(bounds) - 1):

@@ -99,7 +99,7 @@ def legal_runs(seed: int) -> tuple[Letters, list[list[int]]]:
         texts = (json.dumps(v, separators=(",", ":")) for v in (params, observed))
         return numbers.setdefault((action, *texts, end), len(numbers))  # type: ignore[arg-type]
 
-    runs = []
+    runs: list[list[int]] = []
     initial = list(interpreter.initial_states())
     special: list[list[int]] = []
     known: dict[Any, list[Any]] = {}

@@ -3,7 +3,7 @@
 import dataclasses
 import random
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,8 +11,12 @@ from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines import Embedded
 from stagewright.traces.readers import lines
 from stagewright.traces.replay import segments
+from stagewright.traces.spark_engine import OnSpark
 from stagewright.traces.together.verdicts import GroupReport, PropertyReport
 from stagewright.traces.trace_report import TraceReport
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 OK, VIOLATION, UNDECIDED = TraceVerdict.OK, TraceVerdict.VIOLATION, TraceVerdict.UNDECIDED
 Judge = Callable[..., TraceReport]
@@ -204,10 +208,14 @@ def slow(events: list[Event]) -> dict[str, bool]:
     states: dict[str, dict[str, Any]] = {
         e.entity: dict(e.observed) for e in events if e.sequence == 0
     }
-    found = dict.fromkeys(
-        ("one_is_pending", "nothing_is_built_while_splitting", "tracks_agree"), True
+    names = (
+        "one_is_pending",
+        "nothing_is_built_while_splitting",
+        "tracks_agree",
+        "hosts_differ",
+        "ready_is_complete",
     )
-    found["hosts_differ"] = found["ready_is_complete"] = True
+    found: dict[str, bool] = dict.fromkeys(names, True)
     for time in sorted({e.time for e in events if e.time is not None}):
         for e in events:
             if e.time == time:
@@ -238,3 +246,15 @@ def test_threads_and_their_number_change_nothing(recorders: Any, judge: Judge) -
     events = recorder.end()
     one, other = (judge(events, group="^(.):", engine=Embedded(n)) for n in (1, 3))
     assert outcome(one) == outcome(other)
+
+
+@pytest.mark.spark
+def test_on_spark_the_same_is_found(spark: "SparkSession", recorders: Any, judge: Judge) -> None:
+    recorder = recorders()
+    recorder.start("a:r0", "a:r1", "b:r0", "b:t0")
+    recorder.walk(random.Random(7), 60)
+    events = recorder.end()
+    here = judge(events[:70], events[70:], group="^(.):")
+    there = judge(events[:70], events[70:], group="^(.):", engine=OnSpark(spark))
+    assert outcome(there) == outcome(here)
+    assert of(there, "one_is_pending").verdict is VIOLATION
