@@ -33,8 +33,8 @@ def print_report(report: TraceReport, console: Console) -> None:
     _print_counts(report, console)
     for note in report.notes:
         console.print(visible(f"note: {note}"), markup=False, highlight=False)
-    for line in together_lines(report.together):
-        console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+    for text in together_lines(report.together):
+        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     for entity in report.entities[:_SHOWN_MAX]:
         console.print()
         _print_entity(entity, console)
