@@ -42,6 +42,10 @@ class Read:
         """How many events were read."""
         return sum(read.tally.events for read in self.parts)
 
+    def where(self, place: Place) -> Where:
+        """The line of a file that a place is."""
+        return _where(self, place)
+
 
 def read_of(
     parts: Sequence[PartRead],

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from stagewright.spec.errors import InputError
 
@@ -31,6 +31,13 @@ def usable_cores() -> int:
 KEPT_MAX = 1 << 28  # bytes of items that wait in memory; more go to a file a partition
 
 
+class Stage(NamedTuple):
+    """What is done with the items that the stage before has yielded for each of so many partitions."""
+
+    partitions: int
+    finish: Callable[[Iterable[Any]], Any]
+
+
 class Engine(Protocol):
     """Runs tasks where it likes, and brings together what belongs together."""
 
@@ -42,11 +49,13 @@ class Engine(Protocol):
         tasks: Sequence[T],
         work: Callable[[T], Iterable[tuple[int, Any]]],
         partitions: int,
-        finish: Callable[[Iterable[Any]], R],
-    ) -> list[R]:
+        finish: Callable[[Iterable[Any]], Any],
+        *then: Stage,
+    ) -> list[Any]:
         """Every task yields (partition, item); `finish` gets all items of a partition.
 
-        The results are in the order of the partitions, of which those without items may be absent; what
+        With more stages `finish` yields (partition, item) for the next one, and so on; what the last one
+        returns are the results. These are in the order of the partitions, of which those without items may be absent; what
         the tasks yield reaches `finish` in any order.
         """
         ...
@@ -65,8 +74,9 @@ class Embedded:
         tasks: Sequence[T],
         work: Callable[[T], Iterable[tuple[int, Any]]],
         partitions: int,
-        finish: Callable[[Iterable[Any]], R],
-    ) -> list[R]:
+        finish: Callable[[Iterable[Any]], Any],
+        *then: Stage,
+    ) -> list[Any]:
         """As `Engine.run`.
 
         Raises:
@@ -76,23 +86,37 @@ class Embedded:
             tempfile.TemporaryDirectory(prefix="stagewright-") as folder,
             ThreadPoolExecutor(self.workers) as threads,
         ):
-            waiting = _Waiting(Path(folder), partitions)
-
-            def do(task: T) -> None:
-                for partition, item in work(task):
-                    waiting.put(partition, item)
-
-            def end(partition: int) -> R:
-                return finish(waiting.take(partition))
-
             try:
-                _all(threads, do, tasks)
-                return _all(threads, end, waiting.partitions)
+                first = _Waiting(Path(folder) / "0", partitions)
+                _all(threads, lambda task: first.put_all(work(task)), tasks)
+                waiting, end = first, finish
+                for number, stage in enumerate(then, 1):
+                    next_ = _Waiting(Path(folder) / str(number), stage.partitions)
+                    waiting = _handed_on(threads, waiting, end, next_)
+                    end = stage.finish
+                return _finished(threads, waiting, end)
             except OSError as error:
                 raise InputError(
                     f"{folder} cannot hold what waits to be judged: {error.strerror}",
                     help="make room there, or point TMPDIR to a larger disk",
                 ) from error
+
+
+def _handed_on(
+    threads: ThreadPoolExecutor,
+    waiting: _Waiting,
+    finish: Callable[[Iterable[Any]], Any],
+    next_: _Waiting,
+) -> _Waiting:
+    """Finish a stage that is not the last: what it yields waits for the next one."""
+    _all(threads, lambda p: next_.put_all(finish(waiting.take(p))), waiting.partitions)
+    return next_
+
+
+def _finished(
+    threads: ThreadPoolExecutor, waiting: _Waiting, finish: Callable[[Iterable[Any]], Any]
+) -> list[Any]:
+    return _all(threads, lambda p: finish(waiting.take(p)), waiting.partitions)
 
 
 def _all(threads: ThreadPoolExecutor, do: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -109,6 +133,7 @@ class _Waiting:
     """Items by partition, in memory or in files."""
 
     def __init__(self, folder: Path, partitions: int) -> None:
+        folder.mkdir()
         self._folder = folder
         self._kept: list[list[Any]] = [[] for _ in range(partitions)]
         self._bytes = 0
@@ -122,6 +147,10 @@ class _Waiting:
             for number, items in enumerate(self._kept)
             if items or self._file(number).exists()
         ]
+
+    def put_all(self, items: Iterable[tuple[int, Any]]) -> None:
+        for partition, item in items:
+            self.put(partition, item)
 
     def put(self, partition: int, item: Any) -> None:
         with self._lock:

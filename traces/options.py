@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.spec.definition import Definition
+from stagewright.spec.machine import Machine
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.traces.automaton import MAX_STATES
 from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps
@@ -30,6 +31,8 @@ class Options:
     is judged. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
     `ignore_fingerprint`: judge events that were recorded under another version of their definition all the same.
     `mapping`: the mapping file that says how to read all files.
+    `together`: systems whose invariants are judged over the traces of their parts; `group`: a pattern, and what
+    names of one group have in common where it matches (empty: all entities of a trace are one group).
     """
 
     scope: Callable[[Definition], Scope] = unbounded_scope
@@ -40,3 +43,5 @@ class Options:
     ignore_fingerprint: bool = False
     max_states: int = MAX_STATES
     mapping: Path | None = None
+    together: tuple[type[Machine], ...] = ()
+    group: str = ""

@@ -35,6 +35,9 @@ from stagewright.traces.replay.rows import (
 )
 from stagewright.traces.replay.segments import Segments, rows_of, salt_of
 from stagewright.traces.replay.steps import Steps
+from stagewright.traces.together.each import judge_each
+from stagewright.traces.together.sweep import Gathered, Swept, by_group, sweep
+from stagewright.traces.together.views import Related, View
 from stagewright.traces.trace_report import AccountingError
 
 Automata = Mapping[MachineKey, Automaton]
@@ -81,6 +84,7 @@ class Partition:
     taken: Taken = field(default_factory=dict)
     summaries: list[Summary] = field(default_factory=list)
     carried: str = ""  # the file with the rows for another run
+    swept: Swept = field(default_factory=Swept)  # of properties of each entity by itself
 
 
 @dataclass(frozen=True)
@@ -88,15 +92,21 @@ class FirstPass:
     """Replays all events; the last of `partitions` is for the tasks' summaries.
 
     With `carry_to`, a directory, what is known of all entities is written there for another run.
+
+    With `views` the partitions tell how `properties` see the entities; those that relate entities of a group
+    are judged in a stage of their own, `by_groups`.
     """
 
     automata: Automata
     partitions: int
     carry_to: str = ""
+    views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
+    properties: tuple[Related, ...] = ()
+    group: str = ""  # a pattern: what names of one group have in common
 
     def work(self, task: Task) -> Iterator[tuple[int, Rows | Summary]]:
         """The rows of a task, and its summary."""
-        steps, summary = Steps(self.automata), Summary()
+        steps, summary = Steps(self.automata, self.views), Summary()
         closed: list[Rows] = []
         segments = Segments(steps, closed.append)
         for path in task.carried:
@@ -130,11 +140,42 @@ class FirstPass:
             else:
                 parts.append(item)
         if parts:
-            steps = Steps(self.automata)
+            steps = Steps(self.automata, self.views)
             found.glued = glue(concatenated(parts), steps, carry=bool(self.carry_to))
             found.taken = _taken(steps)
             found.carried = _carry(found.glued, self.carry_to)
+            if found.glued.changes is not None:
+                found.swept = judge_each(found.glued.changes, self.properties)
+                if not self.relates:
+                    found.glued.changes = None
         return found
+
+    @property
+    def relates(self) -> bool:
+        """Whether a property relates entities, so that these are brought together."""
+        return any(not p.local for p in self.properties)
+
+    def by_groups(
+        self, items: Iterable[Rows | Summary]
+    ) -> Iterator[tuple[int, Partition | Gathered]]:
+        """Finish a partition; its changes go to those who judge their groups, the rest to the last one."""
+        found = self.finish(items)
+        changes, found.glued.changes = found.glued.changes, None
+        if changes is not None:
+            parts, found.swept.ungrouped = by_group(changes, self.group, self.partitions - 1)
+            yield from parts
+        yield self.partitions - 1, found
+
+    def finish_groups(self, items: Iterable[Partition | Gathered]) -> list[Partition]:
+        """Judge the groups of a partition; the last one has what the others came to besides."""
+        found: list[Partition] = []
+        gathered: list[Gathered] = []
+        for item in items:
+            if isinstance(item, Gathered):
+                gathered.append(item)
+            else:
+                found.append(item)
+        return [*found, Partition(swept=sweep(gathered, self.properties))]
 
     def _sent(self, closed: list[Rows], summary: Summary) -> Iterator[tuple[int, Rows]]:
         for rows in closed:

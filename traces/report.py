@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.visible import visible
 from stagewright.traces.coverage_report import summary, told
+from stagewright.traces.together.telling import together_data, together_lines
 from stagewright.traces.trace_report import EntityReport, Explanation, Nearest, TraceReport, Where
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def print_report(report: TraceReport, console: Console) -> None:
     _print_counts(report, console)
     for note in report.notes:
         console.print(visible(f"note: {note}"), markup=False, highlight=False)
+    for text in together_lines(report.together):
+        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     for entity in report.entities[:_SHOWN_MAX]:
         console.print()
         _print_entity(entity, console)
@@ -75,6 +78,7 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "not_understood": totals.not_understood,
         },
         "notes": list(report.notes),
+        **together_data(report.together),
         "findings": [_entity(e, whole=i < _WHOLE_MAX) for i, e in enumerate(report.entities)],
         "findings_left_out": report.entities_left_out,
         "coverage": [summary(one) for one in report.coverage],

@@ -14,7 +14,7 @@ from stagewright.traces.automaton import of_model
 from stagewright.traces.blocks import EntityKey, Stream
 from stagewright.traces.compose import EXPLAINED_MAX, Read
 from stagewright.traces.coverage import Exercised, exercised_of
-from stagewright.traces.engines import Engine
+from stagewright.traces.engines import Engine, Stage
 from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import InputFile
 from stagewright.traces.judge import Finding, Judged, MachineKey
@@ -33,6 +33,8 @@ from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import Logs, first_streams, tasks_of
 from stagewright.traces.recording import Recording
 from stagewright.traces.state import FileRead, State
+from stagewright.traces.together.system import Together, together
+from stagewright.traces.together.verdicts import TogetherReport, report_together
 
 _PARTITION_BYTES = 1 << 27  # of input; the rows of so much fit into a worker's memory many times
 
@@ -61,6 +63,7 @@ class Run:
         self._partitions = max(engine.workers, size // _PARTITION_BYTES) + 1
         self._carry_to = "" if earlier is None else str(earlier.new_folder())
         self._found: list[Partition] = []
+        self._watched = Together()
         self._looked: list[Looked] = []
 
     @property
@@ -87,13 +90,37 @@ class Run:
             if self._earlier is not None:
                 self._earlier.fits(self._definitions(), _options_text(options))
             automata = {key: judge.automaton for key, judge in self.judges.items()}
-            first = FirstPass(automata, self._partitions, self._carry_to)
-            self._found = self._engine.run(self._tasks, first.work, self._partitions, first.finish)
+            self._watched = together(options.together, self.judges, options.profile)
+            first = FirstPass(
+                automata,
+                self._partitions,
+                self._carry_to,
+                self._watched.views,
+                self._watched.properties,
+                options.group,
+            )
+            self._found = self._partitions_of(first)
             unknown = {s for one in self._found for t in one.summaries for s in t.unknown}
             if not unknown:
+                self._watched.check(self.judges)
                 return notes
             self._progress("reading again: there are events of more machines")
             known |= unknown
+
+    def _partitions_of(self, first: FirstPass) -> list[Partition]:
+        if not first.relates:
+            return self._engine.run(self._tasks, first.work, self._partitions, first.finish)
+        groups = Stage(self._partitions, first.finish_groups)
+        found: list[list[Partition]] = self._engine.run(
+            self._tasks, first.work, self._partitions, first.by_groups, groups
+        )
+        return [one for some in found for one in some]
+
+    def together(self, read: Read) -> TogetherReport | None:
+        """What was found of properties over several entities; None where none were asked for."""
+        if not (self._watched.properties or self._watched.unjudged):
+            return None
+        return report_together(self._watched, [one.swept for one in self._found], read.where)
 
     def second_pass(self) -> tuple[list[Judged], int]:
         """What all partitions have judged, with what needed a second look; and how many entities did."""
@@ -118,6 +145,7 @@ class Run:
     def plan(self, events: int, second: int) -> tuple[str, ...]:
         """How the verdicts were found, and why so."""
         rows = sum(s.rows for one in self._found for s in one.summaries)
+        changes = sum(one.swept.changes for one in self._found)
         return (
             f"engine: {self._engine.name}, {self._engine.workers} at once",
             f"first pass: {len(self._tasks)} tasks replay {len(self._events)} parts where they lie",
@@ -125,6 +153,11 @@ class Run:
             f"second pass: {second:,} entities were read again and judged event by event"
             if second
             else "no second pass: nothing was left open, nothing has to be told",
+            *(
+                (f"{changes:,} changes of entities were put in the order of their time, by group",)
+                if changes
+                else ()
+            ),
         )
 
     def notes(self) -> list[str]:

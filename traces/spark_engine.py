@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from stagewright.traces.engines import Stage
+
 T = TypeVar("T")
-R = TypeVar("R")
 
 
 class OnSpark:
@@ -26,23 +27,42 @@ class OnSpark:
         tasks: Sequence[T],
         work: Callable[[T], Iterable[tuple[int, Any]]],
         partitions: int,
-        finish: Callable[[Iterable[Any]], R],
-    ) -> list[R]:
+        finish: Callable[[Iterable[Any]], Any],
+        *then: Stage,
+    ) -> list[Any]:
         """As `Engine.run`."""
 
         def do(some: Iterable[T]) -> Iterator[tuple[int, Any]]:
             for task in some:
                 yield from work(task)
 
-        def end(items: Iterable[tuple[int, Any]]) -> Iterator[R]:
-            yield finish(item for _, item in items)
-
         if not tasks:
             return []
         given = self._context.parallelize(list(tasks), len(tasks)).mapPartitions(do)
         gathered = given.partitionBy(partitions, _itself)
-        found: list[R] = gathered.mapPartitions(end).collect()
+        for stage in then:
+            handed_on = gathered.mapPartitions(_handing_on(finish))
+            gathered = handed_on.partitionBy(stage.partitions, _itself)
+            finish = stage.finish
+        found: list[Any] = gathered.mapPartitions(_ending(finish)).collect()
         return found
+
+
+_Pairs = Iterable[tuple[int, Any]]
+
+
+def _handing_on(finish: Callable[[Iterable[Any]], Any]) -> Callable[[_Pairs], _Pairs]:
+    def hand_on(items: _Pairs) -> Iterator[tuple[int, Any]]:
+        yield from finish(item for _, item in items)
+
+    return hand_on
+
+
+def _ending(finish: Callable[[Iterable[Any]], Any]) -> Callable[[_Pairs], Iterable[Any]]:
+    def end(items: _Pairs) -> Iterator[Any]:
+        yield finish(item for _, item in items)
+
+    return end
 
 
 def _itself(number: int) -> int:

@@ -76,6 +76,26 @@ def compile_step(instructions: tuple[Instruction, ...], step: StepCode) -> StepF
     return namespace["step"]
 
 
+def compile_values(
+    instructions: tuple[Instruction, ...], wanted: tuple[int, ...]
+) -> Callable[[State], tuple[int, ...]]:
+    """A function from a state to the values of some instructions."""
+    lines: list[str] = []
+    known: set[int] = set()
+    _emit(instructions, wanted, known, lines)
+    values = "".join(f"int(v{node}), " for node in wanted)
+    source = "def values(s):\n    " + "\n    ".join([*lines, f"return ({values})"]) + "\n"
+    tables = {f"T{i}": instructions[i][3] for i in known if instructions[i][3]}
+    namespace: dict[str, Callable[[State], tuple[int, ...]]] = {}
+    exec(source, {"__builtins__": {"int": int}, **tables}, namespace)  # noqa: S102 - our own text
+    return namespace["values"]
+
+
+def instructions_of(nodes: Iterable[GroundNode]) -> tuple[Instruction, ...]:
+    """The nodes of a builder as plain data."""
+    return tuple(_instruction(node) for node in nodes)
+
+
 def _instruction(node: GroundNode) -> Instruction:
     return node.op.name, tuple(a.id for a in node.args), node.value, node.table
 

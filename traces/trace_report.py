@@ -13,6 +13,9 @@ from stagewright.traces.window import ViolationWindow
 if TYPE_CHECKING:
     from stagewright.traces.coverage import MachineCoverage
 
+if TYPE_CHECKING:
+    from stagewright.traces.together.verdicts import TogetherReport
+
 
 class AccountingError(Exception):
     """The counts do not add up: a fault of this program, never of its input."""
@@ -167,11 +170,14 @@ class TraceReport:
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
     seconds: float = field(default=0.0, compare=False)
+    together: TogetherReport | None = None  # of properties over several entities
 
     @property
     def exit_code(self) -> int:
         """0: all ok; 1: a violation; 3: gaps, undecided entities or unparsed lines only."""
-        if self.verdicts.get(TraceVerdict.VIOLATION):
+        together = {} if self.together is None else self.together.verdicts
+        if self.verdicts.get(TraceVerdict.VIOLATION) or together.get(TraceVerdict.VIOLATION):
             return 1
         bad = sum(n for verdict, n in self.verdicts.items() if verdict is not TraceVerdict.OK)
+        bad += together.get(TraceVerdict.UNDECIDED, 0)
         return 3 if bad or self.totals.not_events else 0

@@ -6,6 +6,7 @@ to be right by itself (`passes`). Spark runs the tasks, or threads of this proce
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -56,6 +57,7 @@ def validate(
     resolve = _only(machine) if isinstance(machine, Definition) else machine
     mapping = mapping_of(options, resolve)
     inputs = find_inputs(paths, options.form, mapping)
+    _check_together(options, state)
     earlier = None if state is None else load_state(state)
     parts = split_files(inputs.files, mapping)
     if earlier is not None:
@@ -93,7 +95,23 @@ def validate(
     )
     if earlier is not None:
         save_state(run.left(inputs.files, read, options), report.verdicts)
-    return replace(report, plan=run.plan(read.events, second))
+    return replace(report, plan=run.plan(read.events, second), together=run.together(read))
+
+
+def _check_together(options: Options, state: Path | None) -> None:
+    if options.together and state is not None:
+        raise InputError(
+            "properties over several entities cannot be judged run by run: "
+            "what they need of earlier events is not carried",
+            help="leave out --together, or --state",
+        )
+    try:
+        re.compile(options.group)
+    except re.error as error:
+        raise InputError(
+            f"--group {options.group!r} is no regular expression: {error}",
+            help="write for example --group '^([^:]*):'",
+        ) from None
 
 
 def _refuse_logs(parts: Sequence[Part]) -> None:

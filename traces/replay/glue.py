@@ -22,6 +22,7 @@ from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.rows import (
     BODY,
     CARRIED,
+    CHANGE,
     ENTITY,
     ENTRY,
     EXIT,
@@ -37,6 +38,7 @@ from stagewright.traces.replay.rows import (
 )
 from stagewright.traces.replay.segments import salt_of
 from stagewright.traces.replay.steps import FINISHED, REFUSED, STOPPED, Steps, slot_of
+from stagewright.traces.together.timeline import Changes, changes_of
 
 Ints = NDArray[Any]
 
@@ -59,6 +61,7 @@ class Glued:
     held: int = 0  # events of earlier runs that wait behind a gap
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
+    changes: Changes | None = None  # of how properties over several entities see the entities
 
 
 def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
@@ -79,6 +82,8 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     sets = np.array([steps.number_of(s) for s in rows.sets] or [0], np.int64)
     for column in (ENTRY, EXIT):
         table[:, column] = np.where(table[:, column] < 0, -1, sets[table[:, column]])
+    changing = table[:, KIND] == CHANGE
+    told, table = table[changing], table[~changing]
     by = np.lexsort(
         (table[:, PLACE], table[:, SYMBOL], table[:, KIND], table[:, SEQUENCE], table[:, ENTITY])
     )
@@ -99,6 +104,8 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     _tell(result, rows, interner, found, table, refused, steps, carry=carry)
     if carry:
         result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
+    if steps.views:
+        result.changes = changes_of(rows.streams, interner, table, told, steps)
     return result
 
 

@@ -5,7 +5,9 @@ A row says something of an entity's events `sequence .. sequence + length - 1`:
 - RAW: one event, with its symbol: the state before it was not known where it was read;
 - BODY: events that lead from the set of possible states `entry` to the set `exit`, whatever they were;
 - REPEAT: one event that repeats the one with the same sequence number;
-- CARRIED: all events that earlier runs have judged, from the first one on: they lead to the set `exit`.
+- CARRIED: all events that earlier runs have judged, from the first one on: they lead to the set `exit`;
+- CHANGE: an event of a body after which properties over several entities see the entity in another way: the
+  set `exit` says how. There are such rows only where such properties are judged.
 
 Raw rows before a body make sure that `entry` is the only set in which the body can begin, or that no run
 explains the events at all: so glueing rows gives exactly what replaying the events in order would give.
@@ -27,10 +29,10 @@ from stagewright.traces.stepcode import State
 Ints = NDArray[Any]
 
 # Columns of a row, all int64.
-ENTITY, SEQUENCE, LENGTH, KIND, SYMBOL, ENTRY, EXIT, PLACE = range(8)
-WIDTH = 8
+ENTITY, SEQUENCE, LENGTH, KIND, SYMBOL, ENTRY, EXIT, PLACE, TIME = range(9)
+WIDTH = 9
 
-RAW, BODY, REPEAT, CARRIED = range(4)  # kinds
+RAW, BODY, REPEAT, CARRIED, CHANGE = range(5)  # kinds
 
 
 class PossibleStates(NamedTuple):
@@ -49,7 +51,8 @@ class Rows:
     """Rows with all that they refer to.
 
     `streams` and `names` are of the entities, `hashes` the entities' hashes; SYMBOL is an index in
-    `symbols` (-1: none), ENTRY and EXIT are indices in `sets` (-1: none), PLACE is as in a block.
+    `symbols` (-1: none), ENTRY and EXIT are indices in `sets` (-1: none), PLACE and TIME are as in a
+    block; a body has those of its last event.
     """
 
     streams: tuple[Stream, ...]

@@ -19,6 +19,7 @@ from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.rows import (
     BODY,
+    CHANGE,
     ENTITY,
     ENTRY,
     EXIT,
@@ -29,10 +30,11 @@ from stagewright.traces.replay.rows import (
     REPEAT,
     SEQUENCE,
     SYMBOL,
+    TIME,
     WIDTH,
     Rows,
 )
-from stagewright.traces.replay.steps import REFUSED, STOPPED, SURE, Steps, slot_of
+from stagewright.traces.replay.steps import KEPT, REFUSED, STOPPED, SURE, Steps, slot_of
 
 Ints = NDArray[Any]
 
@@ -43,6 +45,11 @@ _ROWS_MAX = 1 << 16  # rows that wait to be sent
 # the set of its possible states, where its body begins (-1: it has none yet) and from which set, the symbol
 # and the place of its last event, and the sets that its machine begins with.
 _NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _ANY = range(8)
+
+# What is held besides where properties over several entities are judged: the class that the entity is in
+# (-2: that is yet to be told), and the time of its last event.
+_CLASS, _WHEN = range(2)
+_UNTOLD = -2
 
 _DONE, _FILL, _SEND = 0, 1, 2  # why the machine code came back
 
@@ -59,6 +66,7 @@ class Segments:
         self._rows = 0
         self._entities = Interner(most=ENTITIES_MAX)
         self._held = np.zeros((1 << 12, 8), np.int64)
+        self._tracked = np.zeros((1 << 12 if steps.views else 0, 2), np.int64)
         self.events = 0
 
     def take(self, block: Block) -> None:
@@ -92,6 +100,7 @@ class Segments:
         count = len(self._entities)
         while count > len(self._held):
             self._held = np.concatenate([self._held, np.zeros_like(self._held)])
+            self._tracked = np.concatenate([self._tracked, np.zeros_like(self._tracked)])
         if count > before:
             streams = list(self._streams)
             sets = np.array(
@@ -106,9 +115,9 @@ class Segments:
         steps, done = self._steps, 0
         while True:
             done, self._rows, why, state, missing = _replay(
-                block.entity, entities, block.sequence, block.symbol, symbols, block.place, done,
-                self._held,
-                steps.keys, steps.values, steps.counts, steps.flags, self._out, self._rows,
+                block.entity, entities, block.sequence, block.symbol, symbols, block.place,
+                block.time, done, self._held, self._tracked, steps.keys, steps.values, steps.counts,
+                steps.flags, steps.classes, self._out, self._rows,
             )  # fmt: skip
             if why == _DONE:
                 return
@@ -120,7 +129,9 @@ class Segments:
     def _close_all(self) -> None:
         done = 0
         while done < len(self._entities):
-            done, self._rows = _close(self._held, done, len(self._entities), self._out, self._rows)
+            done, self._rows = _close(
+                self._held, self._tracked, done, len(self._entities), self._out, self._rows
+            )
             if done < len(self._entities):
                 self._emit()
 
@@ -160,6 +171,7 @@ def rows_of(block: Block) -> Rows:
     table[:, KIND] = RAW
     table[:, SYMBOL] = block.symbol
     table[:, PLACE] = block.place
+    table[:, TIME] = block.time
     salts = np.array([*(salt_of(s) for s in block.streams), 0], np.uint64)
     interner = Interner()
     number = interner.number(block.names, block.stream, salts)
@@ -179,7 +191,7 @@ def salt_of(stream: Stream) -> int:
 @compiled
 def _row(
     out: Ints, at: int, entity: int, sequence: int, length: int, kind: int,
-    symbol: int, entry: int, exit_: int, place: int,
+    symbol: int, entry: int, exit_: int, place: int, time: int,
 ) -> int:  # fmt: skip
     row = out[at]
     row[ENTITY] = entity
@@ -190,37 +202,41 @@ def _row(
     row[ENTRY] = entry
     row[EXIT] = exit_
     row[PLACE] = place
+    row[TIME] = time
     return at + 1
 
 
 @compiled
-def _body(out: Ints, at: int, entity: int, held: Ints) -> int:
+def _body(out: Ints, at: int, entity: int, held: Ints, tracked: Ints) -> int:
     """Close the body of an entity, if it has one."""
+    time = tracked[entity, _WHEN] if len(tracked) else 0
     if held[_BEGIN] >= 0 and held[_NEXT] > held[_BEGIN]:
         return _row(
             out, at, entity, held[_BEGIN], held[_NEXT] - held[_BEGIN], BODY,
-            -1, held[_ENTRY], held[_STATE], held[_WHERE],
+            -1, held[_ENTRY], held[_STATE], held[_WHERE], time,
         )  # fmt: skip
     return at
 
 
 @compiled
-def _close(held: Ints, first: int, last: int, out: Ints, at: int) -> tuple[int, int]:
+def _close(held: Ints, tracked: Ints, first: int, last: int, out: Ints, at: int) -> tuple[int, int]:
     for entity in range(first, last):
         if at >= len(out):
             return entity, at
-        at = _body(out, at, entity, held[entity])
+        at = _body(out, at, entity, held[entity], tracked)
         held[entity, _NEXT] = -1
     return last, at
 
 
 @compiled
-def _replay(
+def _replay(  # noqa: C901 - one loop, compiled as a whole
     entity: Ints, entities: Ints, sequence: Ints, symbol: Ints, symbols: Ints, place: Ints,
-    first: int, held: Ints, keys: Ints, values: Ints, counts: Ints, flags: Ints, out: Ints, at: int,
+    time: Ints, first: int, held: Ints, tracked: Ints, keys: Ints, values: Ints, counts: Ints,
+    flags: Ints, classes: Ints, out: Ints, at: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Replay from event `first` on; returns (how far it came, rows, why, set, symbol)."""
-    room = len(out) - 3
+    room = len(out) - 4
+    tracks = len(classes) > 0
     for i in range(first, len(entity)):
         if at > room:
             return i, at, _SEND, 0, 0
@@ -234,10 +250,12 @@ def _replay(
         if number < expected:
             # Late, or a repetition: only the neighbour before is known here.
             kind = REPEAT if number == expected - 1 and what == one[_LAST] else RAW
-            at = _row(out, at, whose, number, 1, kind, what, -1, -1, place[i])
+            at = _row(out, at, whose, number, 1, kind, what, -1, -1, place[i], time[i])
             continue
         if number != expected:
-            at = _body(out, at, whose, one)
+            at = _body(out, at, whose, one, tracked)
+            if tracks:
+                tracked[whose, _CLASS] = _UNTOLD
             one[_NEXT] = number
             one[_BEGIN] = 0 if number == 0 else -1
             one[_ENTRY] = one[_START]
@@ -250,20 +268,38 @@ def _replay(
         refused = after >= REFUSED
         if refused:
             after -= REFUSED
+        change = -1  # the set that tells of another class than before
+        if tracks:
+            known = after
+            if flags[after] & STOPPED:  # what the event itself says counts all the same
+                loose = slot_of(keys, one[_ANY], what)
+                if keys[loose] == 0:
+                    return i, at, _FILL, one[_ANY], what
+                known = values[loose]
+                if known >= REFUSED or flags[known] & STOPPED:
+                    known = one[_ANY]
+            seen = classes[known]
+            if seen != KEPT and seen != tracked[whose, _CLASS]:
+                tracked[whose, _CLASS] = seen
+                change = known
         if one[_BEGIN] < 0:
-            at = _row(out, at, whose, number, 1, RAW, what, -1, -1, place[i])
+            at = _row(out, at, whose, number, 1, RAW, what, -1, -1, place[i], time[i])
             if flags[after] & (SURE | STOPPED):
                 one[_BEGIN] = number + 1
                 one[_ENTRY] = after
         elif refused or (flags[after] & STOPPED and after != state):
-            at = _body(out, at, whose, one)
-            at = _row(out, at, whose, number, 1, RAW, what, -1, -1, place[i])
+            at = _body(out, at, whose, one, tracked)
+            at = _row(out, at, whose, number, 1, RAW, what, -1, -1, place[i], time[i])
             one[_BEGIN] = number + 1
             one[_ENTRY] = after
         else:
             counts[slot] += 1
+            if change >= 0:
+                at = _row(out, at, whose, number, 1, CHANGE, -1, -1, change, place[i], time[i])
         one[_STATE] = after
         one[_NEXT] = number + 1
         one[_LAST] = what
         one[_WHERE] = place[i]
+        if tracks:
+            tracked[whose, _WHEN] = time[i]
     return len(entity), at, _DONE, 0, 0

@@ -26,6 +26,7 @@ from stagewright.traces.determinised import (
 )
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.together.views import Seen, View
 
 Ints = NDArray[Any]
 
@@ -37,18 +38,29 @@ REFUSED = 1 << 30  # added to a set's number where the event is none of the mach
 # What machine code must know of a set.
 FREE, SURE, STOPPED, FINISHED = 0, 1, 2, 4
 
+KEPT = -1  # in place of a class: the entity stays in the one that it is in
+
 _SPECIAL = (DEAD, UNDECIDED, UNKNOWN, ENDED, START, ANY)
 
 
 class Steps:
     """The table of steps between the sets of some machines."""
 
-    def __init__(self, automata: Mapping[MachineKey, Automaton]) -> None:
+    def __init__(
+        self,
+        automata: Mapping[MachineKey, Automaton],
+        views: Mapping[MachineKey, View] | None = None,
+    ) -> None:
         self._automata = automata
+        self.views = views or {}
+        self.seen: list[Seen] = []  # the classes of entities, by number
+        self._seen_numbers: dict[Seen, int] = {}
         self._running: dict[MachineKey, Determinised] = {}
         self._sets: list[tuple[MachineKey, int]] = []
         self._numbers: dict[tuple[MachineKey, int], int] = {}
         self.flags = np.zeros(64, np.int8)
+        # The class of an entity in each set; empty where nobody asks for classes.
+        self.classes = np.full(64 if self.views else 0, KEPT, np.int32)
         self._symbols: dict[str, int] = {}
         self._texts: list[str] = []
         self.keys = np.zeros(1 << 10, np.int64)  # 0: free; else (set << 31 | symbol) + 1
@@ -87,7 +99,10 @@ class Steps:
             self._sets.append((key, local))
             if found >= len(self.flags):
                 self.flags = np.concatenate([self.flags, np.zeros_like(self.flags)])
+                self.classes = np.concatenate([self.classes, np.full_like(self.classes, KEPT)])
             self.flags[found] = self._flags(key, local)
+            if self.views:
+                self.classes[found] = self._class(key, local)
         return found
 
     def set_of(self, number: int) -> PossibleStates:
@@ -133,6 +148,22 @@ class Steps:
         if local >= LIVE:
             return SURE if len(self.machine(key).sets[local]) == 1 else FREE
         return FREE
+
+    def _class(self, key: MachineKey, local: int) -> int:
+        view = self.views.get(key)
+        if view is None or local in (START, ENDED):
+            return KEPT
+        if local < LIVE:
+            return self.number_of_class(view.anything)
+        machine = self.machine(key)
+        return self.number_of_class(view.seen(machine.states[s] for s in machine.sets[local]))
+
+    def number_of_class(self, seen: Seen) -> int:
+        """The number of a class of entities."""
+        found = self._seen_numbers.setdefault(seen, len(self.seen))
+        if found == len(self.seen):
+            self.seen.append(seen)
+        return found
 
     def _grow(self) -> None:
         keys, values, counts = self.keys, self.values, self.counts

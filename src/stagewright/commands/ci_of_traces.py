@@ -11,12 +11,19 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.verdict import Outcome
 
 if TYPE_CHECKING:
+    from stagewright.traces.together.verdicts import PropertyReport, TogetherReport
     from stagewright.traces.trace_report import EntityReport, TraceReport
 
 KIND = "recorded trace"
 MEANING = "A recorded trace must be a run that the definition allows."
 _READ = "every line is read"
 _OTHERS = "all other traces are ok"
+_GROUPS_MAX = 20  # that are told of one property
+_TOGETHER = {
+    TraceVerdict.OK: Outcome.HOLDS,
+    TraceVerdict.VIOLATION: Outcome.VIOLATED,
+    TraceVerdict.UNDECIDED: Outcome.UNDECIDED,
+}
 _OUTCOMES = {0: Outcome.HOLDS, 1: Outcome.VIOLATED, 3: Outcome.UNDECIDED}
 
 
@@ -55,6 +62,9 @@ def _cases(report: TraceReport) -> Iterator[Case]:
         note = f"ok: {good:,}"
         yield Case(_OTHERS, "trace-ok", KIND, MEANING, "", Outcome.HOLDS, note, None)
     yield _lines_case(report)
+    if report.together is not None:
+        for prop in report.together.properties:
+            yield _together_case(prop, report.together)
 
 
 def _case(entity: EntityReport) -> Case:
@@ -76,6 +86,29 @@ def _case(entity: EntityReport) -> Case:
         headline,
         "\n".join(line.strip() for line in lines[1:]),
         "\n".join(lines),
+    )
+
+
+def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
+    """A property over several entities."""
+    from stagewright.traces.together.telling import group_lines
+
+    groups = [g for g in report.broken if (g.system, g.name) == (prop.system, prop.name)]
+    told = ["\n".join(group_lines(group)) for group in groups[:_GROUPS_MAX]]
+    first = groups[0].where if groups else prop.first_open
+    many = f"{prop.judged:,} judged, {prop.broken:,} broke it, {prop.open:,} undecided"
+    return Case(
+        f"{prop.system}.{prop.name}",
+        "trace-together",
+        "property over several entities",
+        "It must hold of all entities of a group, at every time.",
+        prop.doc,
+        _TOGETHER[prop.verdict],
+        "; ".join((many, *prop.why)),
+        None if first is None else line_place(first.file, first.line),
+        told[0].splitlines()[0] if told else "",
+        "\n".join(prop.why),
+        "\n\n".join(told),
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from stagewright.spec.definition import Definition
+    from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
     from stagewright.traces.options import Options, Resolve
     from stagewright.traces.recording import HiddenSteps
@@ -32,12 +33,17 @@ examples:
   stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
+  stagewright validate traces/ --together my/cluster.py:Cluster --group '^(.*):'
   stagewright validate traces/ --state validated     again tomorrow: only what is new is read
   stagewright validate --follow traces/ --state validated --idle 60
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
 1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+
+With --together the invariants of a system are judged over the traces of its parts. One that speaks of
+each entity by itself needs no order of events; one that relates entities is judged on all entities of a
+trace (or of a --group) in the order of their events' times, and is undecided where these have none.
 
 Into --out DIR go report.html, report.txt, report.json, violations.parquet (every entity that is not ok),
 coverage.json (what the traces exercised of each definition), and in violations/ for each violation its
@@ -75,6 +81,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_reading(parser)
     parser.add_argument(
         "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
+    )
+    parser.add_argument(
+        "--together",
+        action="append",
+        default=[],
+        metavar="SYSTEM",
+        help="judge this system's invariants over the traces of its parts: a shipped name or path.py:Class",
+    )
+    parser.add_argument(
+        "--group",
+        default="",
+        metavar="REGEX",
+        help="with --together: relate only entities in whose names this matches the same "
+        "(default: all of a trace)",
     )
     parser.add_argument(
         "--engine",
@@ -148,6 +168,8 @@ def execute(args: argparse.Namespace) -> int:
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
         mapping=args.mapping,
+        together=_systems(args),
+        group=args.group,
         **({"max_states": args.max_states} if args.max_states else {}),
     )
     mapping = mapping_of(options, resolve)
@@ -224,6 +246,8 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--mapping", args.mapping),
         ("--hidden-steps", args.hidden_steps),
         ("--max-states", args.max_states),
+        *(("--together", system) for system in args.together),
+        ("--group", args.group),
         ("--state", args.state),
         ("--engine", "" if args.engine == "spark" else args.engine),
     ):
@@ -259,6 +283,15 @@ def _scope(sizes: list[str]) -> Callable[[Definition], Scope]:
         return scope_from(definition, sizes, [f"{b.name}=any" for b in definition.budgets])
 
     return scope
+
+
+def _systems(args: argparse.Namespace) -> tuple[type[Machine], ...]:
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.loading import find
+
+    if args.group and not args.together:
+        raise InputError("--group needs --together SYSTEM", help="say whose invariants to judge")
+    return tuple(find(name, SHIPPED) for name in args.together)
 
 
 def _hidden(text: str) -> HiddenSteps:

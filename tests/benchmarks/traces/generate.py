@@ -29,6 +29,8 @@ from stagewright.traces.options import unbounded_scope
 Ints = NDArray[Any]
 
 RUNS = 300  # different legal runs that entities follow
+SPECIAL_RUNS = 10  # more, each with a move within a node, of which a table may have one at a time
+TABLES = 977
 STEPS = 36  # of a run
 _SCALE = 5_000_000  # events that are mixed at once
 _AT_ONCE = 500  # entities
@@ -52,6 +54,7 @@ class Fault(Enum):
     duplicate = "duplicate", "ok"  # an event is written twice
     out_of_order = "out_of_order", "ok"  # two events change places in the file
     contradiction = "contradiction", "violation"  # two different events have one number
+    broken_together = "broken_together", "ok"  # legal, but not at the time of another of its table
 
 
 @dataclass
@@ -63,6 +66,7 @@ class Truth:
     faults: dict[str, int] = field(default_factory=dict)  # by kind of fault
     verdicts: dict[str, str] = field(default_factory=dict)  # of each spoilt entity
     duplicates: int = 0
+    broken_tables: list[str] = field(default_factory=list)  # each breaks `table.Table`'s property
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(vars(self)))
@@ -95,17 +99,27 @@ def legal_runs(seed: int) -> tuple[Letters, list[list[int]]]:
         texts = (json.dumps(v, separators=(",", ":")) for v in (params, observed))
         return numbers.setdefault((action, *texts, end), len(numbers))  # type: ignore[arg-type]
 
-    runs = []
+    runs: list[list[int]] = []
     initial = list(interpreter.initial_states())
-    for _ in range(RUNS):
+    special: list[list[int]] = []
+    known: dict[Any, list[Any]] = {}
+    while len(runs) < RUNS or len(special) < SPECIAL_RUNS:
         state = rng.choice(initial)
-        run = [letter(None, {}, observation(state))]
+        events: list[tuple[str | None, object, dict[str, object]]] = [
+            (None, {}, observation(state))
+        ]
         for _ in range(STEPS):
-            step, state = rng.choice(list(interpreter.successors(state)))
+            if state not in known:
+                known[state] = list(interpreter.successors(state))
+            step, state = rng.choice(known[state])
             params = {name: plain(value) for name, value in step.arguments.items()}
-            run.append(letter(step.action, params, observation(state)))
-        run.append(letter(None, {}, {}, end=True))
-        runs.append(run)
+            events.append((step.action, params, observation(state)))
+        moves = [e["stage"] for _, _, e in events if e["kind"] == "intranode_migration"]
+        at_rest = events[-1][2]["stage"] == "none"
+        kept = special if "streaming" in moves and at_rest else None if moves else runs
+        if kept is not None and len(kept) < (RUNS if kept is runs else SPECIAL_RUNS):
+            kept.append([*(letter(*event) for event in events), letter(None, {}, {}, end=True)])
+    runs += special
     letter("start", {"kind": "teleport"}, {})
     rows = list(numbers)
     return Letters(*([row[i] for row in rows] for i in range(4))), runs  # type: ignore[arg-type]
@@ -195,15 +209,25 @@ def _file(
     length = table.shape[1]
     entity = np.repeat(np.arange(first, first + size, dtype=np.int64), length)
     sequence = np.tile(np.arange(length, dtype=np.int64), size)
-    letter = table[rng.integers(0, len(runs), size)].ravel()
-    at = np.repeat(rng.random(size) * size, length) + sequence * (_AT_ONCE / length)
-    at += rng.random(len(at)) * (_AT_ONCE / length / 2)
+    run, begin = rng.integers(0, RUNS, size), rng.random(size) * size
     many = max(1, round(len(entity) * fault_rate))
-    spoilt = iter(rng.choice(size, min(size, many * len(Fault)), replace=False).tolist())
+    run[:TABLES] = RUNS + rng.integers(0, SPECIAL_RUNS, min(TABLES, size))
+    twice = rng.permutation(max(0, min(size - TABLES, TABLES)))[:many]
+    run[twice + TABLES], begin[twice + TABLES] = run[twice], begin[twice]
+    truth.broken_tables += [_table(first + t) for t in twice.tolist()]
+    own = Fault.broken_together.name
+    truth.faults[own] = truth.faults.get(own, 0) + len(twice)
+    letter = table[run].ravel()
+    at = np.repeat(begin, length) + sequence * (_AT_ONCE / length)
+    at += rng.random(len(at)) * (_AT_ONCE / length / 2)
+    others = max(0, size - 2 * TABLES)  # what breaks the property of a table is not spoilt itself
+    spoilt = iter(
+        (size - others + rng.choice(others, min(others, many * len(Fault)), replace=False)).tolist()
+    )
     left_out: list[int] = []
     added: list[tuple[int, int, int, float]] = []
     unknown = len(letters.action) - 1 - letters.params[::-1].index('{"kind":"teleport"}')
-    for fault in Fault:
+    for fault in list(Fault)[:-1]:  # the last one is there already
         for one, _ in zip(spoilt, range(many), strict=False):
             row = one * length + int(rng.integers(2, length - 2))
             name = _name(first + one)
@@ -271,7 +295,11 @@ def _with_giant(
 
 
 def _name(entity: int) -> str:
-    return f"5a1f4c30-9d0e-11ef-8b4e-{entity % 977:012x}:{entity}"
+    return f"{_table(entity)}:{entity}"
+
+
+def _table(entity: int) -> str:
+    return f"5a1f4c30-9d0e-11ef-8b4e-{entity % TABLES:012x}"
 
 
 def _chunks(columns: tuple[Ints, ...]) -> Iterator[tuple[Ints, ...]]:

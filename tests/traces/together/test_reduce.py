@@ -1,0 +1,108 @@
+"""What a system's invariant says of single entities is what the reference interpreter says of the system."""
+
+import random
+from itertools import product
+from typing import Any
+
+import pytest
+
+from stagewright.spec import Machine
+from stagewright.spec.define import define
+from stagewright.spec.encoding import encode
+from stagewright.spec.entities import Entity
+from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.lowering import ground
+from stagewright.spec.scope import scope_of
+from stagewright.spec.values import FrozenMap
+from stagewright.traces.automaton import of_model
+from stagewright.traces.explain import Judge
+from stagewright.traces.options import unbounded_scope
+from stagewright.traces.recording import Recording
+from stagewright.traces.together.formula import ClassOf, evaluate
+from stagewright.traces.together.system import Together, together
+
+
+def judge_of(machine: type[Machine]) -> Judge:
+    definition = define(machine)
+    scope = unbounded_scope(definition)
+    model = ground(definition, scope)
+    return Judge(definition, scope, model, of_model(model, Recording()))
+
+
+def parts_of(system: Any) -> dict[tuple[str, str, str], Judge]:
+    machines = (system.replicas.machine, system.tracks.machine)
+    return {(m.__name__, "", ""): judge_of(m) for m in machines}
+
+
+@pytest.fixture
+def watched(table: type[Machine]) -> Together:
+    return together([table], parts_of(table))
+
+
+def test_what_no_trace_tells_is_listed_with_the_variable(watched: Together) -> None:
+    (one,) = watched.unjudged
+    assert one.name == "the_epoch_fits"
+    assert "`epoch`" in one.reason
+
+
+def test_only_what_speaks_of_each_entity_by_itself_is_local(watched: Together) -> None:
+    assert [p.name for p in watched.properties if p.local] == ["ready_is_complete"]
+
+
+def test_a_property_counts_no_more_entities_than_it_compares_with(watched: Together) -> None:
+    weights = {p.name: p.weight for p in watched.properties}
+    assert weights["one_is_pending"] == 2
+    assert weights["nothing_is_built_while_splitting"] == 1
+    assert weights["hosts_differ"] == 2
+    assert weights["more_complete_than_pending"] > 1_000_000
+
+
+def test_every_property_means_what_the_interpreter_says(
+    table: type[Machine], watched: Together
+) -> None:
+    definition = define(table)
+    rng = random.Random(1)
+    views = {name: view for (name, *_), view in watched.views.items()}
+    judges = {name: judge for (name, *_), judge in parts_of(table).items()}
+    broken = set[str]()
+    for slots, lanes in product((1, 2, 3, 4), (1, 2)):
+        scope = scope_of(definition, {"Slot": slots, "Lane": lanes})
+        interpreter = Interpreter(definition, scope)
+        for _ in range(60):
+            state, entities = _random_state(rng, definition, judges, slots, lanes)
+            for prop in watched.properties:
+                counts: dict[ClassOf, int] = {}
+                for machine, part in entities:
+                    for family, (name, atoms) in enumerate(prop.families):
+                        if name == machine:
+                            (values,) = (
+                                views[name].seen([encode(judges[name].model, part)]).possible
+                            )
+                            whose = ClassOf(family, tuple(values[a] for a in atoms))
+                            counts[whose] = counts.get(whose, 0) + 1
+                holds, _ = interpreter.holds(definition.property(prop.name), state)
+                assert bool(evaluate(prop.formula, counts)) == holds, (prop.name, state)
+                if not holds:
+                    broken.add(prop.name)
+    assert broken == {p.name for p in watched.properties}
+
+
+def _random_state(
+    rng: random.Random, definition: Any, judges: dict[str, Judge], slots: int, lanes: int
+) -> tuple[Any, list[tuple[str, Any]]]:
+    """A state of the system, and those of its parts."""
+    values: dict[str, Any] = {"epoch": rng.randrange(4)}
+    entities: list[tuple[str, Any]] = []
+    for name, machine, size in (("replicas", "Replica", slots), ("tracks", "Track", lanes)):
+        model = judges[machine].model
+        states = [
+            model.decode(tuple(rng.randint(c.low, c.high) for c in model.cells))
+            for _ in range(size)
+        ]
+        entities += [(machine, state) for state in states]
+        kind: type[Entity] = definition.variable(f"{name}.{next(iter(states[0]))}").sort.key.kind
+        for variable in states[0]:
+            values[f"{name}.{variable}"] = FrozenMap(
+                {kind(i): state[variable] for i, state in enumerate(states)}
+            )
+    return FrozenMap(values), entities
