@@ -37,8 +37,23 @@ def _report(report: Any) -> dict[str, object]:
         "events": report.totals.events,
         "found": {e.key.entity: e.verdict.value for e in report.entities},
         "duplicates": report.totals.duplicates,
+        "broken_tables": sorted(_broken(report)),
         "plan": list(report.plan),
     }
+
+
+def _broken(report: Any) -> set[str]:
+    """The tables whose tablets break the property over several of them."""
+    broken = report.together.broken if report.together else ()
+    return {one.group.partition("/")[2] for one in broken}
+
+
+def _options() -> Any:
+    from tests.benchmarks.traces.table import GROUP, Table
+
+    from stagewright.traces.options import Options
+
+    return Options(together=(Table,), group=GROUP)
 
 
 def embedded(folder: Path) -> dict[str, object]:
@@ -48,7 +63,8 @@ def embedded(folder: Path) -> dict[str, object]:
     from stagewright.traces.engines import Embedded, usable_cores
     from stagewright.traces.validate import validate
 
-    return _report(validate(_files(folder), machine(), engine=Embedded(usable_cores())))
+    engine = Embedded(usable_cores())
+    return _report(validate(_files(folder), machine(), _options(), engine=engine))
 
 
 def spark(folder: Path) -> dict[str, object]:
@@ -60,7 +76,7 @@ def spark(folder: Path) -> dict[str, object]:
 
     session = local_session("benchmark")
     try:
-        return _report(validate(_files(folder), machine(), spark=session))
+        return _report(validate(_files(folder), machine(), _options(), spark=session))
     finally:
         _end(session)
 

@@ -103,6 +103,7 @@ def _job(name: str, contestant: str, folder: Path, truth: Truth) -> Job:
         if contestant in _OURS:
             bad = {name: verdict for name, verdict in truth.verdicts.items() if verdict != "ok"}
             good = said["found"] == bad and said["duplicates"] == truth.duplicates
+            good &= said["broken_tables"] == sorted(set(truth.broken_tables))
         return Answer(said["events"] if contestant != "pm4py" else truth.events, good)
 
     return Job(name, command, ROOT, truth.events, read, {"PYTHONPATH": "src"})
