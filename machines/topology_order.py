@@ -209,12 +209,22 @@ class TopologyOrder(TopologyWayBack):
 
     @step_property
     def requests_are_refused_at_rest(self, after: Self, n: Term[Node]) -> Bool:
-        """The coordinator refuses a request where it would take it up: when nothing else goes on. To leave or
-        to be removed may be aborted at any time.
+        """The coordinator refuses a request ("Join is rejected", "Canceled. Dead nodes") where it would take it
+        up: when nothing else goes on. To leave or to be removed may be aborted while it waits.
         """
-        aborted = self.topology_request[n].any_of(Request.leave, Request.remove)
+        return self._is_refused(n, after).implies(self.is_at_rest())
+
+    @step_property
+    def requests_are_cancelled_when_none_can_proceed(self, after: Self, n: Term[Node]) -> Bool:
+        """What can proceed may be refused when its turn has come ("Join is rejected"); what cannot is cancelled
+        when no other request can either, for dead nodes ("Canceled. Dead nodes").
+        """
+        none = ~some(self._ready(m) for m in Node)
+        return self._is_refused(n, after).implies(self._ready(n) | none)
+
+    def _is_refused(self, n: Term[Node], after: Self) -> Bool:
         refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
-        return (refused & ~aborted).implies(self.is_at_rest())
+        return refused & ~self._wants_to_go(n)
 
     @invariant
     def what_goes_on_is_not_done(self, n: Term[Node]) -> Bool:

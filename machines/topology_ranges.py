@@ -95,7 +95,9 @@ class TopologyRanges(TopologyNodes):
 
     @step_property
     def a_node_that_is_down_does_nothing(self, after: Self, n: Term[Node]) -> Bool:
-        """While a node is down it stores and streams nothing, and learns of nothing."""
+        """001: a removed node's data is streamed "from still alive owners", and to a replacing node for a dead
+        one: while a node is down it stores nothing, and learns of nothing.
+        """
         down = self.topology.down.has(n) & after.topology.down.has(n)
         view, now = self.view[n], after.view[n]
         same = (view.version == now.version) & (view.fence == now.fence)
@@ -103,13 +105,15 @@ class TopologyRanges(TopologyNodes):
 
     @step_property
     def nodes_keep_what_is_newest(self, after: Self, n: Term[Node]) -> Bool:
-        """What a node stores grows newer, until it is removed as the row of a lost range."""
+        """001: "the new replica set will reflect all successful writes either by the means of coordinator
+        replication or by the means of streaming": neither undoes the other, until the row is cleaned up.
+        """
         removed = (after.data[n] == 0) & ~self.owners.has(n)
         return removed | (self.data[n] <= after.data[n])
 
     @step_property
     def what_is_acknowledged_stays_so(self, after: Self) -> Bool:
-        """A write that was acknowledged is not taken back by anything that is acknowledged later."""
+        """001: what replicas hold "will reflect all successful writes": none counts for less later."""
         return self.acknowledged <= after.acknowledged
 
     @step_property

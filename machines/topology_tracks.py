@@ -61,10 +61,12 @@ class TopologyTracks(TopologyRebuild):
     def pass_barrier(self) -> None:
         """Every node has acknowledged the version and drained what was before it: older ones are fenced."""
         require(self.barrier == Barrier.running, "barrier is running")
-        with equivalent("a node that is removed or replaced is down, and is not asked"):
-            require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
+        self._all_are_up()
         self.barrier = Barrier.passed
         self.fence_version = self.version
+
+    def _all_are_up(self) -> None:
+        require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
 
     def _blocks(self, n: Term[Node]) -> Bool:
         return self.takes_part(n) & self.down.has(n)
@@ -94,6 +96,9 @@ class TopologyTracks(TopologyRebuild):
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
         """A barrier on which no node's operation depends is tried again."""
+        self._try_again()
+
+    def _try_again(self) -> None:
         require(self.barrier == Barrier.failed, "barrier failed")
         require(~self._gives_up() & ~self._puts_up(), "nothing is to be undone or put up with")
         self.barrier = Barrier.none
@@ -161,8 +166,9 @@ class TopologyTracks(TopologyRebuild):
         ):
             require(self.tablet_work.is_some(), "tablets are in transition")
             require(self.transition_state == T.tablet_migration, "in the tablet migration track")
-        drains = (self.tablet_work == Work.draining) & some(self._paused(n) for n in Node)
-        require(~drains, "no node is drained")
+        leaving = some(self._paused(n) & self._others_stay(n) for n in Node)
+        drains = (self.tablet_work == Work.draining) & leaving
+        require(~drains, "no node is drained that others can stand in for")
         self.tablet_work = None
 
     @action(by=COORDINATOR, fair=WEAK)

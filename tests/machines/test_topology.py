@@ -49,7 +49,6 @@ def test_the_newest_release_keeps_every_promise(name: str, states: int) -> None:
 WITHOUT_A_CRASH = {
     "topology.cancel",
     "topology.fail_barrier",
-    "retry_barrier",
     "leave_tablet_track",
     "topology.accept_replace",
     "topology.fail_to_accept",
