@@ -167,7 +167,7 @@ class TopologyGroup0(Machine):
         if self.release.parallel_draining and request.begins_as in LEAVING:
             self._is_drained(n)
         if self.release.rollback:
-            require(self._alive_enough(n, request), "no node that it needs is down")
+            self._lacks_no_node(n, request)
         self._is_its_turn(request)
         with equivalent("a node asks only in the state in which it may"):
             require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")
@@ -181,6 +181,9 @@ class TopologyGroup0(Machine):
 
     def _is_drained(self, n: Term[Node]) -> None:
         require(~self.tablet_hosts.has(n), "the request is not paused")
+
+    def _lacks_no_node(self, n: Term[Node], request: Request) -> None:
+        require(self._alive_enough(n, request), "no node that it needs is down")
 
     def _is_its_turn(self, request: Request) -> None:
         """Replace, join, remove, leave, rebuild: no request that could proceed comes before this one."""

@@ -60,6 +60,10 @@ class TopologyOfRanges(TopologyControl):
         with equivalent("nobody crashes here while a dead node is removed or replaced"):
             super()._all_are_up()
 
+    def _lacks_no_node(self, n: Term[Node], request: Request) -> None:
+        with equivalent("nobody crashes here while a dead node is removed or replaced"):
+            super()._lacks_no_node(n, request)
+
     def _is_drained(self, n: Term[Node]) -> None:
         with equivalent("there are no tablets here"):
             super()._is_drained(n)
