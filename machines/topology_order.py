@@ -92,7 +92,7 @@ class TopologyOrder(TopologyWayBack):
 
     @invariant
     def what_goes_on_owns_the_transition_state(self) -> Bool:
-        """A node that joins or leaves, a generation, tablets, a request: each has states of its own."""
+        """A node that joins or leaves, a generation, tablets, a request: each has its own states (scylladb #23751)."""
         state = self.transition_state
         owner = state.column(lambda state: state.owner)
         moves = some(self._is(n, *JOINING, *LEAVING) for n in Node)
@@ -159,7 +159,9 @@ class TopologyOrder(TopologyWayBack):
 
     @invariant
     def a_pending_request_is_in_the_table(self, n: Term[Node]) -> Bool:
-        """The request table says of a pending request what it is, and not that it has ended."""
+        """001: "When a request is issued to a node the entry is added to the map": the request table says what
+        it is, and not that it has ended.
+        """
         request = self.topology_request[n]
         ended = self.done.has(n) | self.error.has(n)
         return request.is_some().implies((self.asked[n] == request) & ~ended)

@@ -17,7 +17,9 @@ class TopologyRanges(TopologyNodes):
 
     @invariant
     def reads_see_acknowledged_writes(self) -> Bool:
-        """Read after write: a read returns what was acknowledged before it began, or something newer."""
+        """001: the replicas that are read "will reflect all successful writes": a read returns what was
+        acknowledged before it began, or something newer.
+        """
         return ~self.stale_read
 
     @invariant
@@ -53,7 +55,9 @@ class TopologyRanges(TopologyNodes):
 
     @invariant
     def new_owners_are_complete(self, n: Term[Node]) -> Bool:
-        """What is read from new owners holds all that was acknowledged."""
+        """001: new replicas "contain all the writes which reached the matching leaving" ones: what is read from
+        new owners holds all that was acknowledged.
+        """
         reads_new = self.topology.transition_state == T.write_both_read_new
         gains = self.next.has(n) & ~self.owners.has(n)
         return (reads_new & gains).implies(self.data[n] >= self.acknowledged)
@@ -75,7 +79,7 @@ class TopologyRanges(TopologyNodes):
 
     @invariant
     def rows_of_lost_ranges_are_known(self, n: Term[Node]) -> Bool:
-        """A node that stores rows of a range which it does not own is known to need cleanup."""
+        """A node that stores rows of a range which it does not own is known to need cleanup (scylladb #26150)."""
         only_when(self.topology.release.cleanup)
         topology = self.topology
         holds = (self.data[n] > 0) & ~self.owners.has(n) & ~self.next.has(n)
