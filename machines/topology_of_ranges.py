@@ -56,6 +56,10 @@ class TopologyOfRanges(TopologyControl):
         with equivalent("no other global request is made here"):
             super()._cleanup_is_asked_for()
 
+    def _barrier_passed_or_waived(self) -> None:
+        with equivalent("a replaced node is removed from group0 after the same barrier"):
+            super()._barrier_passed_or_waived()
+
     def _all_are_up(self) -> None:
         with equivalent("nobody crashes here while a dead node is removed or replaced"):
             super()._all_are_up()
