@@ -26,6 +26,8 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent,
+    equivalent_without,
+    equivalents,
     every,
     final,
     require,
@@ -83,6 +85,15 @@ class TopologyCluster(TopologyRanges):
         },
     )
     tables = TABLES_OF_RANGES
+    harmless = equivalents(
+        equivalent_without(
+            TopologyControl.crash, because="a node that runs on, while its client gives up too soon"
+        ),
+        equivalent_without(
+            TopologyControl.fail_over,
+            because="what was learned stays true, whether or not it is remembered",
+        ),
+    )
 
     # -- requests --------------------------------------------------------------------------------------
 
