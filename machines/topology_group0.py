@@ -162,8 +162,7 @@ class TopologyGroup0(Machine):
         """The request is taken up: it is deleted from the row, the node is in transition."""
         with equivalent("what only a third node in transition could tell"):
             require(self.is_at_rest(), "the topology is at rest")
-        with equivalent("a request of another kind would come before this one"):
-            require(self.topology_request[n] == request, f"the node asks for {request.name}")
+        require(self.topology_request[n] == request, f"the node asks for {request.name}")
         if self.release.parallel_draining and request.begins_as in LEAVING:
             self._is_drained(n)
         if self.release.rollback:
