@@ -53,6 +53,7 @@ NODE = Actor("node")
 LAST_VERSION = 30
 NULL = TransitionState.null
 NORMAL = NodeState.normal
+NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
 
 
 class TopologyGroup0(Machine):
@@ -187,7 +188,7 @@ class TopologyGroup0(Machine):
     def _is_its_turn(self, request: Request) -> None:
         """Replace, join, remove, leave, rebuild: no request that could proceed comes before this one."""
         for earlier in [r for r in Request if r.priority < request.priority]:
-            reason = "who is down and not needed was refused: it takes a third request to tell"
+            reason = NOT_NEEDED
             if {request, earlier} & {Request.replace, Request.remove}:
                 reason = "while a dead node waits for that, no other request can proceed"
             with equivalent(reason):

@@ -7,7 +7,7 @@ balancing"); they share the barriers with them. `topology_control.py` has the op
 from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_group0 import COORDINATOR, OPERATOR
+from stagewright.machines.topology_group0 import COORDINATOR, NOT_NEEDED, OPERATOR
 from stagewright.machines.topology_rebuild import TopologyRebuild
 from stagewright.machines.topology_requests import NETWORK, TopologyRequests
 from stagewright.machines.topology_states import (
@@ -285,7 +285,7 @@ class TopologyTracks(TopologyRebuild):
     def _take_up(self, request: GlobalRequest) -> None:
         require(self.is_at_rest(), "the topology is at rest")
         require(self.global_request == request, f"{request.name} is asked for")
-        with equivalent("each kind of request waits for a part of it only"):
+        with equivalent(NOT_NEEDED):
             require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
         self.transition_state = request.done_in
         self._enter(new_version=False)
