@@ -111,6 +111,22 @@ def test_requests_are_served_in_order_where_three_nodes_ask() -> None:
     assert broken(report) == set()
 
 
+@pytest.mark.parametrize(
+    ("promise", "faults"),
+    [
+        # A node drains whose only heir is about to be replaced: its tablets stay where they are.
+        ("no deadlock", 1),
+        # Who waits while another node leaves the token ring may be refused before that is fenced.
+        ("older_versions_are_fenced", 2),
+    ],
+)
+def test_what_it_takes_three_nodes_and_a_dead_one_to_break(promise: str, faults: int) -> None:
+    definition = define(TopologyControl)
+    scope = scope_of(definition, {"Node": 3}, {"requests": 2, "faults": faults})
+    report = check(definition, scope, properties=[promise], workers=1)
+    assert (broken(report), report.exhausted) == (set(), True)
+
+
 DATA = (
     "reads_see_acknowledged_writes",
     "streaming_begins_when_writes_go_to_both",
