@@ -44,7 +44,7 @@ NO_PART_OF_IT = (
 
 
 class TopologyOfRanges(TopologyControl):
-    """What a part of it requires because of tablets, rebuilds and global requests has its reason."""
+    """What it requires because of tablets, rebuilds, global requests and second crashes has its reason."""
 
     @action(by=COORDINATOR, fair=Fairness.WEAK)
     def retry_barrier(self) -> None:
