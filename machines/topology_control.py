@@ -158,11 +158,15 @@ class TopologyControl(TopologyOrder):
         old = self.transition_state
         ends = old == T.left_token_ring  # with the report, after which the node may be gone
         left = (old != after.transition_state) & old.column(lambda state: state.barrier) & ~ends
-        left = left | (ends & (self.done != after.done))
+        left = left | (ends & some(self._is_reported(n, after) for n in Node))
         cleared = self.session & ~after.session & (old.any_of(T.truncate_table, T.snapshot_tables))
         passed = (self.fence_version == self.version) & (self.barrier == Barrier.passed)
         over = passed | self.giving_up | (self.barrier == Barrier.waived)
         return (left | cleared).implies(over)
+
+    def _is_reported(self, n: Term[Node], after: Self) -> Bool:
+        """The node in transition, that is: who waits meanwhile may be refused at any time."""
+        return self._in_transition(n) & ~self.done.has(n) & after.done.has(n)
 
     @step_property
     def a_rollback_ends_fenced(self, after: Self) -> Bool:

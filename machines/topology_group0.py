@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_states import (
+    LEAVING,
     SCYLLA_6_0,
     SCYLLA_2025_4,
     SCYLLA_2026_2,
@@ -51,6 +52,8 @@ OPERATOR = Actor("operator")
 NODE = Actor("node")
 LAST_VERSION = 30
 NULL = TransitionState.null
+NORMAL = NodeState.normal
+NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
 
 
 class TopologyGroup0(Machine):
@@ -160,10 +163,11 @@ class TopologyGroup0(Machine):
         """The request is taken up: it is deleted from the row, the node is in transition."""
         with equivalent("what only a third node in transition could tell"):
             require(self.is_at_rest(), "the topology is at rest")
-        with equivalent("a request of another kind would come before this one"):
-            require(self.topology_request[n] == request, f"the node asks for {request.name}")
-        with equivalent("each kind of request waits for a part of it only"):
-            require(self._ready(n), "the request can proceed")
+        require(self.topology_request[n] == request, f"the node asks for {request.name}")
+        if self.release.parallel_draining and request.begins_as in LEAVING:
+            self._is_drained(n)
+        if self.release.rollback:
+            self._lacks_no_node(n, request)
         self._is_its_turn(request)
         with equivalent("a node asks only in the state in which it may"):
             require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")
@@ -175,38 +179,58 @@ class TopologyGroup0(Machine):
         if error:
             self.error.add(n)
 
+    def _is_drained(self, n: Term[Node]) -> None:
+        require(~self.tablet_hosts.has(n), "the request is not paused")
+
+    def _lacks_no_node(self, n: Term[Node], request: Request) -> None:
+        require(self._alive_enough(n, request), "no node that it needs is down")
+
     def _is_its_turn(self, request: Request) -> None:
         """Replace, join, remove, leave, rebuild: no request that could proceed comes before this one."""
-        earlier = [r for r in Request if r.priority < request.priority]
-        if earlier:
-            first = some(self._ready(m) & self.topology_request[m].any_of(*earlier) for m in Node)
-            with equivalent("while a dead node waits for that, no other request can proceed"):
-                require(~first, "no other request comes before it")
+        for earlier in [r for r in Request if r.priority < request.priority]:
+            reason = NOT_NEEDED
+            if {request, earlier} & {Request.replace, Request.remove}:
+                reason = "while a dead node waits for that, no other request can proceed"
+            with equivalent(reason):
+                self._none_waits(earlier)
+
+    def _none_waits(self, earlier: Request) -> None:
+        waits = some(self._waits_for(m, earlier) for m in Node)
+        require(~waits, f"no request to {earlier.name} comes before it")
 
     def _ready(self, n: Term[Node]) -> Bool:
         """A request is pending, not paused, and no node that it needs is down."""
-        pending = self.topology_request[n].is_some()
-        if self.release.parallel_draining:
-            pending = pending & ~self._paused(n)
-        if self.release.rollback:
-            pending = pending & self._alive_enough(n)
-        return pending
+        return some(self._waits_for(n, request) for request in Request)
 
-    def _alive_enough(self, n: Term[Node]) -> Bool:
-        """All nodes are up but the one that is to be removed or replaced, which is down."""
-        request = self.topology_request[n]
-        others = every(
-            ~self.down.has(m) | (m == n) | (self.replaced_id[n] == m) | ~self.takes_part(m)
-            for m in Node
-        )
-        gone = every(self.down.has(m) for m in self.replaced_id[n])
-        of_dead = (request == Request.remove) & self.down.has(n)
-        return others & (of_dead | ((request != Request.remove) & ~self.down.has(n) & gone))
+    def _waits_for(self, n: Term[Node], request: Request) -> Bool:
+        return (self.topology_request[n] == request) & self._can_proceed(n, request)
+
+    def _can_proceed(self, n: Term[Node], request: Request) -> Bool:
+        """A request of this kind is not paused, and no node that it needs is down."""
+        needs: list[Bool] = []
+        if self.release.parallel_draining and request.begins_as in LEAVING:
+            needs.append(~self.tablet_hosts.has(n))
+        if self.release.rollback:
+            needs.append(self._alive_enough(n, request))
+        return every(needs)
+
+    def _alive_enough(self, n: Term[Node], request: Request) -> Bool:
+        """All normal nodes are up, but the one that is to be removed or replaced is down; who joins is up."""
+        if request is Request.remove:
+            return every(self._is(m, NORMAL).implies(self.down.has(m) == (m == n)) for m in Node)
+        if request is Request.replace:
+            dead = self.replaced_id[n]
+            up = every(self._is(m, NORMAL).implies(self.down.has(m) == (dead == m)) for m in Node)
+        else:
+            up = every(self._is(m, NORMAL).implies(~self.down.has(m)) for m in Node)
+        return up & ~self.down.has(n) if request in (Request.join, Request.replace) else up
 
     def _paused(self, n: Term[Node]) -> Bool:
         """A node that still holds tablet replicas does not begin to leave; it stays normal meanwhile."""
-        leaves = self.topology_request[n].any_of(Request.leave, Request.remove)
-        return leaves & self.tablet_hosts.has(n)
+        return self._wants_to_go(n) & self.tablet_hosts.has(n)
+
+    def _wants_to_go(self, n: Term[Node]) -> Bool:
+        return self.topology_request[n].any_of(Request.leave, Request.remove)
 
     def _pending(self) -> Bool:
         """A topology change waits for its turn."""
@@ -216,12 +240,11 @@ class TopologyGroup0(Machine):
 
     def stays(self, n: Term[Node]) -> Bool:
         """A normal node that nobody has asked to go."""
-        goes = self.topology_request[n].any_of(Request.leave, Request.remove)
         wanted = some(
             (self.replaced_id[m] == n) & ~self._is(m, NodeState.left, NodeState.normal)
             for m in Node
         )
-        return self._is(n, NodeState.normal) & ~goes & ~wanted
+        return self._is(n, NodeState.normal) & ~self._wants_to_go(n) & ~wanted
 
     def _others_stay(self, n: Term[Node]) -> Bool:
         return count((m != n) & self.stays(m) for m in Node) >= 1
@@ -246,5 +269,4 @@ class TopologyGroup0(Machine):
 
     def _barrier_passed_or_waived(self) -> None:
         over = self.barrier.any_of(Barrier.passed, Barrier.waived)
-        with equivalent("the way back is closed already, and the end comes after this barrier"):
-            require(over, "barrier passed, or it failed and ring_delay is over")
+        require(over, "barrier passed, or it failed and ring_delay is over")

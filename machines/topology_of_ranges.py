@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_control import TopologyControl
-from stagewright.spec import Term, equivalent
+from stagewright.machines.topology_group0 import COORDINATOR
+from stagewright.machines.topology_states import Request
+from stagewright.spec import Fairness, Term, action, equivalent, only_when
 
 # Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
 NO_PART_OF_IT = (
@@ -42,11 +44,39 @@ NO_PART_OF_IT = (
 
 
 class TopologyOfRanges(TopologyControl):
-    """What a part of it requires because of tablets, rebuilds and global requests has its reason."""
+    """What it requires because of tablets, rebuilds, global requests and second crashes has its reason."""
+
+    @action(by=COORDINATOR, fair=Fairness.WEAK)
+    def retry_barrier(self) -> None:
+        """Since there is a way back, only what no node's operation depends on is tried again: nothing here."""
+        only_when(not self.release.rollback)
+        self._try_again()
 
     def _cleanup_is_asked_for(self) -> None:
         with equivalent("no other global request is made here"):
             super()._cleanup_is_asked_for()
+
+    def _barrier_passed_or_waived(self) -> None:
+        with equivalent("a replaced node is removed from group0 after the same barrier"):
+            super()._barrier_passed_or_waived()
+
+    def _all_are_up(self) -> None:
+        with equivalent("nobody crashes here while a dead node is removed or replaced"):
+            super()._all_are_up()
+
+    def _lacks_no_node(self, n: Term[Node], request: Request) -> None:
+        with equivalent("nobody crashes here while a dead node is removed or replaced"):
+            super()._lacks_no_node(n, request)
+
+    def _is_drained(self, n: Term[Node]) -> None:
+        with equivalent("there are no tablets here"):
+            super()._is_drained(n)
+
+    def _none_waits(self, earlier: Request) -> None:
+        with equivalent(
+            "of two requests only one could proceed here: a third node would have to ask"
+        ):
+            super()._none_waits(earlier)
 
     def _nothing_goes_on(self) -> None:
         with equivalent("no node rebuilds here, and no tablet, lock or global request has a state"):

@@ -311,8 +311,10 @@ class TopologyOperations(TopologyTracks):
             require(self.transition_state == T.write_both_read_old, "writes go to both rings")
             require(~self.streamed & ~self.giving_up, "it has not ended yet")
             require(self.session, "session is open")
-        with equivalent("a node that is removed or replaced is down, and is not asked"):
-            require(~some(self._blocks(n) for n in Node), "all nodes that take part are up")
+        with equivalent(
+            "beside the one that streams and the one that is dead a third asks to replace"
+        ):
+            self._all_are_up()
         self.streamed = True
 
     @action(by=COORDINATOR, spends=TopologyRequests.faults)

@@ -92,7 +92,7 @@ class TopologyOrder(TopologyWayBack):
 
     @invariant
     def what_goes_on_owns_the_transition_state(self) -> Bool:
-        """A node that joins or leaves, a generation, tablets, a request: each has states of its own."""
+        """A node that joins or leaves, a generation, tablets, a request: each has its own states (scylladb #23751)."""
         state = self.transition_state
         owner = state.column(lambda state: state.owner)
         moves = some(self._is(n, *JOINING, *LEAVING) for n in Node)
@@ -159,7 +159,9 @@ class TopologyOrder(TopologyWayBack):
 
     @invariant
     def a_pending_request_is_in_the_table(self, n: Term[Node]) -> Bool:
-        """The request table says of a pending request what it is, and not that it has ended."""
+        """001: "When a request is issued to a node the entry is added to the map": the request table says what
+        it is, and not that it has ended.
+        """
         request = self.topology_request[n]
         ended = self.done.has(n) | self.error.has(n)
         return request.is_some().implies((self.asked[n] == request) & ~ended)
@@ -209,12 +211,22 @@ class TopologyOrder(TopologyWayBack):
 
     @step_property
     def requests_are_refused_at_rest(self, after: Self, n: Term[Node]) -> Bool:
-        """The coordinator refuses a request where it would take it up: when nothing else goes on. To leave or
-        to be removed may be aborted at any time.
+        """The coordinator refuses a request ("Join is rejected", "Canceled. Dead nodes") where it would take it
+        up: when nothing else goes on. To leave or to be removed may be aborted while it waits.
         """
-        aborted = self.topology_request[n].any_of(Request.leave, Request.remove)
+        return self._is_refused(n, after).implies(self.is_at_rest())
+
+    @step_property
+    def requests_are_cancelled_when_none_can_proceed(self, after: Self, n: Term[Node]) -> Bool:
+        """What can proceed may be refused when its turn has come ("Join is rejected"); what cannot is cancelled
+        when no other request can either, for dead nodes ("Canceled. Dead nodes").
+        """
+        none = ~some(self._ready(m) for m in Node)
+        return self._is_refused(n, after).implies(self._ready(n) | none)
+
+    def _is_refused(self, n: Term[Node], after: Self) -> Bool:
         refused = ~self._in_transition(n) & ~self.error.has(n) & after.error.has(n)
-        return (refused & ~aborted).implies(self.is_at_rest())
+        return refused & ~self._wants_to_go(n)
 
     @invariant
     def what_goes_on_is_not_done(self, n: Term[Node]) -> Bool:

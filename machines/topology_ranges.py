@@ -17,7 +17,9 @@ class TopologyRanges(TopologyNodes):
 
     @invariant
     def reads_see_acknowledged_writes(self) -> Bool:
-        """Read after write: a read returns what was acknowledged before it began, or something newer."""
+        """001: the replicas that are read "will reflect all successful writes": a read returns what was
+        acknowledged before it began, or something newer.
+        """
         return ~self.stale_read
 
     @invariant
@@ -53,7 +55,9 @@ class TopologyRanges(TopologyNodes):
 
     @invariant
     def new_owners_are_complete(self, n: Term[Node]) -> Bool:
-        """What is read from new owners holds all that was acknowledged."""
+        """001: new replicas "contain all the writes which reached the matching leaving" ones: what is read from
+        new owners holds all that was acknowledged.
+        """
         reads_new = self.topology.transition_state == T.write_both_read_new
         gains = self.next.has(n) & ~self.owners.has(n)
         return (reads_new & gains).implies(self.data[n] >= self.acknowledged)
@@ -75,7 +79,7 @@ class TopologyRanges(TopologyNodes):
 
     @invariant
     def rows_of_lost_ranges_are_known(self, n: Term[Node]) -> Bool:
-        """A node that stores rows of a range which it does not own is known to need cleanup."""
+        """A node that stores rows of a range which it does not own is known to need cleanup (scylladb #26150)."""
         only_when(self.topology.release.cleanup)
         topology = self.topology
         holds = (self.data[n] > 0) & ~self.owners.has(n) & ~self.next.has(n)
@@ -95,7 +99,9 @@ class TopologyRanges(TopologyNodes):
 
     @step_property
     def a_node_that_is_down_does_nothing(self, after: Self, n: Term[Node]) -> Bool:
-        """While a node is down it stores and streams nothing, and learns of nothing."""
+        """001: a removed node's data is streamed "from still alive owners", and to a replacing node for a dead
+        one: while a node is down it stores nothing, and learns of nothing.
+        """
         down = self.topology.down.has(n) & after.topology.down.has(n)
         view, now = self.view[n], after.view[n]
         same = (view.version == now.version) & (view.fence == now.fence)
@@ -103,13 +109,15 @@ class TopologyRanges(TopologyNodes):
 
     @step_property
     def nodes_keep_what_is_newest(self, after: Self, n: Term[Node]) -> Bool:
-        """What a node stores grows newer, until it is removed as the row of a lost range."""
+        """001: "the new replica set will reflect all successful writes either by the means of coordinator
+        replication or by the means of streaming": neither undoes the other, until the row is cleaned up.
+        """
         removed = (after.data[n] == 0) & ~self.owners.has(n)
         return removed | (self.data[n] <= after.data[n])
 
     @step_property
     def what_is_acknowledged_stays_so(self, after: Self) -> Bool:
-        """A write that was acknowledged is not taken back by anything that is acknowledged later."""
+        """001: what replicas hold "will reflect all successful writes": none counts for less later."""
         return self.acknowledged <= after.acknowledged
 
     @step_property

@@ -30,6 +30,7 @@ from stagewright.spec import (
 
 WEAK = Fairness.WEAK
 NETWORK = Actor("network")
+WAITING = "one request can proceed and another cannot: it takes three nodes, some dead, to tell"
 T = TransitionState
 
 
@@ -100,16 +101,19 @@ class TopologyRequests(TopologyGroup0):
         only_when(self.release.rollback)
         self._nothing_goes_on()
         require(self.topology_request[n].is_some(), "a request is pending")
-        with equivalent("validation may refuse any request, whatever the others do"):
+        if self.release.parallel_draining:
+            with equivalent("a paused request may be refused as well"):
+                require(~self._paused(n), "it is not paused")
+        with equivalent(WAITING):
             require(~some(self._ready(m) for m in Node), "no request can proceed")
-            require(~self._alive_enough(n), "a node that it needs is dead")
         self._refuse(n)
 
     @action(by=COORDINATOR)
     def reject(self, n: Term[Node]) -> None:
-        """Validation fails: a node is not let in, or not let go."""
+        """Validation fails: a node is not let in, or not let go; to leave may be refused while it is paused."""
         self._nothing_goes_on()
-        require(self.topology_request[n].is_some(), "a request is pending")
+        with equivalent(WAITING):
+            require(self._ready(n) | self._wants_to_go(n), "its request can proceed, or is paused")
         if not self.release.parallel_draining:
             require(self.node_state[n] == NodeState.none, "the node wants to join")
         self._refuse(n)
@@ -127,8 +131,7 @@ class TopologyRequests(TopologyGroup0):
     def abort(self, n: Term[Node]) -> None:
         """The operator aborts a request to leave or remove that is pending or paused."""
         only_when(self.release.parallel_draining)
-        leaves = self.topology_request[n].any_of(Request.leave, Request.remove)
-        require(leaves, "a request to leave is pending or paused")
+        require(self._wants_to_go(n), "a request to leave is pending or paused")
         self.topology_request[n] = None
         self._end(n, error=True)
 

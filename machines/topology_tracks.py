@@ -7,7 +7,7 @@ balancing"); they share the barriers with them. `topology_control.py` has the op
 from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_group0 import COORDINATOR, OPERATOR
+from stagewright.machines.topology_group0 import COORDINATOR, NOT_NEEDED, OPERATOR
 from stagewright.machines.topology_rebuild import TopologyRebuild
 from stagewright.machines.topology_requests import NETWORK, TopologyRequests
 from stagewright.machines.topology_states import (
@@ -61,10 +61,12 @@ class TopologyTracks(TopologyRebuild):
     def pass_barrier(self) -> None:
         """Every node has acknowledged the version and drained what was before it: older ones are fenced."""
         require(self.barrier == Barrier.running, "barrier is running")
-        with equivalent("a node that is removed or replaced is down, and is not asked"):
-            require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
+        self._all_are_up()
         self.barrier = Barrier.passed
         self.fence_version = self.version
+
+    def _all_are_up(self) -> None:
+        require(every(~self._blocks(n) for n in Node), "all nodes that take part are up")
 
     def _blocks(self, n: Term[Node]) -> Bool:
         return self.takes_part(n) & self.down.has(n)
@@ -94,6 +96,9 @@ class TopologyTracks(TopologyRebuild):
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
         """A barrier on which no node's operation depends is tried again."""
+        self._try_again()
+
+    def _try_again(self) -> None:
         require(self.barrier == Barrier.failed, "barrier failed")
         require(~self._gives_up() & ~self._puts_up(), "nothing is to be undone or put up with")
         self.barrier = Barrier.none
@@ -129,8 +134,7 @@ class TopologyTracks(TopologyRebuild):
 
     def _enter_tablet_track(self, work: Work) -> None:
         require(self.is_at_rest(), "the topology is at rest")
-        with equivalent("of two nodes one stays, so only one asks to leave"):
-            require(~self._pending(), "no topology change is pending")
+        require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
         self.transition_state = T.tablet_migration
         with equivalent("a plan that moves nothing"):
@@ -161,8 +165,9 @@ class TopologyTracks(TopologyRebuild):
         ):
             require(self.tablet_work.is_some(), "tablets are in transition")
             require(self.transition_state == T.tablet_migration, "in the tablet migration track")
-        drains = (self.tablet_work == Work.draining) & some(self._paused(n) for n in Node)
-        require(~drains, "no node is drained")
+        leaving = some(self._paused(n) & self._others_stay(n) for n in Node)
+        drains = (self.tablet_work == Work.draining) & leaving
+        require(~drains, "no node is drained that others can stand in for")
         self.tablet_work = None
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -280,7 +285,7 @@ class TopologyTracks(TopologyRebuild):
     def _take_up(self, request: GlobalRequest) -> None:
         require(self.is_at_rest(), "the topology is at rest")
         require(self.global_request == request, f"{request.name} is asked for")
-        with equivalent("each kind of request waits for a part of it only"):
+        with equivalent(NOT_NEEDED):
             require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
         self.transition_state = request.done_in
         self._enter(new_version=False)

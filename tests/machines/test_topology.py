@@ -49,7 +49,6 @@ def test_the_newest_release_keeps_every_promise(name: str, states: int) -> None:
 WITHOUT_A_CRASH = {
     "topology.cancel",
     "topology.fail_barrier",
-    "retry_barrier",
     "leave_tablet_track",
     "topology.accept_replace",
     "topology.fail_to_accept",
@@ -110,6 +109,22 @@ def test_requests_are_served_in_order_where_three_nodes_ask() -> None:
     report = check(definition, scope, properties=named, workers=1)
     assert report.exhausted
     assert broken(report) == set()
+
+
+@pytest.mark.parametrize(
+    ("promise", "faults"),
+    [
+        # A node drains whose only heir is about to be replaced: its tablets stay where they are.
+        ("no deadlock", 1),
+        # Who waits while another node leaves the token ring may be refused before that is fenced.
+        ("older_versions_are_fenced", 2),
+    ],
+)
+def test_what_it_takes_three_nodes_and_a_dead_one_to_break(promise: str, faults: int) -> None:
+    definition = define(TopologyControl)
+    scope = scope_of(definition, {"Node": 3}, {"requests": 2, "faults": faults})
+    report = check(definition, scope, properties=[promise], workers=1)
+    assert (broken(report), report.exhausted) == (set(), True)
 
 
 DATA = (
