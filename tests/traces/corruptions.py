@@ -36,7 +36,21 @@ FOREIGN = (
     b"\x00" * 100,
     LOG_LINE,
 )
-WRONG = (None, True, 1, -1, 1.5, 1 << 70, "", "x", "\ud800", [], ["node0", 3], {}, {"a": None})
+WRONG: tuple[object, ...] = (
+    None,
+    True,
+    1,
+    -1,
+    1.5,
+    1 << 70,
+    "",
+    "x",
+    "\ud800",
+    [],
+    ["node0", 3],
+    {},
+    {"a": None},
+)
 FIELDS = ("v", "trace", "entity", "seq", "time", "node", "action", "params", "observed", "end")
 
 
