@@ -11,7 +11,6 @@ from stagewright.spec import (
     Machine,
     Number,
     NumberVar,
-    OneVar,
     action,
     choose,
     constant,
@@ -35,7 +34,7 @@ class RecordedWrite(Machine):
     that are given up.
     """
 
-    stage: OneVar[Stage] = constant(one_of(Stage, init=ANY))  # as the node has learned it
+    stage = constant(one_of(Stage, init=ANY))  # as the node has learned it
     staying: NumberVar = constant(
         number(0, 5, init=ANY)
     )  # replicas before and after the transition

@@ -226,7 +226,9 @@ def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any) -> Expected:
     """The same for rows of a table: null is what is absent from a line."""
     found, events = Expected(lines=len(rows)), dict[Key, list[Event]]()
     for row in rows:
-        fields = {"v": 1} | {name: value for name, value in row.items() if value is not None}
+        fields: dict[str, Any] = {"v": 1} | {
+            name: value for name, value in row.items() if value is not None
+        }
         try:
             for name in ("params", "observed"):
                 if name in fields:
