@@ -11,6 +11,7 @@ from stagewright.spec import (
     Machine,
     Number,
     NumberVar,
+    OneVar,
     action,
     choose,
     constant,
@@ -25,6 +26,7 @@ from stagewright.spec import (
 COORDINATOR = Actor("node that coordinates the write")
 REPLICA = Actor("replica")
 TARGETS_MAX = 7
+ANY_STAGE: OneVar[Stage] = one_of(Stage, init=ANY)
 
 
 class RecordedWrite(Machine):
@@ -34,7 +36,7 @@ class RecordedWrite(Machine):
     that are given up.
     """
 
-    stage = constant(one_of(Stage, init=ANY))  # as the node has learned it
+    stage: OneVar[Stage] = constant(ANY_STAGE)  # as the node has learned it
     staying: NumberVar = constant(
         number(0, 5, init=ANY)
     )  # replicas before and after the transition
