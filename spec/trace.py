@@ -99,26 +99,34 @@ class TraceWriter:
         self.trace = trace
         self.fingerprint = definition.fingerprint()
         self._next: dict[str, int] = {}
+        self._latest: int | None = None
         self._file: IO[str] = path.open("w", encoding="utf-8")
 
-    def start(self, entity: str, state: State, *, node: str = "") -> None:
-        """The first event of an entity: its initial state."""
+    def start(self, entity: str, state: State, *, node: str = "", time: int | None = None) -> None:
+        """The first event of an entity: its initial state, or what is known of it."""
         assert entity not in self._next, f"{entity} was started already"
-        self._write(entity, node, None, {}, observation(state), end=False)
+        self._write(entity, node, None, {}, observation(state), time, end=False)
 
     def record(
-        self, entity: str, step: Step, observed: Mapping[str, object], *, node: str = ""
+        self,
+        entity: str,
+        step: Step,
+        observed: Mapping[str, object],
+        *,
+        node: str = "",
+        time: int | None = None,
     ) -> None:
         """One step of an entity, with what was observed after it."""
         parameters = {name: plain(value) for name, value in step.arguments.items()}
-        self._write(entity, node, step.action, parameters, observed, end=False)
+        self._write(entity, node, step.action, parameters, observed, time, end=False)
 
-    def close(self) -> None:
-        """Mark the end of every entity, and close the file."""
+    def close(self, *, time: int | None = None) -> None:
+        """Mark the end of every entity (by default at the time of the last event), and close the file."""
         if self._file.closed:
             return
+        time = self._latest if time is None else time
         for entity in list(self._next):
-            self._write(entity, "", None, {}, {}, end=True)
+            self._write(entity, "", None, {}, {}, time, end=True)
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -139,9 +147,11 @@ class TraceWriter:
         action: str | None,
         parameters: Mapping[str, object],
         observed: Mapping[str, object],
+        time: int | None,
         *,
         end: bool,
     ) -> None:
+        self._latest = time
         sequence = self._next.get(entity, 0)
         self._next[entity] = sequence + 1
         event = Event(
@@ -156,5 +166,6 @@ class TraceWriter:
             parameters,
             observed,
             end,
+            time,
         )
         self._file.write(event.to_json() + "\n")

@@ -12,7 +12,7 @@ from stagewright.traces.coverage import Exercised, coverage_of
 from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
-from stagewright.traces.passes import PartRead
+from stagewright.traces.passes import PartRead, refuse_damaged
 from stagewright.traces.trace_report import (
     EntityReport,
     Explanation,
@@ -58,8 +58,7 @@ def read_of(
         InputError: a file is damaged, or there is not one event in all files.
     """
     parts = sorted(parts, key=lambda read: read.part.number)
-    if wrong := [read.error for read in parts if read.error]:
-        raise InputError("\n".join(wrong))
+    refuse_damaged(parts)
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
     # mapping whose expressions fit no line.
     if not earlier and not any(read.tally.events or read.tally.unparsed for read in parts):

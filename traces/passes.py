@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stagewright.spec.errors import StagewrightError
+from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
 from stagewright.traces.judge import Finding, Judged, MachineKey, judge
@@ -63,6 +63,15 @@ class PartRead:
     tally: Tally
     streams: set[Stream] = field(default_factory=set)
     error: str = ""
+    help: str = ""
+
+
+def refuse_damaged(parts: Sequence[PartRead]) -> None:
+    """Raise one `InputError` that names every file that could not be read."""
+    wrong = list(dict.fromkeys(read.error for read in parts if read.error))
+    helps = list(dict.fromkeys(read.help for read in parts if read.error))
+    if wrong:
+        raise InputError("\n".join(wrong), help="; ".join(helps))
 
 
 @dataclass
@@ -309,7 +318,7 @@ def _blocks_of(
                 read.streams.update(block.streams)
                 yield block
         except StagewrightError as error:
-            read.error = str(error)
+            read.error, read.help = error.problem, error.help
 
 
 def _taken(steps: Steps) -> Taken:

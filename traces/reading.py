@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.errors import StagewrightError
 from stagewright.spec.trace import Event
 from stagewright.traces.blocks import Block, Stream, block_of
 from stagewright.traces.engines import Engine
 from stagewright.traces.inputs import InputFile
-from stagewright.traces.passes import PartRead, Task
+from stagewright.traces.passes import PartRead, Task, refuse_damaged
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.recording import Recording
@@ -85,8 +85,7 @@ def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str 
     found = engine.run([(p,) for p in parts], _extract, 1, _collected)[0]
     found.sort(key=lambda pair: pair[0].part.number)
     logs.read = [read for read, _ in found]
-    if wrong := [read.error for read in logs.read if read.error]:
-        raise InputError("\n".join(wrong))
+    refuse_damaged(logs.read)
     for form in sorted({part.form for part in parts}):
         files: dict[str, list[tuple[int, Any]]] = {}
         for read, records in found:
@@ -132,7 +131,7 @@ def _extract(parts: tuple[Part, ...]) -> Iterator[tuple[int, tuple[PartRead, lis
         try:
             records = forms.log_reader(part.form).extract(part, read.tally)
         except StagewrightError as error:
-            read.error = str(error)
+            read.error, read.help = error.problem, error.help
         yield 0, (read, records)
 
 

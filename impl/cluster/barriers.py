@@ -26,10 +26,15 @@ ROUNDS_A_TERM = 1_000_000
 
 @dataclass(frozen=True)
 class Closed:
-    """A barrier that has ended, with the tablets that waited for it and the versions of their stages."""
+    """A barrier that has ended, with the tablets that waited for it and the versions of their stages.
 
+    `nodes` are those that must have acknowledged it, if it has passed.
+    """
+
+    number: int
     passed: bool
     tablets: dict[str, int]
+    nodes: tuple[str, ...]
 
 
 @dataclass
@@ -129,5 +134,5 @@ class Barriers:
 
     def _end(self, *, passed: bool) -> Result:
         assert self._round is not None
-        tablets, self._round = self._round.tablets, None
-        return [], Closed(passed, tablets)
+        ended, self._round = self._round, None
+        return [], Closed(ended.number, passed, ended.tablets, tuple(self._asked()))

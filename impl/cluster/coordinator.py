@@ -53,7 +53,7 @@ class Observer(Protocol):
         """A step was attempted that the definition does not enable."""
         ...
 
-    def barrier_ended(self, passed: bool) -> None:
+    def barrier_ended(self, ended: Closed, term: int) -> None:
         """A barrier has passed, or failed."""
         ...
 
@@ -203,7 +203,7 @@ class TopologyCoordinator:
         effects = list(effects)
         if ended is None:
             return effects
-        self._observer.barrier_ended(ended.passed)
+        self._observer.barrier_ended(ended, self.term)
         result = TabletMigration.pass_barrier if ended.passed else TabletMigration.fail_barrier
         for tablet, version in ended.tablets.items():
             # The stage for which it was asked must be the one that the tablet is still in.

@@ -225,10 +225,11 @@ class Send:
 
 @dataclass(frozen=True)
 class PutRows:
-    """Store rows, each unless a later one of its key is there."""
+    """Store rows, each unless a later one of its key is there; maybe streamed in a session."""
 
     tablet: str
     rows: tuple[Row, ...]
+    session: int | None = None
 
 
 @dataclass(frozen=True)

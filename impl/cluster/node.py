@@ -41,6 +41,8 @@ from stagewright.impl.cluster.view import TabletView, View
 from stagewright.impl.store import Entry
 from stagewright.machines.tablet_stages import Run
 
+ROWS_MAX = 1 << 30
+
 # What a node does only after it has learned everything that is committed.
 Guarded = BarrierRequest | RunOperation | PushRows
 
@@ -98,6 +100,15 @@ class Node:
     def fail_operation(self, tablet: str) -> list[Effect]:
         """An error in the midst of streaming or repairing a tablet."""
         return self._transfers.fail(tablet, "an error on the way")
+
+    def drained(self, version: int) -> bool:
+        """Whether no request that began under an older version is going on here."""
+        return self._requests.drained(version)
+
+    def rows_between(self, tablet: str, after: str, last: str | None) -> int:
+        """How many rows the node has of a tablet after a key, up to another one if there is one."""
+        rows = self._rows.rows_after(tablet, after, ROWS_MAX)
+        return sum(last is None or row.key <= last for row in rows)
 
     # -- learning ----------------------------------------------------------------------------------------
 

@@ -80,7 +80,7 @@ class NodeStore:
     def carry_out(self, effect: PutRows | DropRows | Learn) -> None:
         """Change what is stored."""
         match effect:
-            case PutRows(tablet, rows):
+            case PutRows(tablet, rows, _):
                 self._db.executemany(
                     "INSERT INTO rows VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
                     "SET value = excluded.value, timestamp = excluded.timestamp "

@@ -166,7 +166,7 @@ class Transfers:
             transfer.after = START
         else:
             transfer.after = chunk.rows[-1].key
-        stored = [PutRows(chunk.tablet, chunk.rows)] if chunk.rows else []
+        stored = [PutRows(chunk.tablet, chunk.rows, chunk.session)] if chunk.rows else []
         return [*stored, *self._go_on(transfer)]
 
     def pushed(self, ack: PushAck) -> list[Effect]:
@@ -202,4 +202,4 @@ class Transfers:
     def take(self, push: PushRows) -> list[Effect]:
         """Store rows that a repair found missing."""
         ack = PushAck(self._name, push.tablet, push.session, push.after)
-        return [PutRows(push.tablet, push.rows), Send(push.sender, ack)]
+        return [PutRows(push.tablet, push.rows, push.session), Send(push.sender, ack)]

@@ -43,7 +43,12 @@ class Report:
     keys: int
     simulated_ms: int
     commits: int
-    trace: Path | None
+    traces: tuple[Path, ...]  # the steps of tablets first, then what else was recorded
+
+    @property
+    def trace(self) -> Path | None:
+        """The steps of tablets as they were recorded."""
+        return self.traces[0] if self.traces else None
 
     @property
     def kept(self) -> bool:
@@ -89,6 +94,7 @@ class Report:
             "commits": self.commits,
             "simulated_ms": self.simulated_ms,
             "trace": None if self.trace is None else str(self.trace),
+            "traces": [str(path) for path in self.traces],
             "breaches": [
                 {"promise": b.promise.value, "text": b.text, "story": list(b.story)}
                 for b in self.breaches

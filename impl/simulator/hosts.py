@@ -23,6 +23,7 @@ from stagewright.impl.cluster.node_store import NodeStore
 from stagewright.impl.cluster.settings import Settings
 from stagewright.impl.simulator.clock import Clock
 from stagewright.impl.simulator.counters import Counters
+from stagewright.impl.simulator.recorder import Recorder
 
 SendFrom = Callable[[str, str, Message], None]  # sender, address, message
 
@@ -59,6 +60,7 @@ class Hosts:
         send: SendFrom,
         crashed: Callable[[str], None],
         served: Served,
+        recorder: Recorder | None,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -66,6 +68,7 @@ class Hosts:
         self._send = send
         self._crashed = crashed
         self._served = served
+        self._recorder = recorder
         self.all: dict[str, Host] = {}
         for name in names:
             path = directory / f"{name}.sqlite"
@@ -100,14 +103,16 @@ class Hosts:
         node = self.all[name].node
         if node is None:
             return
+        if self._recorder is not None:
+            self._recorder.heard(node, message)
         effects = node.handle(message)
         if isinstance(message, ReplicaRequest):
             for effect in effects:
                 if isinstance(effect, Send) and isinstance(effect.message, ReplicaReply):
                     self._served(name, message, effect.message.outcome)
-        self.carry_out(name, effects)
+        self.carry_out(name, effects, message)
 
-    def carry_out(self, name: str, effects: list[Effect]) -> None:
+    def carry_out(self, name: str, effects: list[Effect], handled: Message | None = None) -> None:
         """Carry out effects in their order, until the machine crashes."""
         host = self.all[name]
         for effect in effects:
@@ -116,6 +121,8 @@ class Hosts:
                 if host.fuse < 0:
                     self.crash(name)
                     return
+            if self._recorder is not None and host.node is not None:
+                self._recorder.carried_out(host.node, effect, handled)
             match effect:
                 case Send(to, message):
                     self._send(name, to, message)

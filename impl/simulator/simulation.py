@@ -14,9 +14,11 @@ from stagewright.impl.cluster.messages import CLIENT, ClientRequest, Effect, Row
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.simulator.balancer import Balancer
 from stagewright.impl.simulator.clients import Clients
+from stagewright.impl.simulator.clock import Clock
 from stagewright.impl.simulator.counters import Report
 from stagewright.impl.simulator.options import Options
 from stagewright.impl.simulator.oracle import Promise
+from stagewright.impl.simulator.recorder import Recorder
 from stagewright.impl.simulator.world import ClusterWorld
 from stagewright.impl.store import ControlStore
 from stagewright.machines.tablet_migration import TabletMigration
@@ -70,15 +72,18 @@ def run(
         trace = stack.enter_context(
             TraceWriter(directory / "trace.jsonl", rules.definition, f"run-{options.seed}")
         )
-        simulation = _Simulation(options, directory, rules, stack, trace)
+        clock = Clock()
+        recorder = Recorder(directory, trace.trace, options.settings(), clock)
+        stack.callback(recorder.close)
+        simulation = _Simulation(options, directory, rules, clock, stack, trace, recorder)
         if acknowledged is not None:
             simulation.world.oracle.listener = acknowledged
         for number, tablet in enumerate(simulation.world.settings.tablets):
             simulation.world.group0.place(tablet, simulation.balancer.first_replicas(number))
-            trace.start(tablet, Instance(rules).state)
+            trace.start(tablet, Instance(rules).state, time=clock.now)
         simulation.world.tell_all()
         simulation.progress = progress
-        return simulation.report_of_run(trace.path)
+        return simulation.report_of_run(trace.path, *recorder.paths)
 
 
 def resume(options: Options, directory: Path, acknowledged: Mapping[str, Row]) -> Report:
@@ -91,10 +96,11 @@ def resume(options: Options, directory: Path, acknowledged: Mapping[str, Row]) -
         StoreError: the files belong to another definition.
     """
     with ExitStack() as stack:
-        simulation = _Simulation(options, directory, program(options.profile), stack, None)
+        rules = program(options.profile)
+        simulation = _Simulation(options, directory, rules, Clock(), stack, None, None)
         simulation.world.oracle.acknowledged.update(acknowledged)
         simulation.clients.go_on_from(RESUMED_FROM)
-        return simulation.report_of_run(None)
+        return simulation.report_of_run()
 
 
 class _Simulation:
@@ -105,8 +111,10 @@ class _Simulation:
         options: Options,
         directory: Path,
         rules: Program,
+        clock: Clock,
         stack: ExitStack,
         trace: TraceWriter | None,
+        recorder: Recorder | None,
     ) -> None:
         self.options = options
         self.rules = rules
@@ -121,7 +129,15 @@ class _Simulation:
         stack.callback(store.close)
         group0 = Group0(store, rules)
         self.world = ClusterWorld(
-            group0, options.node_names, settings, options.faults, options.seed, directory, trace
+            group0,
+            options.node_names,
+            settings,
+            clock,
+            options.faults,
+            options.seed,
+            directory,
+            trace,
+            recorder,
         )
         stack.callback(self.world.hosts.close)
         kinds = _kinds(rules)
@@ -152,7 +168,7 @@ class _Simulation:
 
     # -- phases ------------------------------------------------------------------------------------------
 
-    def report_of_run(self, trace: Path | None) -> Report:
+    def report_of_run(self, *traces: Path) -> Report:
         """Work under faults, heal, settle, and look at everything."""
         world, clock = self.world, self.world.clock
         world.fail_over()
@@ -178,7 +194,7 @@ class _Simulation:
             keys=len(self.clients.keys),
             simulated_ms=clock.now,
             commits=world.group0.view.position,
-            trace=trace,
+            traces=traces,
         )
 
     def _tell(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import cast
 
+from stagewright.impl.cluster.barriers import Closed
 from stagewright.impl.cluster.coordinator import TopologyCoordinator
 from stagewright.impl.cluster.group0 import Group0
 from stagewright.impl.cluster.messages import (
@@ -35,6 +36,7 @@ from stagewright.impl.simulator.hosts import Hosts
 from stagewright.impl.simulator.injector import Injector
 from stagewright.impl.simulator.network import Network
 from stagewright.impl.simulator.oracle import Oracle
+from stagewright.impl.simulator.recorder import Recorder
 from stagewright.impl.store import Entry, StoreError
 from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_stages import Stage
@@ -56,15 +58,17 @@ class ClusterWorld:
         group0: Group0,
         nodes: tuple[str, ...],
         settings: Settings,
+        clock: Clock,
         faults: tuple[Fault, ...],
         seed: int,
         directory: Path,
         trace: TraceWriter | None,
+        recorder: Recorder | None,
     ) -> None:
         self.group0 = group0
         self.nodes = nodes
         self.settings = settings
-        self.clock = Clock()
+        self.clock = clock
         self.counters = Counters()
         self.oracle = Oracle(settings)
         self.rng = Random(f"{seed}/world")
@@ -84,9 +88,11 @@ class ClusterWorld:
             self.send,
             self._crashed,
             self._served,
+            recorder,
         )
         self.hear: Callable[[ClientReply], None] = lambda _: None  # the clients' ears
         self._trace = trace
+        self._recorder = recorder
         self._coordinators: dict[str, tuple[TopologyCoordinator, str]] = {}  # with their nodes
         self._current: str | None = None
         self._isolated: set[str] = set()
@@ -196,6 +202,8 @@ class ClusterWorld:
         for effect in effects:
             match effect:
                 case Send(to, message):
+                    if self._recorder is not None:
+                        self._recorder.sent_by_coordinator(message)
                     self.send(seat, to, message)
                 case Wake(after_ms, reason):
                     self.clock.after(after_ms, lambda r=reason: self._wake(address, r))  # type: ignore[misc]
@@ -211,9 +219,11 @@ class ClusterWorld:
 
     def stepped(self, tablet: str, step: Step, before: State, after: State, term: int) -> None:
         """A step counts: record it."""
-        seat = self._coordinators[f"{COORDINATOR}/{term}"][1]
+        seat = self._seat(term)
         if self._trace is not None:
-            self._trace.record(tablet, step, observation(after), node=seat)
+            self._trace.record(tablet, step, observation(after), node=seat, time=self.clock.now)
+        if self._recorder is not None:
+            self._recorder.stepped(tablet, step, before, after, seat)
         self.counters.steps[step.action] += 1
         old, new = cast("Stage", before["stage"]), cast("Stage", after["stage"])
         arrow = f" -> {new.name}" if new is not old else ""
@@ -236,9 +246,15 @@ class ClusterWorld:
             self.counters.refused[step, requirement] += 1
         self.oracle.tell(self.clock.now, f"refused: {error.problem}", tablet)
 
-    def barrier_ended(self, passed: bool) -> None:
+    def barrier_ended(self, ended: Closed, term: int) -> None:
         """A barrier is over."""
-        self.counters.barriers["passed" if passed else "failed"] += 1
+        self.counters.barriers["passed" if ended.passed else "failed"] += 1
+        if self._recorder is not None:
+            entered = {t: self.group0.view.tablets[t].entered for t in ended.tablets}
+            self._recorder.barrier_ended(ended, entered, self._seat(term))
+
+    def _seat(self, term: int) -> str:
+        return self._coordinators[f"{COORDINATOR}/{term}"][1]
 
     # -- what the injector does --------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class Parsed(NamedTuple):
 def parse_line(line: bytes) -> Parsed | str:
     """The event that a line is, or what is wrong with it."""
     try:
-        fields = json.loads(line.decode(), object_pairs_hook=_distinct, parse_constant=_no_constant)
+        fields = json_of(line.decode())
     except UnicodeDecodeError as error:
         return f"not UTF-8 text at byte {error.start + 1}"
     except json.JSONDecodeError as error:
@@ -52,6 +52,15 @@ def parse_line(line: bytes) -> Parsed | str:
     if not isinstance(fields, dict):
         return "not a JSON object"
     return event_of(fields)
+
+
+def json_of(text: str) -> Any:
+    """The value that a text is, without what JSON leaves open: no field twice, no NaN.
+
+    Raises:
+        ValueError, RecursionError: it is none.
+    """
+    return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
 
 
 def event_of(fields: dict[str, object]) -> Parsed | str:

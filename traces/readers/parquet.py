@@ -6,7 +6,6 @@ lines.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Block, coded_place
-from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of
+from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of, json_of
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Names, names_of_arrow
@@ -372,7 +371,7 @@ def _meaning(names: tuple[str, ...], values: tuple[object, ...]) -> Parsed | str
             continue
         if name in ("params", "observed"):
             try:
-                value = json.loads(str(value))
+                value = json_of(str(value))
             except (ValueError, RecursionError) as error:
                 return f"`{name}` is not JSON: {error}"
         fields[name] = value

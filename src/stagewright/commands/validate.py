@@ -320,11 +320,14 @@ def _resolver(machine: str | None) -> Callable[[str, str], Definition]:
 
 
 def _shipped(name: str, profile: str) -> Definition:
+    from stagewright.impl.recorded import RECORDED
     from stagewright.machines import SHIPPED
 
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
     if name in SHIPPED:  # a mapping may use the short name
         return machine_from(name, profile)
+    if recorded := [p for p in RECORDED.values() if p.partition(":")[2] == name]:
+        return machine_from(recorded[0], "")  # these have no profiles
     if name not in classes:
         what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
         near = get_close_matches(name, [*classes, *SHIPPED], n=1)

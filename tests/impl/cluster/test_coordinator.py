@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from stagewright.impl.cluster.barriers import Closed
 from stagewright.impl.cluster.coordinator import TopologyCoordinator
 from stagewright.impl.cluster.group0 import VOLATILE, Group0
 from stagewright.impl.cluster.messages import (
@@ -39,8 +40,8 @@ class Log:
     def refused(self, tablet: str, step: str, error: RefusedError) -> None:
         self.refusals.append((step, *error.requirements))
 
-    def barrier_ended(self, passed: bool) -> None:
-        self.steps.append(f"barrier: {passed}")
+    def barrier_ended(self, ended: Closed, term: int) -> None:
+        self.steps.append(f"barrier: {ended.passed}")
 
 
 @pytest.fixture

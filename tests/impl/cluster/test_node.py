@@ -201,7 +201,7 @@ def test_streaming_pulls_chunk_by_chunk_and_ends_with_its_session() -> None:
     assert sent(node.handle(Entries((), answers=1))) == [(OLD, PullRows(NEW, TABLET, 3, ""))]
     rows = (Row("k0", "a", 1), Row("k1", "b", 2))
     effects = node.handle(RowChunk(OLD, TABLET, 3, "", rows, last=False))
-    assert effects[0] == PutRows(TABLET, rows)
+    assert effects[0] == PutRows(TABLET, rows, session=3)
     assert sent(effects) == [(OLD, PullRows(NEW, TABLET, 3, "k1"))]
     assert node.handle(RowChunk(OLD, TABLET, 3, "", rows, last=False)) == [], "that chunk is known"
     gave_up = committed(5, Stage.cleanup_target)

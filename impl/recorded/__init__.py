@@ -1,0 +1,14 @@
+"""What the parts of the executable system promise each other, as definitions that judge what they record.
+
+The steps of tablets are judged by the definition that drives them. That barriers, requests, sessions and
+replicas did what these steps rely on is recorded, too: each kind by a small definition, in a file of its own.
+"""
+
+RECORDED = {
+    "stage-barriers": "stagewright.impl.recorded.barriers:StageBarrier",
+    "node-barriers": "stagewright.impl.recorded.barriers:NodeBarrier",
+    "replicas": "stagewright.impl.recorded.replicas:RecordedReplica",
+    "sessions": "stagewright.impl.recorded.replicas:RecordedSession",
+    "writes": "stagewright.impl.recorded.writes:RecordedWrite",
+}
+"""What a file is called (without its ending), and where the class of its definition is."""

@@ -1,0 +1,144 @@
+"""What a node records of the tablets that it holds: requests, streamed rows, cleanup, and sessions."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.spec import (
+    Bool,
+    FlagVar,
+    Machine,
+    OneVar,
+    action,
+    final,
+    flag,
+    invariant,
+    one_of,
+    require,
+    step_property,
+)
+
+
+class RecordedReplica(Machine):
+    """One tablet at one node. `older`: a request began under a version that is below the node's fence."""
+
+    storage: FlagVar = flag()
+    rows: FlagVar = flag()
+    clean: FlagVar = flag()  # the last thing that it did was to say that it has no rows
+
+    @action
+    def allocate(self) -> None:
+        """The node learns a stage in which it has storage for the tablet."""
+        self.storage = True
+        self.clean = False
+
+    @action
+    def deallocate(self) -> None:
+        """The node learns a stage in which it has none."""
+        self.storage = False
+        self.clean = False
+
+    @action
+    def write(self, older: Bool) -> None:
+        """The replica stores a row that a client writes."""
+        self._may_serve(older)
+        self.rows = True
+        self.clean = False
+
+    @action
+    def read(self, older: Bool) -> None:
+        """The replica reads a row for a client."""
+        self._may_serve(older)
+        self.clean = False
+
+    @action
+    def refuse(self, older: Bool) -> None:
+        """The replica refuses a request."""
+        require(
+            older | ~self.storage, "the request is older than the fence, or there is no storage"
+        )
+        self.clean = False
+
+    @action
+    def store_streamed(self) -> None:
+        """Rows of a stream or of a repair are stored."""
+        require(self.storage, "there is storage")
+        self.rows = True
+        self.clean = False
+
+    @action
+    def delete_rows(self) -> None:
+        """The rows are removed."""
+        self.rows = False
+        self.clean = False
+
+    @action
+    def answer_cleanup(self) -> None:
+        """The node answers that the replica is cleaned up."""
+        require(~self.rows, "there are no rows")
+        self.clean = True
+
+    @invariant
+    def cleaned_up_replicas_are_empty(self) -> Bool:
+        """What a node says of its rows is so."""
+        return self.clean.implies(~self.rows)
+
+    @step_property
+    def rows_come_where_there_is_storage(self, after: Self) -> Bool:
+        """Nothing is stored at a node that is no replica."""
+        return (~self.rows & after.rows).implies(self.storage)
+
+    def _may_serve(self, older: Bool) -> None:
+        require(~older, "the request is not older than the fence")
+        require(self.storage, "there is storage")
+
+
+class Known(Enum):
+    """What a node knows of a session."""
+
+    nothing = auto()
+    open = auto()
+    closed = auto()
+
+
+class RecordedSession(Machine):
+    """One session at one node: rows that are streamed in it are stored while the node takes it for open."""
+
+    session: OneVar[Known] = one_of(Known, init=Known.nothing)
+    sent: FlagVar = flag()  # rows, to a node that asked for them
+    stored: FlagVar = flag()  # something that was streamed in it
+
+    @action
+    def open(self) -> None:
+        """The node learns that the session was opened."""
+        require(self.session == Known.nothing, "the session is new")
+        self.session = Known.open
+
+    @action
+    def close(self) -> None:
+        """The node learns that it was closed."""
+        require(self.session == Known.open, "the session is open")
+        self.session = Known.closed
+
+    @action
+    def store(self) -> None:
+        """The node stores rows that were streamed in the session."""
+        require(self.session == Known.open, "the session is open")
+        self.stored = True
+
+    @action
+    def send(self, whole: Bool) -> None:
+        """The node sends a chunk of rows; `whole`: these are all that it has of a range of keys."""
+        require(whole, "every row of the range is sent")
+        self.sent = True
+
+    @step_property
+    def nothing_is_stored_late(self, after: Self) -> Bool:
+        """What streams ends with its session."""
+        return (~self.stored & after.stored).implies(self.session == Known.open)
+
+    @final
+    def closed_for_ever(self) -> Bool:
+        """A session is opened once."""
+        return self.session == Known.closed

@@ -1,0 +1,339 @@
+"""Spoiled input: a clear verdict or a clear error, and nothing else is touched by it.
+
+A thousand random corruptions of JSON lines (plain and compressed), Parquet and logs; a slow, obvious reader and
+validator say what must come out of each.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.traces.corruptions import (
+    OF_BYTES,
+    OF_LINES,
+    Corruption,
+    Expected,
+    expected_of,
+    expected_of_rows,
+)
+
+from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.spec.define import define
+from stagewright.spec.errors import InputError
+from stagewright.spec.trace import Event, TraceVerdict
+from stagewright.traces.engines import Embedded
+from stagewright.traces.explain import Explainer
+from stagewright.traces.judge import Finding
+from stagewright.traces.symbols import value_key
+from stagewright.traces.trace_report import Explanation, TraceReport
+from stagewright.traces.validate import validate
+
+Mutated = Callable[[str, int], list[Event]]
+ENTITIES, FILES, EXPLAINED_EVERY = 6, 2, 10
+OK = TraceVerdict.OK
+
+
+@pytest.fixture(autouse=True)
+def few_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To explain a violation takes longer than to find it: one in ten is enough here."""
+    explain, told = Explainer.explain, itertools.count()
+
+    def sometimes(self: Explainer, finding: Finding, *, whole: bool = True) -> Explanation | None:
+        return explain(self, finding, whole=whole) if next(told) % EXPLAINED_EVERY == 0 else None
+
+    monkeypatch.setattr(Explainer, "explain", sometimes)
+
+
+@pytest.fixture(scope="session")
+def traces(lease: Any, mutated: Mutated) -> dict[str, list[Event]]:
+    """Good traces and bad ones."""
+    good = {f"lease{i}": lease.walk(f"lease{i}", i, 6) for i in range(ENTITIES // 2)}
+    bad = {f"lease{i}": mutated(f"lease{i}", i) for i in range(ENTITIES // 2, ENTITIES)}
+    return {**good, **bad}
+
+
+def laid_out(rng: random.Random, traces: dict[str, list[Event]]) -> list[list[Event]]:
+    """The events in some files, those of an entity in order."""
+    waiting = [list(events) for events in traces.values()]
+    files: list[list[Event]] = [[] for _ in range(FILES)]
+    while waiting := [events for events in waiting if events]:
+        rng.choice(files).append(rng.choice(waiting).pop(0))
+    return files
+
+
+def text_of(events: Sequence[Event]) -> bytes:
+    return "".join(event.to_json() + "\n" for event in events).encode()
+
+
+def judged(paths: Sequence[Path], lease: Any) -> TraceReport | InputError:
+    """The report, or the error: any other exception is a fault."""
+    try:
+        return validate(paths, lease.definition, engine=Embedded(1))
+    except InputError as error:
+        wrong = error
+    assert wrong.help, wrong
+    return wrong
+
+
+def agree(report: TraceReport, expected: Expected) -> None:
+    """Every verdict and every count is that of the slow reader."""
+    totals = report.totals
+    assert (totals.lines, totals.blank, totals.unparsed) == (
+        expected.lines,
+        expected.blank,
+        expected.unparsed,
+    )
+    assert {v: n for v, n in report.verdicts.items() if n} == expected.counted()
+    found = {(*e.key.stream, e.key.entity): (e.verdict, e.sequence) for e in report.entities}
+    assert found == {k: v for k, v in expected.verdicts.items() if v[0] is not OK}
+    violated = any(v is TraceVerdict.VIOLATION for v, _ in expected.verdicts.values())
+    wrong = bool(found) or totals.not_events
+    assert report.exit_code == (1 if violated else 3 if wrong else 0)
+
+
+def compressed(form: str, data: bytes) -> bytes:
+    if form == ".gz":
+        return gzip.compress(data, 1, mtime=0)
+    return pa.Codec("zstd").compress(data, asbytes=True) if form == ".zst" else data
+
+
+@pytest.mark.parametrize("form", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("corruption", [*OF_BYTES, *OF_LINES], ids=lambda c: c.__name__)
+def test_spoiled_lines_are_counted_and_leave_other_entities_alone(
+    corruption: Corruption,
+    form: str,
+    lease: Any,
+    traces: dict[str, list[Event]],
+    tmp_path: Path,
+) -> None:
+    d = lease.definition
+    known = {(m, "", f) for m in ("", d.name) for f in ("", d.fingerprint())}
+    for seed in range(1 if corruption.__name__ == "huge_line" else 10):
+        rng = random.Random(f"{corruption.__name__} {form} {seed}")
+        contents = [text_of(events) for events in laid_out(rng, traces)]
+        contents[0] = corruption(rng, contents[0])
+        expected = expected_of(contents, lease.judge)
+        paths = [tmp_path / f"{number}.jsonl{form}" for number in range(FILES)]
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(compressed(form, content))
+        found = judged(paths, lease)
+        if expected.streams <= known:
+            assert isinstance(found, TraceReport), found
+            agree(found, expected)
+        else:
+            assert isinstance(found, InputError)
+            assert "the traces" in str(found)
+
+
+@pytest.mark.parametrize("form", [".gz", ".zst"])
+@pytest.mark.parametrize("corruption", OF_BYTES, ids=lambda c: c.__name__)
+def test_damaged_compressed_files_are_an_error_or_change_nothing(
+    corruption: Corruption,
+    form: str,
+    lease: Any,
+    traces: dict[str, list[Event]],
+    tmp_path: Path,
+) -> None:
+    paths = [tmp_path / f"{number}.jsonl{form}" for number in range(FILES)]
+    for seed in range(20):
+        rng = random.Random(f"{corruption.__name__} {form} {seed}")
+        contents = [text_of(events) for events in laid_out(rng, traces)]
+        coded = [compressed(form, content) for content in contents]
+        spoiled = [corruption(rng, coded[0]), coded[1]]
+        for path, content in zip(paths, spoiled, strict=True):
+            path.write_bytes(content)
+        found = judged(paths, lease)
+        if isinstance(found, InputError):
+            assert str(paths[0]) in str(found)
+        else:
+            assert found.totals.lines >= contents[1].count(b"\n")
+            agree(found, expected_of([_content(form, spoiled[0]), contents[1]], lease.judge))
+
+
+def _content(form: str, coded: bytes) -> bytes:
+    """What a file decompresses to, which it must."""
+    if form == ".gz" and coded[:2] == b"\x1f\x8b":
+        return gzip.decompress(coded)
+    if form == ".zst" and coded[:2] == b"\x28\xb5":
+        return bytes(pa.CompressedInputStream(pa.BufferReader(coded), "zstd").read())
+    return coded
+
+
+Row = dict[str, Any]
+
+
+def rows_of(events: Sequence[Event]) -> list[Row]:
+    return [
+        {
+            "trace": e.trace,
+            "machine": e.machine,
+            "definition": e.definition,
+            "entity": e.entity,
+            "seq": e.sequence,
+            "node": e.node,
+            "action": e.action,
+            "params": value_key(dict(e.parameters)),
+            "observed": value_key(dict(e.observed)),
+            "end": e.end,
+        }
+        for e in events
+    ]
+
+
+def write_table(path: Path, rows: list[Row]) -> None:
+    kinds = {"seq": pa.int64(), "end": pa.bool_()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows_of([EVENT])[0]])
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=9)
+
+
+EVENT = Event("", "", "", "", "", 0)
+
+
+def spoil(rng: random.Random, rows: list[Row]) -> None:
+    """One random change of a row, or of the order of rows."""
+    at = rng.randrange(len(rows))
+    match rng.randrange(6):
+        case 0:
+            del rows[at]
+        case 1:
+            rows.insert(rng.randrange(len(rows)), rows[at])
+        case 2:
+            rng.shuffle(rows)
+        case 3:
+            name = rng.choice(list(rows[at]))
+            rows[at] = {**rows[at], name: None}
+        case 4:
+            name = rng.choice(("params", "observed"))
+            text = rng.choice(
+                ("", "[]", "null", "{", '{"phase":7}', '{"node":"x"}', "7", '{"a":NaN}')
+            )
+            rows[at] = {**rows[at], name: text}
+        case _:
+            name, value = rng.choice(
+                (("seq", -1), ("seq", 1 << 60), ("entity", ""), ("entity", "x"), ("action", "jump"))
+            )
+            rows[at] = {**rows[at], name: value}
+
+
+def test_spoiled_rows_are_counted_and_leave_other_entities_alone(
+    lease: Any, traces: dict[str, list[Event]], tmp_path: Path
+) -> None:
+    for seed in range(110):
+        rng = random.Random(seed)
+        files = [rows_of(events) for events in laid_out(rng, traces)]
+        for _ in range(rng.randrange(1, 4)):
+            spoil(rng, files[0])
+        paths = [tmp_path / f"{number}.parquet" for number in range(FILES)]
+        for path, rows in zip(paths, files, strict=True):
+            write_table(path, rows)
+        found = judged(paths, lease)
+        assert isinstance(found, TraceReport), found
+        agree(found, expected_of_rows([*files[0], *files[1]], lease.judge))
+
+
+@pytest.mark.parametrize("corruption", OF_BYTES, ids=lambda c: c.__name__)
+def test_damaged_tables_are_an_error_or_leave_other_files_alone(
+    corruption: Corruption, lease: Any, traces: dict[str, list[Event]], tmp_path: Path
+) -> None:
+    good, bad = (
+        {n: t for n, t in traces.items() if (n < "lease3") is which} for which in (True, False)
+    )
+    damaged, whole = tmp_path / "damaged.parquet", tmp_path / "whole.parquet"
+    write_table(damaged, rows_of([e for t in good.values() for e in t]))
+    write_table(whole, rows_of([e for t in bad.values() for e in t]))
+    content = damaged.read_bytes()
+    expected = {name: lease.judge(trace)[0] for name, trace in bad.items()}
+    for seed in range(20):
+        damaged.write_bytes(corruption(random.Random(f"{corruption.__name__} {seed}"), content))
+        found = judged([damaged, whole], lease)
+        if isinstance(found, InputError):
+            assert str(damaged) in str(found) or "the traces" in str(found), found
+        else:
+            verdicts = {e.key.entity: e.verdict for e in found.entities}
+            assert {n: verdicts.get(n, OK) for n in bad} == expected
+
+
+TABLE = "3a8d5a20-7c3e-11ef-8d6e-5a0f1c2b3d4e"
+WAY = [
+    "write_both_read_old",
+    "streaming",
+    "write_both_read_new",
+    "use_new",
+    "cleanup",
+    "end_migration",
+]
+
+
+TABLETS = 9
+
+
+def log_line(second: int, tablet: int, stage: str) -> bytes:
+    clock = f"2024-09-27 22:{second // 60:02}:{second % 60:02},717"
+    said = f"Will set tablet {TABLE}:{tablet} stage to {stage}"
+    return f"DEBUG {clock} [shard 0: gms] raft_topology - {said}\n".encode()
+
+
+def test_spoiled_logs_leave_other_tablets_alone(tmp_path: Path) -> None:
+    definition, path = define(TabletMigration), tmp_path / "node.log"
+    clean: dict[str, tuple[TraceVerdict, int]] = {}
+    for seed in range(15):
+        rng = random.Random(seed)
+        waiting = {t: [*WAY] for t in range(TABLETS)}
+        waiting[0][1:2] = []  # no streaming
+        waiting[1][3:5] = []
+        lines: list[tuple[int, bytes]] = []
+        while waiting := {t: stages for t, stages in waiting.items() if stages}:
+            tablet = rng.choice(list(waiting))
+            lines.append((tablet, log_line(len(lines), tablet, waiting[tablet].pop(0))))
+        path.write_bytes(b"".join(line for _, line in lines))
+        if not seed:  # whatever the order, each tablet has the same verdict
+            clean = _by_tablet(validate([path], definition, engine=Embedded(1)))
+            assert len(clean) == 2
+        touched, content = _spoiled_log(rng, lines)
+        path.write_bytes(content)
+        report = validate([path], definition, engine=Embedded(1))
+        found = _by_tablet(report)
+        others = {f"{TABLE}:{t}" for t in range(TABLETS) if t not in touched}
+        assert {t: v for t, v in found.items() if t in others} == {
+            t: v for t, v in clean.items() if t in others
+        }
+        assert report.totals.lines == content.count(b"\n")
+
+
+def _by_tablet(report: TraceReport) -> dict[str, tuple[TraceVerdict, int]]:
+    return {e.key.entity: (e.verdict, e.sequence) for e in report.entities}
+
+
+def _spoiled_log(rng: random.Random, lines: list[tuple[int, bytes]]) -> tuple[set[int], bytes]:
+    """The log with some random spoiled lines, and the tablets of the lines that were touched."""
+    told, touched = [line for _, line in lines], set[int]()
+    # The first line tells of which form the file is.
+    for at in sorted(rng.sample(range(1, len(lines)), 4), reverse=True):
+        tablet, line = lines[at]
+        touched.add(tablet)
+        message = line.index(b"Will")
+        match rng.randrange(7):
+            case 0:
+                del told[at]
+            case 1:
+                told.insert(at, line)
+            case 2:
+                told[at] = line[: rng.randrange(message, len(line))] + b"\n"
+            case 3:
+                noise = rng.randbytes(20).replace(b"\n", b"")
+                told[at] = line[:message] + noise + line[message:]
+            case 4:
+                told.insert(at, b"x" * (1 << 20) + b"x\n")
+            case 5:
+                told.insert(at, rng.choice((b"\n", b"Traceback\n", b"\xff\xfe\n", b'{"v":1}\n')))
+            case _:
+                told[at] = line.rstrip(b"\n").replace(b"stage to ", b"stage to un\xff") + b"\n"
+    return touched, b"".join(told)
