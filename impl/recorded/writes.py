@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from stagewright.machines.tablet_stages import Replicas, Stage
 from stagewright.spec import (
     ANY,
@@ -26,7 +28,7 @@ from stagewright.spec import (
 COORDINATOR = Actor("node that coordinates the write")
 REPLICA = Actor("replica")
 TARGETS_MAX = 7
-ANY_STAGE: OneVar[Stage] = one_of(Stage, init=ANY)
+ANY_STAGE = cast("OneVar[Stage]", one_of(Stage, init=ANY))
 
 
 class RecordedWrite(Machine):
