@@ -117,24 +117,14 @@ NO_SUCH_STATE = (
 
 TABLES_OF_RANGES = equivalents(
     *REASONS,
-    *(
-        equivalent_value(OF_OTHER_TRACKS, column, because=NO_SUCH_STATE)
-        for column in (
-            lambda state: state.owner,
-            lambda state: state.barrier,
-            lambda state: state.tablets,
-        )
-    ),
+    equivalent_value(OF_OTHER_TRACKS, lambda state: state.owner, because=NO_SUCH_STATE),
+    equivalent_value(OF_OTHER_TRACKS, lambda state: state.barrier, because=NO_SUCH_STATE),
+    equivalent_value(OF_OTHER_TRACKS, lambda state: state.tablets, because=NO_SUCH_STATE),
     equivalent_value(NodeState.rebuilding, lambda state: state.in_transition, because=NO_REBUILD),
     equivalent_value(NodeState.rebuilding, lambda state: state.owns, because=NO_REBUILD),
-    *(
-        equivalent_value(Request.rebuild, column, because=NO_REBUILD)
-        for column in (
-            lambda request: request.priority,
-            lambda request: request.asked_in,
-            lambda request: request.begins_as,
-        )
-    ),
+    equivalent_value(Request.rebuild, lambda request: request.priority, because=NO_REBUILD),
+    equivalent_value(Request.rebuild, lambda request: request.asked_in, because=NO_REBUILD),
+    equivalent_value(Request.rebuild, lambda request: request.begins_as, because=NO_REBUILD),
     equivalent_value(
         (Request.join, Request.leave), lambda request: request.priority, because=ONE_OPERATION
     ),

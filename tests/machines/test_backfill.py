@@ -57,6 +57,7 @@ def checked(
         ("backfill-safe-time", 26_378),
         ("backfill-leaders", 7_648),
         ("backfill-throttle", 12_588),
+        ("backfill-tablet", 14),
     ],
 )
 def test_the_newest_version_keeps_every_promise_and_every_action_happens(
@@ -72,7 +73,7 @@ def test_the_newest_version_keeps_every_promise_and_every_action_happens(
 
 
 def test_each_machine_is_counted_here() -> None:
-    assert len(NAMES) == 7
+    assert len(NAMES) == 8
 
 
 @pytest.mark.parametrize(
