@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST_RUN_SECONDS = 1200.0
+_ORPHANS_SECONDS = 10.0  # in which what a command left behind has to end
 _MAXRSS_UNIT = 1024  # bytes; what Linux counts `ru_maxrss` in
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 _LAUNCH = """out=$1 err=$2; shift 2
@@ -37,7 +38,7 @@ class BenchmarkError(Exception):
 class Usage:
     """What one run cost.
 
-    `cpu` is user and system time of the process and of all its children that it waited for; `peak`
+    `cpu` is user and system time of the process and of all its descendants; `peak`
     is the largest resident set of one of them, in bytes.
     """
 
@@ -107,13 +108,29 @@ def _awaited(launcher: subprocess.Popen[bytes], timeout: float) -> tuple[Usage, 
             release.write(b"\n")
         _, status, resources = os.wait4(command, 0)
         wall = time.perf_counter() - begun
+        left_behind = _orphans()
     except BaseException:  # an interrupt: no child outlives the benchmark
         _end(launcher)
         raise
     finally:
         watchdog.cancel()
-    cpu = resources.ru_utime + resources.ru_stime
+    cpu = resources.ru_utime + resources.ru_stime + left_behind
     return Usage(wall, cpu, resources.ru_maxrss * _MAXRSS_UNIT), status, expired.is_set()
+
+
+def _orphans() -> float:
+    """CPU seconds of descendants that the command left behind, as Spark's Java does its Python workers."""
+    cpu, patience = 0.0, time.monotonic() + _ORPHANS_SECONDS
+    while time.monotonic() < patience:
+        try:
+            process, _, resources = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
+        if process:
+            cpu += resources.ru_utime + resources.ru_stime
+        else:
+            time.sleep(0.05)
+    return cpu
 
 
 def _end(launcher: subprocess.Popen[bytes]) -> None:
