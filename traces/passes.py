@@ -221,7 +221,7 @@ class SecondPass:
             target = np.where(number < 0, -1, number % self.partitions)[rows.table[:, ENTITY]]
             for partition in np.unique(target[target >= 0]).tolist():
                 yield partition, select(rows, np.flatnonzero(target == partition))
-        for block in _blocks_of(task, Summary(), wanted.any_of):
+        for block in _blocks_of(task, Summary(), wanted.named):
             number = wanted.find(block)
             target = np.where(number < 0, -1, number % self.partitions)[block.entity]
             for partition in np.unique(target[target >= 0]).tolist():
@@ -265,9 +265,10 @@ class _Wanted:
         every = names_of(dict.fromkeys(key.entity for key in keys))
         self._names.number(every, np.zeros(len(every), np.int32), _NO_SALT)
 
-    def any_of(self, names: Names) -> bool:
-        """Whether one of the names is that of a wanted entity, of whatever stream."""
-        return bool((self._names.find(names, np.zeros(len(names), np.int32), _NO_SALT) >= 0).any())
+    def named(self, names: Names) -> Ints:
+        """Which of the names are those of wanted entities, of whatever stream."""
+        found: Ints = self._names.find(names, np.zeros(len(names), np.int32), _NO_SALT) >= 0
+        return found
 
     def find(self, block: Block | Rows) -> Ints:
         """The number of each of the block's entities, or -1."""
@@ -307,7 +308,7 @@ def agreed(glued: Finding, exact: Finding | None) -> Finding:
 
 
 def _blocks_of(
-    task: Task, summary: Summary, wanted: Callable[[Names], bool] | None = None
+    task: Task, summary: Summary, wanted: Callable[[Names], Ints] | None = None
 ) -> Iterator[Block]:
     yield from task.blocks
     for part in task.parts:

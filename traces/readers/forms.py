@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import cast
 
-from stagewright.traces.blocks import Block
+from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.readers.parts import EventReader, LogReader, Part, SkippingReader, Tally
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
@@ -139,7 +139,7 @@ def event_reader(form: str) -> EventReader:
 
 
 def blocks(
-    part: Part, tally: Tally, wanted: Callable[[Names], bool] | None = None
+    part: Part, tally: Tally, wanted: Callable[[Names], Ints] | None = None
 ) -> Iterator[Block]:
     """The events of a part; maybe without those near which no entity has a name that is wanted."""
     known = event_reader(part.form)

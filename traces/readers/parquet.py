@@ -94,11 +94,11 @@ def parts(path: Path) -> list[tuple[int, int]]:
 
 
 def read(
-    part: Part, tally: Tally, wanted: Callable[[Names], bool] | None = None
+    part: Part, tally: Tally, wanted: Callable[[Names], Ints] | None = None
 ) -> Iterator[Block]:
     """The events of a part; a line is a row of it.
 
-    With `wanted`, row groups may be left out in which no entity has a name that is wanted.
+    With `wanted`, which says of each name whether it is wanted, rows of other entities are left out.
     """
     file = _open_coded(Path(part.path))
     columns = [name for name in file.schema_arrow.names if name in _READ]
@@ -109,7 +109,11 @@ def read(
         for batch in _batches(file, part.path, group, columns):
             first = tally.lines + 1
             tally.lines += batch.num_rows
-            if block := _block(batch, part.number, first, tally):
+            lines = np.arange(first, first + batch.num_rows)
+            if wanted is not None:
+                rows = np.flatnonzero(_of_wanted(batch, wanted))
+                batch, lines = batch.take(rows), lines[rows]
+            if block := _block(batch, part.number, lines, tally):
                 tally.told += len(block)
                 tally.events += len(block)
                 yield block
@@ -129,10 +133,17 @@ def _batches(file: Any, path: str, group: int, columns: list[str]) -> Iterator[p
         yield batch
 
 
-def _holds(file: Any, path: str, group: int, wanted: Callable[[Names], bool]) -> bool:
+def _holds(file: Any, path: str, group: int, wanted: Callable[[Names], Ints]) -> bool:
     return any(
-        wanted(_entities(batch)[0].names) for batch in _batches(file, path, group, ["entity"])
+        wanted(_entities(batch)[0].names).any() for batch in _batches(file, path, group, ["entity"])
     )
+
+
+def _of_wanted(batch: pa.RecordBatch, wanted: Callable[[Names], Ints]) -> Ints:
+    """Which rows are of wanted entities; those without a name are not."""
+    entities, entity = _entities(batch)
+    found: Ints = np.append(wanted(entities.names), False)[entity]
+    return found
 
 
 def _open(path: Path) -> Any:
@@ -168,7 +179,7 @@ def _damaged(path: str, error: Exception) -> InputError:
     )
 
 
-def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Block | None:
+def _block(batch: pa.RecordBatch, source: int, lines: Ints, tally: Tally) -> Block | None:
     entities, entity = _entities(batch)
     sequence, good, why = _sequences(batch)
     meanings, meaning = _meanings(batch)
@@ -179,7 +190,7 @@ def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Bloc
             why |= {row: reasons[int(column[row])] for row in np.flatnonzero(wrong).tolist()}
             good &= ~wrong
     for row in sorted(why):
-        tally.refuse(first + row, why[row])
+        tally.refuse(int(lines[row]), why[row])
     if not good.any():
         return None
     rows = slice(None) if good.all() else np.flatnonzero(good)
@@ -196,7 +207,7 @@ def _block(batch: pa.RecordBatch, source: int, first: int, tally: Tally) -> Bloc
             stream_of[meaning].astype(np.int64) * len(names) + entity, return_inverse=True
         )
         names, stream = names.take(pairs % len(names)), (pairs // len(names)).astype(np.int32)
-    lines = np.arange(first, first + batch.num_rows)[rows]
+    lines = lines[rows]
     return Block(
         tuple(streams),
         names,

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from stagewright.spec.trace import Event
-from stagewright.traces.blocks import Block
+from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
@@ -100,7 +100,7 @@ class SkippingReader(Protocol):
     """The shape of a reader of events that can leave out much where only some entities are wanted."""
 
     def read(
-        self, part: Part, tally: Tally, wanted: Callable[[Names], bool] | None = None
+        self, part: Part, tally: Tally, wanted: Callable[[Names], Ints] | None = None
     ) -> Iterator[Block]:
         """The events of a piece; what has no wanted name may be left out, but for its count of lines."""
         ...
