@@ -21,6 +21,7 @@ from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.replay.carried import load, save
 from stagewright.traces.replay.glue import Glued, glue
+from stagewright.traces.replay.memory import keep_memory
 from stagewright.traces.replay.names import Interner, Names, names_of
 from stagewright.traces.replay.rows import (
     CARRIED,
@@ -310,6 +311,7 @@ def agreed(glued: Finding, exact: Finding | None) -> Finding:
 def _blocks_of(
     task: Task, summary: Summary, wanted: Callable[[Names], Ints] | None = None
 ) -> Iterator[Block]:
+    keep_memory()
     yield from task.blocks
     for part in task.parts:
         read = PartRead(part, Tally())

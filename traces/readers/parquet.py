@@ -45,6 +45,7 @@ _SYMBOLS = ("trace", "machine", "profile", "definition", "action", "params", "ob
 _READ = (*_SYMBOLS, "entity", "seq", "time", "v")  # a node is for people only
 _ROW_GROUP_BYTES = 1 << 26  # row groups are put together until they have about as many bytes
 _BATCH_ROWS = 1 << 20
+_SLICE_ROWS = 1 << 17
 _CODES_MAX = 1 << 20  # combinations of values that are counted by place
 
 
@@ -113,10 +114,15 @@ def read(
             if wanted is not None:
                 rows = np.flatnonzero(_of_wanted(batch, wanted))
                 batch, lines = batch.take(rows), lines[rows]
-            if block := _block(batch, part.number, lines, tally):
-                tally.told += len(block)
-                tally.events += len(block)
-                yield block
+            named = _entities(batch)
+            # Arrays of a megabyte are used again and again; larger ones are new memory each time.
+            for begin in range(0, batch.num_rows, _SLICE_ROWS):
+                here = slice(begin, begin + _SLICE_ROWS)
+                piece = batch.slice(begin, _SLICE_ROWS)
+                if block := _block(piece, named, here, part.number, lines[here], tally):
+                    tally.told += len(block)
+                    tally.events += len(block)
+                    yield block
 
 
 def _batches(file: Any, path: str, group: int, columns: list[str]) -> Iterator[pa.RecordBatch]:
@@ -135,14 +141,14 @@ def _batches(file: Any, path: str, group: int, columns: list[str]) -> Iterator[p
 
 def _holds(file: Any, path: str, group: int, wanted: Callable[[Names], Ints]) -> bool:
     return any(
-        wanted(_entities(batch)[0].names).any() for batch in _batches(file, path, group, ["entity"])
+        wanted(_entities(batch).names).any() for batch in _batches(file, path, group, ["entity"])
     )
 
 
 def _of_wanted(batch: pa.RecordBatch, wanted: Callable[[Names], Ints]) -> Ints:
     """Which rows are of wanted entities; those without a name are not."""
-    entities, entity = _entities(batch)
-    found: Ints = np.append(wanted(entities.names), False)[entity]
+    entities = _entities(batch)
+    found: Ints = np.append(wanted(entities.names), False)[entities.entity]
     return found
 
 
@@ -179,8 +185,10 @@ def _damaged(path: str, error: Exception) -> InputError:
     )
 
 
-def _block(batch: pa.RecordBatch, source: int, lines: Ints, tally: Tally) -> Block | None:
-    entities, entity = _entities(batch)
+def _block(
+    batch: pa.RecordBatch, named: _Entities, part: slice, source: int, lines: Ints, tally: Tally
+) -> Block | None:
+    entities, entity = named, named.entity[part]
     sequence, good, why = _sequences(batch)
     meanings, meaning = _meanings(batch)
     refused = {i: text for i, text in enumerate(meanings) if isinstance(text, str)}
@@ -199,7 +207,7 @@ def _block(batch: pa.RecordBatch, source: int, lines: Ints, tally: Tally) -> Blo
     symbols = list(dict.fromkeys(event.symbol for event in parsed))
     number = {symbol: i for i, symbol in enumerate(symbols)}
     symbol_of = _numbers(meanings, lambda event: number[event.symbol])
-    names, stream, entity = entities.names, np.zeros(len(entities.names), np.int32), entity[rows]
+    names, stream, entity = entities.names, entities.stream, entity[rows]
     meaning = meaning[rows]
     if len(streams) > 1:
         stream_of = _numbers(meanings, lambda event: streams.index(event.stream))
@@ -227,9 +235,11 @@ class _Entities:
 
     names: Names
     refused: dict[int, str]
+    entity: Ints  # of each row; nulls have the number after the last
+    stream: Ints  # of each name, where there is one stream
 
 
-def _entities(batch: pa.RecordBatch) -> tuple[_Entities, Ints]:
+def _entities(batch: pa.RecordBatch) -> _Entities:
     import pyarrow as pa
 
     column = _dictionary(batch.column("entity"))
@@ -246,7 +256,7 @@ def _entities(batch: pa.RecordBatch) -> tuple[_Entities, Ints]:
         coded = texts.cast(pa.large_binary()).to_pylist()
         bad = [i for i, text in enumerate(coded) if not isinstance(_text(text), str)]
         refused |= dict.fromkeys(bad, "`entity` is not UTF-8 text")
-    return _Entities(names, refused), entity
+    return _Entities(names, refused, entity, np.zeros(len(names), np.int32))
 
 
 def _dictionary(column: pa.Array) -> pa.DictionaryArray:
@@ -317,26 +327,22 @@ def _meanings(batch: pa.RecordBatch) -> tuple[list[Parsed | str], Ints]:
     }
     values = {name: _values(column) for name, column in columns.items()}
     code = np.zeros(batch.num_rows, np.int64)
-    size = 1
     kept: list[Ints] = []  # what the codes stand for, column by column
+    size = 1
     for name, column in columns.items():
         many = len(values[name])
-        if many > 1:
-            if size * many > _CODES_MAX:
-                found, code = np.unique(code, return_inverse=True)
-                kept, size = [k[found] for k in kept], len(found)
-            before = np.arange(size * many)
-            kept = [k[before // many] for k in kept]
-            kept.append(before % many)
-            _combine(code, many, _indices(column))
-            size *= many
-        else:
+        if many == 1:
             kept.append(np.zeros(size, np.int64))
-    found = _number_by_place(code, np.full(size, -1, np.int32))
+            continue
+        _combine(code, many, _indices(column))
+        if size * many > _CODES_MAX:
+            found, code = np.unique(code, return_inverse=True)
+        else:
+            found = _number_by_place(code, np.full(size * many, -1, np.int32))
+        kept = [*(k[found // many] for k in kept), found % many]
+        size = len(found)
     names = tuple(columns)
-    texts = [
-        [values[name][v] for v in k[found].tolist()] for name, k in zip(names, kept, strict=True)
-    ]
+    texts = [[values[name][v] for v in k.tolist()] for name, k in zip(names, kept, strict=True)]
     return [_meaning(names, one) for one in zip(*texts, strict=True)] or ["no columns"], code
 
 

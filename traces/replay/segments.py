@@ -65,6 +65,7 @@ class Segments:
         self._out = np.zeros((_ROWS_MAX, WIDTH), np.int64)
         self._rows = 0
         self._entities = Interner(most=ENTITIES_MAX)
+        self._numbered: tuple[Names, tuple[Stream, ...], Ints] | None = None  # the last block's
         self._held = np.zeros((1 << 12, 8), np.int64)
         self._tracked = np.zeros((1 << 12 if steps.views else 0, 2), np.int64)
         self.events = 0
@@ -83,16 +84,22 @@ class Segments:
         self._close_all()
         self._emit()
         self._entities = Interner(most=ENTITIES_MAX)
+        self._numbered = None
 
     def _numbers(self, block: Block) -> Ints:
         for stream in block.streams:
             if stream not in self._streams:
                 self._streams[stream] = len(self._streams)
                 self._salts = np.append(self._salts, np.uint64(salt_of(stream)))
+        if self._numbered is not None and self._numbered[0] is block.names:
+            _, streams, found = self._numbered
+            if streams == block.streams and len(streams) == 1:
+                return found
         groups = np.array([self._streams[s] for s in block.streams], np.int32)[block.stream]
         before = len(self._entities)
         found = self._entities.number(block.names, groups, self._salts)
         self._begin(before)
+        self._numbered = (block.names, block.streams, found)
         return found
 
     def _begin(self, before: int) -> None:
