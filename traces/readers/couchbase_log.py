@@ -26,10 +26,9 @@ from stagewright.traces.readers.couchbase_replicas import (
 )
 from stagewright.traces.readers.lines import Lines, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.relevant import sorted_out
+from stagewright.traces.readers.relevant import begins_with, sorted_out
 from stagewright.traces.recording import NOTHING_HIDDEN, Recording
 
-_PROBE_BYTES = 1 << 20
 _LINES_MAX = 60  # of one record; what is longer is a list of something else
 _NEXT = re.compile(PREFIX.encode())
 STATES_RECORDING = Recording(NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}))
@@ -37,15 +36,11 @@ STATES_RECORDING = Recording(NOTHING_HIDDEN, False, False, FrozenMap({"Partition
 
 def check(path: Path) -> None:
     """Raise an `InputError` if no line in the first megabyte is one of a Couchbase log."""
-    part = Part(0, str(path), "couchbase-log", 0, min(path.stat().st_size, _PROBE_BYTES))
-    for lines in lines_of(part):
-        if sorted_out(lines, PREFIX)[1]:
-            return
-        break
-    raise InputError(
-        f"{path} does not look like a Couchbase log",
-        help="its lines have `[couchdb:info,2012-08-20T15:21:13.150,…]`; is the --format right?",
-    )
+    if not begins_with(path, "couchbase-log", PREFIX):
+        raise InputError(
+            f"{path} does not look like a Couchbase log",
+            help="its lines have `[couchdb:info,2012-08-20T15:21:13.150,…]`; is the --format right?",
+        )
 
 
 def parts(path: Path) -> list[tuple[int, int]]:

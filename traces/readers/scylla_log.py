@@ -13,7 +13,7 @@ from pathlib import Path
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers.lines import line_parts, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.relevant import sorted_out
+from stagewright.traces.readers.relevant import records_in
 from stagewright.traces.readers.scylla_line import RELEVANT, LogRecord, parse_log_line
 from stagewright.traces.readers.scylla_order import in_order
 from stagewright.traces.readers.scylla_prefix import has_prefix
@@ -43,28 +43,7 @@ def parts(path: Path) -> list[tuple[int, int]]:
 
 def extract(part: Part, tally: Tally) -> list[LogRecord]:
     """The lines of a part that say something of a machine; the others count as `other`."""
-    found: list[LogRecord] = []
-    for lines in lines_of(part):
-        tally.lines += len(lines)
-        if lines.too_long:
-            tally.refuse(lines.first, "the line is too long")
-            continue
-        blank, relevant = sorted_out(lines, RELEVANT)
-        tally.blank += blank
-        tally.other += len(lines) - blank - len(relevant)
-        for index in relevant:
-            number = lines.first + index
-            try:
-                record = parse_log_line(lines.text(index).decode(), number, part.path)
-            except UnicodeDecodeError as error:
-                record = f"not UTF-8 text at byte {error.start + 1}"
-            if isinstance(record, str):
-                tally.refuse(number, record)
-                continue
-            tally.other += 1  # until it is known to be an event
-            if record is not None:
-                found.append(record)
-    return found
+    return records_in(part, tally, RELEVANT, parse_log_line)
 
 
 def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "") -> Interpreted:

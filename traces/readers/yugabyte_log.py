@@ -16,9 +16,9 @@ from pathlib import Path
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.readers.lines import line_parts, lines_of
+from stagewright.traces.readers.lines import line_parts
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.relevant import sorted_out
+from stagewright.traces.readers.relevant import begins_with, records_in
 from stagewright.traces.readers.yugabyte_jobs import JOB, PERMISSIONS, TABLET, JobsReading
 from stagewright.traces.readers.yugabyte_line import PREFIX, RELEVANT, LogRecord, parse_log_line
 from stagewright.traces.readers.yugabyte_times import in_time
@@ -28,8 +28,6 @@ from stagewright.traces.recording import (
     Recording,
     hidden_but,
 )
-
-_PROBE_BYTES = 1 << 20
 
 # Of a job these are told: that a leader begins or goes on, the read time, that all tablets are done.
 _TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
@@ -44,15 +42,11 @@ TABLET_RECORDING = Recording(NOTHING_HIDDEN, from_start=False, end_marked=False)
 
 def check(path: Path) -> None:
     """Raise an `InputError` if no line in the first megabyte is one of a YugabyteDB log."""
-    part = Part(0, str(path), "yugabyte-log", 0, min(path.stat().st_size, _PROBE_BYTES))
-    for lines in lines_of(part):
-        if sorted_out(lines, PREFIX)[1]:
-            return
-        break
-    raise InputError(
-        f"{path} does not look like a YugabyteDB log",
-        help="its lines have `I0910 18:03:46.441303 17639 file.cc:123] …`; is the --format right?",
-    )
+    if not begins_with(path, "yugabyte-log", PREFIX):
+        raise InputError(
+            f"{path} does not look like a YugabyteDB log",
+            help="its lines have `I0910 18:03:46.441303 17639 file.cc:123] …`; is the --format right?",
+        )
 
 
 def parts(path: Path) -> list[tuple[int, int]]:
@@ -62,28 +56,7 @@ def parts(path: Path) -> list[tuple[int, int]]:
 
 def extract(part: Part, tally: Tally) -> list[LogRecord]:
     """The lines of a part that say something of indexes; the others count as `other`."""
-    found: list[LogRecord] = []
-    for lines in lines_of(part):
-        tally.lines += len(lines)
-        if lines.too_long:
-            tally.refuse(lines.first, "the line is too long")
-            continue
-        blank, relevant = sorted_out(lines, RELEVANT)
-        tally.blank += blank
-        tally.other += len(lines) - blank - len(relevant)
-        for index in relevant:
-            number = lines.first + index
-            try:
-                record = parse_log_line(lines.text(index).decode(), number, part.path)
-            except UnicodeDecodeError as error:
-                record = f"not UTF-8 text at byte {error.start + 1}"
-            if isinstance(record, str):
-                tally.refuse(number, record)
-                continue
-            tally.other += 1  # until it is known to be an event
-            if record is not None:
-                found.append(record)
-    return found
+    return records_in(part, tally, RELEVANT, parse_log_line)
 
 
 def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "") -> Interpreted:
