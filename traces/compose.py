@@ -13,6 +13,7 @@ from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
 from stagewright.traces.passes import PartRead, refuse_damaged
+from stagewright.traces.running import of_this_thread
 from stagewright.traces.trace_report import (
     EntityReport,
     Explanation,
@@ -98,7 +99,7 @@ def compose(
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
     findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
-    running = {key: Determinised(judge.automaton) for key, judge in judges.items()}
+    running = {key: of_this_thread(judge.automaton) for key, judge in judges.items()}
     explainers = {key: Explainer(judge) for key, judge in judges.items()}
     entities: list[EntityReport] = []
     told = 0

@@ -28,6 +28,7 @@ from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
 from stagewright.traces.letters import Letter
 from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
@@ -174,7 +175,7 @@ class _Tally:
 
     def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
         """Count events; `judge` knows how they were recorded."""
-        running = Determinised(judge.automaton)
+        running = beside(judge.automaton)
         things = _Things(judge, running)
         for before, symbol, count in pairs:
             letter = running.letter(symbol)
@@ -329,7 +330,7 @@ class _Things:
 
 def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
     """The things that some run does, from how many states this is known, and whether these are all."""
-    running = Determinised(judge.automaton)
+    running = beside(judge.automaton)
     things = _Things(judge, running, parts=False)
     found: set[Thing] = set()
     try:

@@ -16,18 +16,18 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.values import State
 from stagewright.traces import refusal
 from stagewright.traces.automaton import Automaton
-from stagewright.traces.determinised import DEAD, LIVE, START, UNKNOWN, Determinised, SpentError
+from stagewright.traces.determinised import DEAD, LIVE, START, UNKNOWN, SpentError
 from stagewright.traces.excerpt import excerpt
 from stagewright.traces.judge import Cause, Finding
 from stagewright.traces.letters import Letter
 from stagewright.traces.nearest import nearest
 from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.running import beside
 from stagewright.traces.symbols import parse_symbol
 from stagewright.traces.telling import call, changes, label, summary
 from stagewright.traces.trace_report import AccountingError, Explanation, GoodStep
 
 _STATES_MAX = 200  # possible states that are looked at; one is enough where all is observed
-_STATES_BESIDE = 100_000
 DISTINCT_MAX = (
     200  # different mistakes; of further ones the event is told, and not why it is refused
 )
@@ -49,9 +49,7 @@ class Explainer:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        # What is looked at beside the traces takes nothing from the budget that their replay needs.
-        most = judge.automaton.max_states + _STATES_BESIDE
-        self._running = Determinised(replace(judge.automaton, max_states=most))
+        self._running = beside(judge.automaton)
         self._interpreter = Interpreter(judge.definition, judge.scope)
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}

@@ -22,6 +22,7 @@ from stagewright.traces.determinised import (
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
 from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.running import of_this_thread
 
 DETAILS_MAX = 100_000  # of one kind in one partition; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
@@ -108,7 +109,7 @@ def judge(
     machines = sorted({stream[1:] for stream in block.streams})
     number = {machine: i for i, machine in enumerate(machines)}
     machine = np.array([number[s[1:]] for s in block.streams], np.int32)[block.stream]
-    running = [Determinised(automata[m]) for m in machines]
+    running = [of_this_thread(automata[m]) for m in machines]
     ordered = order(block.entity, block.sequence, block.symbol, len(block.names))
     unknown = _not_understood(block, ordered, machine, running)
     result.events_not_understood = len(unknown)

@@ -18,6 +18,7 @@ from stagewright.traces.blocks import EntityKey, place_of
 from stagewright.traces.determinised import ANY, DEAD, ENDED, START, UNDECIDED, UNKNOWN
 from stagewright.traces.judge import DETAILS_MAX, VERDICTS, Cause, Finding, Judged, NotUnderstood
 from stagewright.traces.replay.names import Interner, Names
+from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
     CARRIED,
     CHANGE,
@@ -95,10 +96,7 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
         table[:, column] = np.where(table[:, column] < 0, -1, sets[table[:, column]])
     changing = table[:, KIND] == CHANGE
     told, table = table[changing], table[~changing]
-    by = np.lexsort(
-        (table[:, PLACE], table[:, SYMBOL], table[:, KIND], table[:, SEQUENCE], table[:, ENTITY])
-    )
-    table = np.ascontiguousarray(table[by])
+    table, bounds = by_entity(table, len(interner))
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in rows.streams], np.int64
     )[interner.groups]
@@ -116,7 +114,7 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     if carry:
         result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
     if steps.views:
-        result.changes = changes_of(rows.streams, interner, table, told, steps)
+        result.changes = changes_of(rows.streams, interner, table, bounds, told, steps)
     return result
 
 

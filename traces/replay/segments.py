@@ -66,6 +66,7 @@ class Segments:
         self._rows = 0
         self._entities = Interner(most=ENTITIES_MAX)
         self._numbered: tuple[Names, tuple[Stream, ...], Ints] | None = None  # the last block's
+        self._said: tuple[tuple[str, ...], Ints] = (), np.zeros(0, np.int32)  # the last block's
         self._held = np.zeros((1 << 12, 8), np.int64)
         self._tracked = np.zeros((1 << 12 if steps.views else 0, 2), np.int64)
         self.events = 0
@@ -75,8 +76,7 @@ class Segments:
         if self._entities.full:
             self.flush()
         entities = self._numbers(block)
-        symbols = np.array([self._steps.symbol(text) for text in block.symbols], np.int32)
-        self._replay(block, entities, symbols)
+        self._replay(block, entities, self._symbols(block))
         self.events += len(block)
 
     def flush(self) -> None:
@@ -101,6 +101,12 @@ class Segments:
         self._begin(before)
         self._numbered = (block.names, block.streams, found)
         return found
+
+    def _symbols(self, block: Block) -> Ints:
+        if block.symbols is not self._said[0]:
+            numbers = [self._steps.symbol(text) for text in block.symbols]
+            self._said = block.symbols, np.array(numbers, np.int32)
+        return self._said[1]
 
     def _begin(self, before: int) -> None:
         """Make room for the entities that are new."""

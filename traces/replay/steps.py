@@ -26,6 +26,7 @@ from stagewright.traces.determinised import (
 )
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.running import of_this_thread
 from stagewright.traces.together.views import Seen, View
 
 Ints = NDArray[Any]
@@ -75,9 +76,10 @@ class Steps:
 
     def machine(self, key: MachineKey) -> Determinised:
         """The running automaton of a machine."""
-        if key not in self._running:
-            self._running[key] = Determinised(self._automata[key])
-        return self._running[key]
+        found = self._running.get(key)
+        if found is None:
+            found = self._running[key] = of_this_thread(self._automata[key])
+        return found
 
     def symbol(self, text: str) -> int:
         """The number of a symbol."""
