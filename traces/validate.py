@@ -23,6 +23,7 @@ from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import read_logs, split_files
+from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.run import Run
 from stagewright.traces.state import load_state, save_state
 from stagewright.traces.trace_report import TraceReport
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@seldom_collected()
 def validate(
     paths: Sequence[Path],
     machine: Definition | Resolve,

@@ -94,7 +94,8 @@ def spark_sort(folder: Path) -> dict[str, object]:
     """Spark brings each entity's events together and sorts them: the least that any plan with a shuffle does."""
     from stagewright.traces.spark_session import local_session
 
-    session = local_session("benchmark")
+    # Java does this work: it may optimise its code.
+    session = local_session("benchmark", settings={"spark.driver.extraJavaOptions": "-Xss4m"})
     try:
         events = session.read.parquet(*(str(f) for f in _files(folder))).select(*COLUMNS)
         cores = session.sparkContext.defaultParallelism
