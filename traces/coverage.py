@@ -8,7 +8,7 @@ them. What is reachable at all is looked up where that is cheap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
@@ -27,12 +27,15 @@ from stagewright.traces.determinised import START, Determinised, SpentError
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
 from stagewright.traces.letters import Letter
-from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.replay.rows import OfCandidate, PossibleStates
 from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
 _VALUES_LISTED = 32  # of one place; of larger domains only those that were seen
+
+Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
+_Key = TypeVar("_Key", bound=Hashable)
 
 # The possible states before an event (none: it is the first one), its symbol, and how often that was so.
 Exercised = tuple[tuple[State, ...], str, int]
@@ -138,21 +141,25 @@ class MachineCoverage:
 
 
 def exercised_of(
-    taken: Iterable[Mapping[tuple[PossibleStates, str], int]],
-) -> dict[MachineKey, list[Exercised]]:
-    """What the tasks of a replay have taken, together, as `coverage_of` wants it."""
+    taken: Iterable[Mapping[tuple[PossibleStates, str], int]], members: Mapping[MachineKey, int]
+) -> dict[Whose, list[Exercised]]:
+    """What the tasks of a replay have taken, together, by machine and candidate; `members`: how many it has."""
     counts: Counter[tuple[PossibleStates, str]] = Counter()
     for one in taken:
         counts.update(one)
-    found: dict[MachineKey, list[Exercised]] = {}
+    found: dict[Whose, list[Exercised]] = {}
     for (possible, symbol), count in counts.items():
-        if possible.number in (-1, START):
-            found.setdefault(possible.machine, []).append((possible.states, symbol, count))
+        alone = OfCandidate(possible.number, possible.states)
+        parts = possible.candidates or (alone,) * members.get(possible.machine, 1)
+        for member, part in enumerate(parts):
+            if part.number in (-1, START):
+                whose = possible.machine, member
+                found.setdefault(whose, []).append((part.states, symbol, count))
     return found
 
 
 def coverage_of(
-    judges: Mapping[MachineKey, Judge], exercised: Mapping[MachineKey, Iterable[Exercised]]
+    judges: Mapping[_Key, Judge], exercised: Mapping[_Key, Iterable[Exercised]]
 ) -> tuple[MachineCoverage, ...]:
     """What the replay of all traces exercised, by definition and scope."""
     tallies: dict[tuple[str, str], _Tally] = {}

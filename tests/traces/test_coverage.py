@@ -85,7 +85,7 @@ def test_counts_of_tasks_are_added_and_unknown_beginnings_left_to_others(lease: 
         {(first, "a"): 2, (PossibleStates(key, ANY), "a"): 9},
         {(first, "a"): 1, (known, "b"): 4},
     ]
-    assert exercised_of(tasks) == {key: [((), "a", 3), (((1, 2),), "b", 4)]}
+    assert exercised_of(tasks, {key: 1}) == {(key, 0): [((), "a", 3), (((1, 2),), "b", 4)]}
 
 
 def test_what_is_fully_observed_is_certain(lease: Any) -> None:
