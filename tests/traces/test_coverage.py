@@ -10,21 +10,17 @@ from typing import Any
 
 import pytest
 
+from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
 from stagewright.traces.automaton import of_model
 from stagewright.traces.coverage import (
-    ActionOf,
     Count,
-    Edge,
     Exercised,
     MachineCoverage,
-    Move,
-    RequirementOf,
     Seen,
-    ValueOf,
     coverage_of,
     exercised_of,
 )
