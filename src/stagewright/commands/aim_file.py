@@ -110,7 +110,10 @@ def _things(path: Path, machine: Mapping[str, object]) -> Iterator[tuple[Thing, 
             words = [_text(path, row, name) for name in names]
             yield cast("Any", kind)(*words), _done(path, row)
             for part in _rows(path, row, "parts") if kind is RequirementOf else ():
-                yield RequirementOf(*words, _text(path, part, "part")), _done(path, part)
+                yield (
+                    RequirementOf(words[0], words[1], _text(path, part, "part")),
+                    _done(path, part),
+                )
 
 
 def _check(path: Path, things: Mapping[Thing, bool], definition: Definition) -> None:
