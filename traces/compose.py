@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import Place
-from stagewright.traces.coverage import Exercised, coverage_of
-from stagewright.traces.determinised import LIVE, START, Determinised
-from stagewright.traces.explain import Explainer, Judge
+from stagewright.traces.candidates import Running
+from stagewright.traces.compare import compared, to_cover
+from stagewright.traces.coverage import Exercised, Whose, coverage_of
+from stagewright.traces.determinised import ANY, START
+from stagewright.traces.furthest import PanelExplainer
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
+from stagewright.traces.judges import Panel
 from stagewright.traces.passes import PartRead, refuse_damaged
 from stagewright.traces.running import of_this_thread
 from stagewright.traces.trace_report import (
@@ -83,12 +86,12 @@ def read_of(
 def compose(
     reading: Read,
     judged: Sequence[Judged],
-    judges: Mapping[MachineKey, Judge],
+    panels: Mapping[MachineKey, Panel],
     notes: Sequence[str],
     seconds: float,
     *,
     held: int = 0,
-    exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
+    exercised: Mapping[Whose, Iterable[Exercised]] | None = None,
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
@@ -99,21 +102,24 @@ def compose(
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
     findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
-    running = {key: of_this_thread(judge.automaton) for key, judge in judges.items()}
-    explainers = {key: Explainer(judge) for key, judge in judges.items()}
+    machines_running = {key: of_this_thread(panel.source) for key, panel in panels.items()}
+    explainers = {key: PanelExplainer(panel) for key, panel in panels.items()}
     entities: list[EntityReport] = []
     told = 0
     for finding in findings:
-        explanation = None
-        if finding.verdict is TraceVerdict.VIOLATION:
-            explainer = explainers[finding.key.stream[1:]]
-            explanation = explainer.explain(finding, whole=told < EXPLAINED_MAX)
-            told += 1
-        entities.append(_entity(reading, finding, running, explanation))
+        explainer = explainers[finding.key.stream[1:]]
+        explanation, refused = explainer.explain(finding, whole=told < EXPLAINED_MAX)
+        told += finding.verdict is TraceVerdict.VIOLATION
+        entity = _entity(reading, finding, machines_running, explanation)
+        entities.append(replace(entity, refused=refused))
     machines = tuple(
         f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
-        for j in judges.values()
+        for panel in panels.values()
+        for j in panel.members
     )
+    judges = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
+    chosen = to_cover(judged, panels)
+    covered = {whose: what for whose, what in (exercised or {}).items() if whose in chosen}
     return TraceReport(
         files=tuple(dict.fromkeys(p.part.path for p in reading.parts)),
         machines=tuple(dict.fromkeys(machines)),
@@ -123,8 +129,9 @@ def compose(
         entities_left_out=sum(j.findings_left_out for j in judged),
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
-        coverage=coverage_of(judges, exercised or {}),
+        coverage=coverage_of(judges, covered),
         seconds=seconds,
+        candidates=compared(judged, panels),
     )
 
 
@@ -166,7 +173,7 @@ def _where(reading: Read, place: Place) -> Where:
 def _entity(
     reading: Read,
     finding: Finding,
-    running: Mapping[MachineKey, Determinised],
+    machines: Mapping[MachineKey, Running],
     explanation: Explanation | None,
 ) -> EntityReport:
     assert finding.cause is not None
@@ -179,19 +186,19 @@ def _entity(
         where=None if finding.place is None else _where(reading, finding.place),
         last_good=None if finding.last_good is None else _where(reading, finding.last_good),
         duplicates=finding.duplicates,
-        note=_note(finding, running[machine]),
+        note=_note(finding, machines[machine]),
         explanation=explanation,
     )
 
 
-def _note(finding: Finding, running: Determinised) -> str:
+def _note(finding: Finding, running: Running) -> str:
     match finding.cause:
         case Cause.MISSING:
             return f"the event with sequence number {finding.sequence} is missing"
         case Cause.NO_END:
             return f"nothing follows the event with sequence number {finding.sequence - 1}"
         case Cause.NOT_UNDERSTOOD if finding.symbols:
-            state = START if finding.sequence == 0 else LIVE
+            state = START if finding.sequence == 0 else ANY
             return running.refusal(state, finding.symbols[-1]) or ""
         case Cause.BUDGET:
             return f"more than {running.source.max_states:,} states; raise it with --max-states"

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Place, merge, place_of
+from stagewright.traces.candidates import Running, Source, Standing
 from stagewright.traces.determinised import (
+    ANY,
     DEAD,
-    ENDED,
     LIVE,
     START,
     UNDECIDED,
     UNKNOWN,
-    Determinised,
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
 from stagewright.traces.replay.rows import PossibleStates
@@ -84,6 +84,15 @@ class NotUnderstood:
     reason: str
 
 
+class Stands(NamedTuple):
+    """What the candidates are to entities of one trace, which are `ok` by those that explain them or not at all."""
+
+    trace: str
+    machine: MachineKey
+    ok: bool
+    standings: tuple[Standing, ...]
+
+
 @dataclass
 class Judged:
     """What one partition found. The four counts of events add up to all that came in."""
@@ -96,10 +105,12 @@ class Judged:
     events_duplicate: int = 0
     events_not_understood: int = 0
     findings_left_out: int = 0
+    # Of how many entities each is true, and the first of them by name; only where candidates are compared.
+    standings: dict[Stands, tuple[int, str]] = field(default_factory=dict[Stands, tuple[int, str]])
 
 
 def judge(
-    blocks: Sequence[Block], automata: Mapping[MachineKey, Automaton], *, every: bool = False
+    blocks: Sequence[Block], automata: Mapping[MachineKey, Source], *, every: bool = False
 ) -> Judged:
     """Judge all entities of the blocks; with `every`, the result lists also those that are ok."""
     result = Judged()
@@ -109,14 +120,15 @@ def judge(
     machines = sorted({stream[1:] for stream in block.streams})
     number = {machine: i for i, machine in enumerate(machines)}
     machine = np.array([number[s[1:]] for s in block.streams], np.int32)[block.stream]
-    running = [of_this_thread(automata[m]) for m in machines]
+    machines_running = [of_this_thread(automata[m]) for m in machines]
     ordered = order(block.entity, block.sequence, block.symbol, len(block.names))
-    unknown = _not_understood(block, ordered, machine, running)
+    unknown = _not_understood(block, ordered, machine, machines_running)
     result.events_not_understood = len(unknown)
     result.not_understood = unknown[:DETAILS_MAX]
-    replayed = replay(ordered, machine, running, block.symbols)
-    end_marked = np.array([a.source.recording.end_marked for a in running], bool)[machine]
-    ok = (replayed.last == ENDED) | (~end_marked & (replayed.last >= LIVE))
+    replayed = replay(ordered, machine, machines_running, block.symbols)
+    end_marked = np.array([m.source.recording.end_marked for m in machines_running], bool)[machine]
+    ended = _ended(replayed.last, machine, machines_running)
+    ok = ended | (~end_marked & (replayed.last >= LIVE))
     ok &= ~ordered.gap & ~ordered.conflict
     _count_events(result, ordered, replayed, len(unknown))
     result.verdicts[TraceVerdict.OK] = int(ok.sum())
@@ -132,6 +144,13 @@ def judge(
     return result
 
 
+def _ended(last: Ints, machine: Ints, machines: Sequence[Running]) -> Ints:
+    """Which entities' last sets say that their end markers were read."""
+    pairs, which = np.unique(np.stack([machine, last]), axis=1, return_inverse=True)
+    ended = [machines[of].ended(number) for of, number in pairs.T.tolist()]
+    return np.array(ended, bool)[which.ravel()]
+
+
 def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: int) -> None:
     # The event at which a replay stopped was judged, unless it could not be understood.
     stopped = replayed.stopped
@@ -142,7 +161,7 @@ def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: i
 
 
 def _not_understood(
-    block: Block, ordered: Ordered, machine: Ints, running: Sequence[Determinised]
+    block: Block, ordered: Ordered, machine: Ints, machines: Sequence[Running]
 ) -> list[NotUnderstood]:
     """The events that are none of their machine's, whether or not they come to be judged."""
     events = np.sort(ordered.distinct)
@@ -151,7 +170,7 @@ def _not_understood(
     pair = (machine[entity].astype(np.int64) * size + block.symbol[events]) * 2 + first
     distinct, which = np.unique(pair, return_inverse=True)
     reasons = [
-        _reason(running[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
+        _reason(machines[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
     ]
     bad = np.array([reason is not None for reason in reasons], bool)
     rows = np.flatnonzero(bad[which])
@@ -164,8 +183,8 @@ def _not_understood(
     return found
 
 
-def _reason(machine: Determinised, symbol: str, first: int) -> str | None:
-    return machine.refusal(START if first else LIVE, symbol)
+def _reason(machine: Running, symbol: str, first: int) -> str | None:
+    return machine.refusal(START if first else ANY, symbol)
 
 
 def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, ok: bool) -> Finding:

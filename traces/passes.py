@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
+from stagewright.traces.candidates import Source
 from stagewright.traces.judge import Finding, Judged, MachineKey, judge
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
@@ -41,7 +41,7 @@ from stagewright.traces.together.sweep import Gathered, Swept, by_group, sweep
 from stagewright.traces.together.views import Related, View
 from stagewright.traces.trace_report import AccountingError
 
-Automata = Mapping[MachineKey, Automaton]
+Automata = Mapping[MachineKey, Source]
 _NO_SALT = np.zeros(1, np.uint64)
 
 Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set

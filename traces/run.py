@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stagewright.spec.errors import InputError
-from stagewright.spec.lowering import ground
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import of_model
-from stagewright.traces.blocks import EntityKey, Stream
+from stagewright.traces.blocks import EntityKey
+from stagewright.traces.candidates import Source
 from stagewright.traces.compose import EXPLAINED_MAX, Read
-from stagewright.traces.coverage import Exercised, exercised_of
+from stagewright.traces.coverage import Exercised, Whose, exercised_of
 from stagewright.traces.engines import Engine, Stage
-from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import InputFile
 from stagewright.traces.judge import Finding, Judged, MachineKey
+from stagewright.traces.judges import Panel, panels_of
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.passes import (
     FirstPass,
@@ -31,7 +29,6 @@ from stagewright.traces.passes import (
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import Logs, first_streams, tasks_of
-from stagewright.traces.recording import Recording
 from stagewright.traces.state import FileRead, State
 from stagewright.traces.together.system import Together, together
 from stagewright.traces.together.verdicts import TogetherReport, report_together
@@ -50,7 +47,7 @@ class Run:
         earlier: State | None,
         progress: Progress,
     ) -> None:
-        self.judges: dict[MachineKey, Judge] = {}
+        self.panels: dict[MachineKey, Panel] = {}
         self._engine, self._logs, self._earlier, self._progress = engine, logs, earlier, progress
         self._events = [part for part in parts if not forms.form_named(part.form).log]
         self._tasks = tasks_of(self._events, engine.workers)
@@ -77,22 +74,23 @@ class Run:
         return sum(s.held for one in self._found for s in one.summaries)
 
     @property
-    def exercised(self) -> dict[MachineKey, list[Exercised]]:
+    def exercised(self) -> dict[Whose, list[Exercised]]:
         """What the replay did, without the few events that were judged one by one."""
         tasks = (s.taken for one in self._found for s in one.summaries)
-        return exercised_of([*tasks, *(one.taken for one in self._found)])
+        members = {key: len(panel.members) for key, panel in self.panels.items()}
+        return exercised_of([*tasks, *(one.taken for one in self._found)], members)
 
     def first_pass(self, resolve: Resolve, options: Options) -> list[str]:
         """Replay everything; returns what is to be noted about the definitions."""
         known = {s for read in self._logs.read for s in read.streams} | first_streams(self._events)
         while True:
-            self.judges, notes = judges_of(known, resolve, options, self._logs.recordings)
+            self.panels, notes = panels_of(known, resolve, options, self._logs.recordings)
             if self._earlier is not None:
                 self._earlier.fits(self._definitions(), _options_text(options))
-            automata = {key: judge.automaton for key, judge in self.judges.items()}
-            self._watched = together(options.together, self.judges, options.profile)
+            judges = {key: panel.members[0] for key, panel in self.panels.items()}
+            self._watched = together(options.together, judges, options.profile)
             first = FirstPass(
-                automata,
+                self._automata,
                 self._partitions,
                 self._carry_to,
                 self._watched.views,
@@ -102,7 +100,7 @@ class Run:
             self._found = self._partitions_of(first)
             unknown = {s for one in self._found for t in one.summaries for s in t.unknown}
             if not unknown:
-                self._watched.check(self.judges)
+                self._watched.check(judges)
                 return notes
             self._progress("reading again: there are events of more machines")
             known |= unknown
@@ -130,9 +128,8 @@ class Run:
         if not unsettled and not told:
             return judged, 0
         self._progress(f"reading again {len(unsettled) + len(told):,} entities")
-        automata = {key: judge.automaton for key, judge in self.judges.items()}
         second = SecondPass(
-            automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
+            self._automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
         )
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
         in_full = {f.key: f for one in self._looked for f in one.told}
@@ -199,10 +196,15 @@ class Run:
             ),
         )
 
+    @property
+    def _automata(self) -> dict[MachineKey, Source]:
+        return {key: panel.source for key, panel in self.panels.items()}
+
     def _definitions(self) -> dict[str, str]:
         return {
             f"{one.definition.name} {one.definition.profile}".strip(): one.definition.fingerprint()
-            for one in self.judges.values()
+            for panel in self.panels.values()
+            for one in panel.members
         }
 
 
@@ -210,6 +212,7 @@ def _options_text(options: Options) -> str:
     hidden = options.hidden.actions
     words = [
         f"profile {options.profile}" if options.profile else "",
+        f"profiles {', '.join(options.candidates)}" if options.candidates else "",
         f"mapping {_digest(options.mapping)}" if options.mapping else "",
         "all hidden" if hidden is None else f"hidden {', '.join(sorted(hidden))}" if hidden else "",
     ]
@@ -225,41 +228,3 @@ def _to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
     violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
     first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
     return {f.key: None for f in first}
-
-
-def judges_of(
-    streams: Iterable[Stream],
-    resolve: Resolve,
-    options: Options,
-    of_logs: Mapping[tuple[str, str], Recording],
-) -> tuple[dict[MachineKey, Judge], list[str]]:
-    """What judges each machine, profile and definition that the events name."""
-    judges: dict[MachineKey, Judge] = {}
-    notes: list[str] = []
-    for key in sorted({stream[1:] for stream in streams}):
-        machine, profile, recorded = key
-        of_log = (recorded, machine) in of_logs  # its reader knows which machine a profile is of
-        definition = resolve(machine, profile if of_log else options.profile or profile)
-        foreign = recorded in forms.NAMES  # a form where a fingerprint would be: not our recorder
-        if not foreign and recorded not in ("", definition.fingerprint()):
-            problem = (
-                f"the traces of {machine or definition.name} were recorded under the definition "
-                f"{recorded}; this one is {definition.fingerprint()}"
-            )
-            if not options.ignore_fingerprint:
-                raise InputError(
-                    problem,
-                    help="take the version that they were recorded with, or --ignore-fingerprint",
-                )
-            notes.append(problem)
-        recording = Recording(options.hidden)
-        if foreign:
-            known = of_logs.get((recorded, machine))
-            recording = known or forms.recording_of(recorded, machine)
-            if options.hidden.exist:  # what the user says goes before what the reader knows
-                recording = replace(recording, hidden=options.hidden)
-        scope = recording.scope(options.scope(definition))
-        model = ground(definition, scope)
-        automaton = of_model(model, recording, max_states=options.max_states)
-        judges[key] = Judge(definition, scope, model, automaton)
-    return judges, notes

@@ -8,8 +8,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
+from typing import overload
 
 from stagewright.traces.automaton import Automaton
+from stagewright.traces.candidates import Candidates, Product, Running, Source
 from stagewright.traces.determinised import Determinised
 
 _KEPT_MAX = 128  # automata; a run over all shipped machines has about half as many
@@ -21,22 +23,36 @@ class _Here(threading.local):
     """What this thread has running."""
 
     def __init__(self) -> None:
-        self.known: OrderedDict[str, Determinised] = OrderedDict()
+        self.known: OrderedDict[str, Running] = OrderedDict()
 
 
 _here = _Here()
 
 
-def of_this_thread(automaton: Automaton) -> Determinised:
-    """The automaton as this thread runs it."""
+@overload
+def of_this_thread(source: Automaton) -> Determinised: ...
+@overload
+def of_this_thread(source: Source) -> Running: ...
+def of_this_thread(source: Source) -> Running:
+    """The automaton, or all candidates at once, as this thread runs them."""
     known = _here.known
-    found = known.get(automaton.identity)
+    found = known.get(source.identity)
     if found is None:
-        found = known[automaton.identity] = Determinised(automaton)
+        found = known[source.identity] = _begun(source)
         if len(known) > _KEPT_MAX:
             known.popitem(last=False)
-    known.move_to_end(automaton.identity)
+    known.move_to_end(source.identity)
     return found
+
+
+def _begun(source: Source) -> Running:
+    if isinstance(source, Candidates):
+        return Product(source, tuple(map(_of_member, source.members)))
+    return Determinised(source)
+
+
+def _of_member(automaton: Automaton) -> Determinised:
+    return of_this_thread(automaton)
 
 
 def beside(automaton: Automaton) -> Determinised:

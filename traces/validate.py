@@ -86,11 +86,12 @@ def validate(
     passed_over = [
         f"passed over {path}: its name is not that of a trace" for path in inputs.passed_over
     ]
+    of_version = [] if options.candidates else logs.of_version
     report = compose(
         read,
         judged,
-        run.judges,
-        [*passed_over, *logs.notes, *notes, *run.notes()],
+        run.panels,
+        [*passed_over, *logs.notes, *of_version, *notes, *run.notes()],
         time.monotonic() - started,
         held=run.held,
         exercised=run.exercised,
@@ -106,6 +107,11 @@ def _check_together(options: Options, state: Path | None) -> None:
             "properties over several entities cannot be judged run by run: "
             "what they need of earlier events is not carried",
             help="leave out --together, or --state",
+        )
+    if options.together and options.candidates:
+        raise InputError(
+            "properties over several entities cannot be judged by several candidate profiles",
+            help="say with one --profile which is to judge them together",
         )
     try:
         re.compile(options.group)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
-from stagewright.traces.determinised import ANY, DEAD, ENDED, START, UNDECIDED, UNKNOWN
+from stagewright.traces.determinised import ANY, DEAD, START, UNDECIDED, UNKNOWN
 from stagewright.traces.judge import DETAILS_MAX, VERDICTS, Cause, Finding, Judged, NotUnderstood
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
+    BODY,
     CARRIED,
     CHANGE,
     ENTITY,
@@ -57,6 +58,7 @@ from stagewright.traces.replay.settle import (
     WITH,
     settle,
 )
+from stagewright.traces.replay.standings import standings_of
 from stagewright.traces.replay.steps import FINISHED, STOPPED, Steps
 from stagewright.traces.together.timeline import Changes, changes_of
 
@@ -97,6 +99,8 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     changing = table[:, KIND] == CHANGE
     told, table = table[changing], table[~changing]
     table, bounds = by_entity(table, len(interner))
+    if steps.compares:
+        _name_bodies(table, steps)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in rows.streams], np.int64
     )[interner.groups]
@@ -110,12 +114,32 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
         )  # fmt: skip
         if done < len(table):
             steps.fill(state, symbol)
-    _tell(result, rows, interner, found, table, refused, steps, carry=carry)
+    if carry and steps.compares:
+        _not_waiting(table, found)
+    ok = _tell(result, rows, interner, found, table, refused, steps, carry=carry)
+    if steps.compares:
+        result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
     if carry:
         result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
     if steps.views:
         result.changes = changes_of(rows.streams, interner, table, bounds, told, steps)
     return result
+
+
+def _name_bodies(table: Ints, steps: Steps) -> None:
+    """Give bodies the symbols that say where they lead from other sets than the one they were read from."""
+    bodies = np.flatnonzero(table[:, KIND] == BODY)
+    ways, which = np.unique(table[bodies][:, (ENTRY, EXIT)], axis=0, return_inverse=True)
+    named = np.array([steps.body(*way) for way in ways.tolist()], np.int64)
+    table[bodies, SYMBOL] = named[which.ravel()] if len(bodies) else -1
+
+
+def _not_waiting(table: Ints, found: Ints) -> None:
+    """Have entities read again behind whose gap a body waits of which another run could not tell all."""
+    bodies = table[(table[:, KIND] == BODY) & (table[:, SYMBOL] >= 0)]
+    whose = bodies[:, ENTITY]
+    waiting = (found[whose, HOW] == GAP) & (bodies[:, SEQUENCE] >= found[whose, AT])
+    found[whose[waiting], HOW] = OVERLAP
 
 
 def _power_of_two(number: int) -> int:
@@ -132,7 +156,8 @@ def _tell(
     steps: Steps,
     *,
     carry: bool,
-) -> None:
+) -> Ints:
+    """Tell what was found of the entities; returns which are ok."""
     judged = result.judged
     settled = found[:, HOW] != OVERLAP
     counted = found[settled]
@@ -145,7 +170,7 @@ def _tell(
         [steps.machine(s[1:]).source.recording.end_marked for s in rows.streams], bool
     )
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
-    ok = live & (finished | open_end[interner.groups] | carry)
+    ok: Ints = live & (finished | open_end[interner.groups] | carry)
     judged.verdicts[TraceVerdict.OK] = int(ok.sum())
     told = found[:, HOW] == TOLD
     for last in found[told, LAST].tolist():
@@ -176,6 +201,7 @@ def _tell(
             judged.not_understood.append(
                 NotUnderstood(place_of(int(table[row, PLACE])), whose, why)
             )
+    return ok
 
 
 def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
@@ -184,7 +210,7 @@ def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
     if found[HOW] in (STOP, CONFLICT):
         symbols = (steps.symbols[found[WITH]],)
         before = steps.set_of(int(found[SET]))
-        if cause is Cause.STEP and before.number == ENDED:
+        if cause is Cause.STEP and steps.flags[found[SET]] & FINISHED:
             cause = Cause.AFTER_END
     here, last = int(found[HERE]), int(found[BEFORE])
     return Finding(
@@ -231,6 +257,8 @@ def _carried(
     bodies[:, PLACE] = one[:, BEFORE]
     waiting = (found[table[:, ENTITY], HOW] == GAP) & (table[:, KIND] != REPEAT)
     waiting &= table[:, SEQUENCE] >= found[table[:, ENTITY], AT]
+    left = table[waiting]
+    left[left[:, KIND] == BODY, SYMBOL] = -1
     return Rows(
         rows.streams,
         interner.groups.copy(),
@@ -238,5 +266,5 @@ def _carried(
         interner.hashes.copy(),
         steps.symbols,
         tuple(steps.set_of(number) for number in range(steps.sets)),
-        np.concatenate([bodies, table[waiting]]),
+        np.concatenate([bodies, left]),
     )
