@@ -69,7 +69,6 @@ class Glued:
     judged: Judged = field(default_factory=Judged)
     unsettled: list[EntityKey] = field(default_factory=list)
     carried: Rows | None = None  # of the settled entities, for another run
-    held: int = 0  # events of earlier runs that wait behind a gap
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
     changes: Changes | None = None  # of how properties over several entities see the entities

@@ -32,7 +32,6 @@ Ints = NDArray[Any]
 
 MachineKey = tuple[str, str, str]
 
-NOT_KNOWN = -1  # what a look-up gives where the table must be filled first
 REFUSED = 1 << 30  # added to a set's number where the event is none of the machine's
 
 # What machine code must know of a set.
