@@ -11,9 +11,11 @@ from stagewright.traces.blocks import Place
 from stagewright.traces.coverage import Exercised, coverage_of
 from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
+from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
 from stagewright.traces.passes import PartRead, refuse_damaged
 from stagewright.traces.trace_report import (
+    Damaged,
     EntityReport,
     Explanation,
     Totals,
@@ -62,6 +64,9 @@ def read_of(
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
     # mapping whose expressions fit no line.
     if not earlier and not any(read.tally.events or read.tally.unparsed for read in parts):
+        if holes := [hole for read in parts for hole in read.part.holes]:
+            told = "\n".join(dict.fromkeys(hole.reason for hole in holes))
+            raise InputError(told, help="there is nothing else to judge: take other copies")
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         of_others = sum(read.tally.other for read in parts)
@@ -88,8 +93,11 @@ def compose(
     *,
     held: int = 0,
     exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
+    left_out: Sequence[LeftOut] = (),
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
+
+    `left_out`: files that could not even be opened.
 
     Raises:
         AccountingError: a line is not accounted for.
@@ -123,8 +131,19 @@ def compose(
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
         coverage=coverage_of(judges, exercised or {}),
+        damaged=_damaged(reading, left_out),
         seconds=seconds,
     )
+
+
+def _damaged(reading: Read, left_out: Sequence[LeftOut]) -> tuple[Damaged, ...]:
+    """Everything that was left out, by file and line."""
+    found = [Damaged(str(one.path), 1, None, one.reason) for one in left_out]
+    for read in reading.parts:
+        for hole in read.part.holes:
+            where = reading.where(Place(read.part.number, hole.first))
+            found.append(Damaged(where.file, where.line, hole.lines, hole.reason))
+    return tuple(sorted(found, key=lambda one: (one.file, one.line)))
 
 
 def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
@@ -135,6 +154,7 @@ def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
         other=sum(t.other for t in tallies),
         unparsed=sum(t.unparsed for t in tallies),
         told=sum(t.told for t in tallies),
+        lost=sum(t.lost for t in tallies),
         events=sum(t.events for t in tallies),
         judged=sum(j.events_judged for j in judged),
         not_judged=sum(j.events_not_judged for j in judged),
@@ -192,6 +212,8 @@ def _note(finding: Finding, running: Determinised) -> str:
         case Cause.NOT_UNDERSTOOD if finding.symbols:
             state = START if finding.sequence == 0 else LIVE
             return running.refusal(state, finding.symbols[-1]) or ""
+        case Cause.LEFT_OUT:
+            return f"of what was read: {finding.looks.value if finding.looks else 'all is well'}"
         case Cause.BUDGET:
             return f"more than {running.source.max_states:,} states; raise it with --max-states"
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -21,6 +21,7 @@ from stagewright.traces.determinised import (
     Determinised,
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
+from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.rows import PossibleStates
 
 DETAILS_MAX = 100_000  # of one kind in one partition; the counts know all
@@ -39,6 +40,7 @@ class Cause(Enum):
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
     BUDGET = "more possible states than the budget allows"
+    LEFT_OUT = "a part of what was recorded is damaged and was left out"
 
 
 VERDICTS = {
@@ -49,6 +51,7 @@ VERDICTS = {
     Cause.NO_END: TraceVerdict.GAP,
     Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
     Cause.BUDGET: TraceVerdict.UNDECIDED,
+    Cause.LEFT_OUT: TraceVerdict.UNDECIDED,
 }
 
 
@@ -67,6 +70,7 @@ class Finding:
     last_good: Place | None = None
     symbols: tuple[str, ...] = ()
     before: PossibleStates | None = None  # the set in which that event was read, where it is known
+    looks: Cause | None = None  # what it would be if nothing had been left out; None: ok
 
     @property
     def verdict(self) -> TraceVerdict:
@@ -191,6 +195,14 @@ def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, o
         _place(block, int(ordered.row[start + at - 1])) if at > 0 else None,
         tuple(symbols),
     )
+
+
+def doubted(finding: Finding, doubt: Doubt, *, good: bool) -> Finding:
+    """The finding as far as it can be relied on; `good`: it would be ok if nothing had been left out."""
+    if doubt is Doubt.NOTHING or (doubt is Doubt.ENDS and not good):
+        return finding
+    looks = None if good else finding.cause
+    return replace(finding, cause=Cause.LEFT_OUT, looks=looks, symbols=(), before=None)
 
 
 def _has_end(symbols: Sequence[str]) -> bool:

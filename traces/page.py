@@ -40,7 +40,7 @@ def render_page(
             coverage_section(i, one, drawings[i] if i < len(drawings) else ())
             for i, one in enumerate(report.coverage)
         ),
-        "lines": _lines(report),
+        "lines": _damaged(report) + _lines(report),
         "script": script,
     }
     # One pass: what is put in is never looked at again, so it cannot hold a slot of its own.
@@ -158,6 +158,18 @@ def _entities(report: TraceReport, links: Mapping[int, Sequence[str]]) -> str:
         'placeholder="filter: an entity, an action, a requirement"><span id="shown" role="status"></span>'
         "<span><kbd>j</kbd> <kbd>k</kbd> next, previous; <kbd>Enter</kbd> opens; <kbd>/</kbd> filters</span>"
         f'</div><div class="entities">{"".join(items)}</div>{left}</section>'
+    )
+
+
+def _damaged(report: TraceReport) -> str:
+    if not report.damaged:
+        return ""
+    items = _list(f"<code>{shown(str(one))}</code>" for one in report.damaged[:_LINES_MAX])
+    more = len(report.damaged) - _LINES_MAX
+    left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
+    return (
+        '<section class="panel" aria-label="Damaged files"><h2>Damaged, left out and not judged'
+        f': {len(report.damaged):,}</h2><div class="list">{items}</div>{left}</section>'
     )
 
 

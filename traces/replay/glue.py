@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
 from stagewright.traces.determinised import ANY, DEAD, ENDED, START, UNDECIDED, UNKNOWN
-from stagewright.traces.judge import DETAILS_MAX, VERDICTS, Cause, Finding, Judged, NotUnderstood
+from stagewright.traces.judge import (
+    DETAILS_MAX,
+    VERDICTS,
+    Cause,
+    Finding,
+    Judged,
+    NotUnderstood,
+    doubted,
+)
+from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.rows import (
     CARRIED,
@@ -142,11 +151,13 @@ def _tell(
     judged.events_duplicate = int(counted[:, REPEATED].sum())
     judged.events_not_understood = int(counted[:, REFUSED].sum())
     finished = (steps.flags[found[:, LAST]] & FINISHED) != 0
-    open_end = ~np.array(
-        [steps.machine(s[1:]).source.recording.end_marked for s in rows.streams], bool
-    )
+    recordings = [steps.machine(s[1:]).source.recording for s in rows.streams]
+    open_end = ~np.array([r.end_marked for r in recordings], bool)[interner.groups]
+    doubted_ends = np.array([r.doubt is Doubt.ENDS for r in recordings], bool)[interner.groups]
+    doubted_all = np.array([r.doubt is Doubt.ALL for r in recordings], bool)[interner.groups]
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
-    ok = live & (finished | open_end[interner.groups] | carry)
+    good = live & (finished | open_end | carry)
+    ok = good & ~doubted_all & (finished | carry | ~doubted_ends)
     judged.verdicts[TraceVerdict.OK] = int(ok.sum())
     told = found[:, HOW] == TOLD
     for last in found[told, LAST].tolist():
@@ -162,6 +173,8 @@ def _tell(
     result.unsettled = [key(e) for e in np.flatnonzero(~settled).tolist()]
     for entity in np.flatnonzero(settled & ~ok & ~told).tolist():
         finding = _finding(key(entity), found[entity], steps)
+        doubt = recordings[interner.groups[entity]].doubt
+        finding = doubted(finding, doubt, good=bool(good[entity]))
         judged.verdicts[finding.verdict] = judged.verdicts.get(finding.verdict, 0) + 1
         if len(judged.findings) < DETAILS_MAX:
             judged.findings.append(finding)

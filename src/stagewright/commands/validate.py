@@ -39,7 +39,8 @@ examples:
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
-1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+1 if there is a violation, and 3 if there are only gaps, unparsed lines, undecided entities or, with
+--skip-damaged, files that cannot be read.
 
 With --together the invariants of a system are judged over the traces of its parts. One that speaks of
 each entity by itself needs no order of events; one that relates entities is judged on all entities of a
@@ -144,6 +145,11 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge traces of another version of the definition all the same",
     )
+    parser.add_argument(
+        "--skip-damaged",
+        action="store_true",
+        help="leave out what cannot be read, and judge the rest: the exit code is never 0 then",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -167,6 +173,7 @@ def execute(args: argparse.Namespace) -> int:
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
+        skip_damaged=args.skip_damaged,
         mapping=args.mapping,
         together=_systems(args),
         group=args.group,
@@ -175,7 +182,7 @@ def execute(args: argparse.Namespace) -> int:
     mapping = mapping_of(options, resolve)
     if args.follow:
         return _follow(resolve, options, args)
-    find_inputs(args.paths, args.format, mapping)
+    find_inputs(args.paths, args.format, mapping, skip_damaged=args.skip_damaged)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
@@ -252,7 +259,8 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--engine", "" if args.engine == "spark" else args.engine),
     ):
         words += [flag, str(value)] if value else []
-    return shlex.join([*words, *(["--ignore-fingerprint"] if args.ignore_fingerprint else [])])
+    words += ["--ignore-fingerprint"] if args.ignore_fingerprint else []
+    return shlex.join([*words, *(["--skip-damaged"] if args.skip_damaged else [])])
 
 
 def _judged(
