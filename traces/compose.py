@@ -13,7 +13,7 @@ from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
-from stagewright.traces.passes import PartRead, refuse_damaged
+from stagewright.traces.passes import EXPLAINED_MAX, PartRead, refuse_damaged
 from stagewright.traces.trace_report import (
     Damaged,
     EntityReport,
@@ -22,10 +22,6 @@ from stagewright.traces.trace_report import (
     TraceReport,
     UnparsedLine,
     Where,
-)
-
-EXPLAINED_MAX = (
-    200  # violations that are told with the events before them, and have files of their own
 )
 
 
@@ -215,6 +211,6 @@ def _note(finding: Finding, running: Determinised) -> str:
         case Cause.LEFT_OUT:
             return f"of what was read: {finding.looks.value if finding.looks else 'all is well'}"
         case Cause.BUDGET:
-            return f"more than {running.source.max_states:,} states; raise it with --max-states"
+            return f"more than {running.source.max_states:,} states would have to be looked at"
         case _:
             return ""

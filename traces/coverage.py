@@ -31,6 +31,7 @@ from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
+STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
 _VALUES_LISTED = 32  # of one place; of larger domains only those that were seen
 
 # The possible states before an event (none: it is the first one), its symbol, and how often that was so.
@@ -174,7 +175,7 @@ class _Tally:
 
     def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
         """Count events; `judge` knows how they were recorded."""
-        running = Determinised(judge.automaton)
+        running = Determinised(judge.automaton, most=STATES_MAX)
         things = _Things(judge, running)
         for before, symbol, count in pairs:
             letter = running.letter(symbol)
@@ -329,7 +330,7 @@ class _Things:
 
 def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
     """The things that some run does, from how many states this is known, and whether these are all."""
-    running = Determinised(judge.automaton)
+    running = Determinised(judge.automaton, most=STATES_MAX)
     things = _Things(judge, running, parts=False)
     found: set[Thing] = set()
     try:

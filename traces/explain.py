@@ -49,9 +49,8 @@ class Explainer:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        # What is looked at beside the traces takes nothing from the budget that their replay needs.
         most = judge.automaton.max_states + _STATES_BESIDE
-        self._running = Determinised(replace(judge.automaton, max_states=most))
+        self._running = Determinised(judge.automaton, most=most)
         self._interpreter = Interpreter(judge.definition, judge.scope)
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}

@@ -39,7 +39,7 @@ class Cause(Enum):
     MISSING = "events are missing"
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
-    BUDGET = "more possible states than the budget allows"
+    BUDGET = "more possible states than --max-states"
     LEFT_OUT = "a part of what was recorded is damaged and was left out"
 
 
@@ -99,6 +99,20 @@ class Judged:
     events_duplicate: int = 0
     events_not_understood: int = 0
     findings_left_out: int = 0
+
+    def add(self, other: Judged) -> None:
+        """Take what was found of other entities of the partition."""
+        for verdict, count in other.verdicts.items():
+            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
+        self.findings += other.findings
+        self.findings_left_out += other.findings_left_out + len(self.findings[DETAILS_MAX:])
+        del self.findings[DETAILS_MAX:]
+        self.not_understood += other.not_understood
+        del self.not_understood[DETAILS_MAX:]
+        self.events_judged += other.events_judged
+        self.events_not_judged += other.events_not_judged
+        self.events_duplicate += other.events_duplicate
+        self.events_not_understood += other.events_not_understood
 
 
 def judge(

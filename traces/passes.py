@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.aside import Aside
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
@@ -44,6 +45,9 @@ from stagewright.traces.together.views import Related, View
 from stagewright.traces.trace_report import AccountingError
 
 Automata = Mapping[MachineKey, Automaton]
+EXPLAINED_MAX = (
+    200  # violations that are told with the events before them, and have files of their own
+)
 _NO_SALT = np.zeros(1, np.uint64)
 
 Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set
@@ -261,7 +265,7 @@ class SecondPass:
             found.glued = glue(rows, Steps(self.automata), carry=bool(self.carry_to))
             found.carried = _carry(found.glued, self.carry_to)
             if not carried:
-                _tell_in_full(found.glued.judged, judge([one], self.automata))
+                _tell_in_full(found.glued.judged, one, self.automata)
         found.told = judge([other], self.automata).findings
         return found
 
@@ -308,10 +312,20 @@ def _carry(glued: Glued, folder: str) -> str:
     return str(path)
 
 
-def _tell_in_full(glued: Judged, exact: Judged) -> None:
-    """Give the findings the events that led to them."""
+def _tell_in_full(glued: Judged, block: Block, automata: Automata) -> None:
+    """Give those findings that may be told in full the events that led to them."""
+    told = to_be_told(glued.findings)
+    few = _Wanted(tuple(told)).find(block) >= 0
+    exact = judge([chosen(block, np.flatnonzero(few[block.entity]))], automata)
     in_full = {finding.key: finding for finding in exact.findings}
-    glued.findings = [agreed(f, in_full.get(f.key)) for f in glued.findings]
+    glued.findings = [agreed(f, in_full.get(f.key)) if f.key in told else f for f in glued.findings]
+
+
+def to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
+    """The entities whose violations are told with all that went before."""
+    violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
+    first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
+    return {f.key: None for f in first}
 
 
 def agreed(glued: Finding, exact: Finding | None) -> Finding:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.spec.trace import TraceVerdict
 from stagewright.traces import aside
 from stagewright.traces.aside import Aside, all_of, as_judged
-from stagewright.traces.blocks import Block, EntityKey, place_of
-from stagewright.traces.compose import EXPLAINED_MAX, Read
+from stagewright.traces.blocks import Block, place_of
+from stagewright.traces.compose import Read
 from stagewright.traces.coverage import Exercised, exercised_of
 from stagewright.traces.definitions import Definitions
 from stagewright.traces.engines import Engine, Stage
 from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import InputFile
-from stagewright.traces.judge import Finding, Judged, MachineKey
+from stagewright.traces.judge import Judged, MachineKey
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.passes import (
     FirstPass,
@@ -29,6 +28,7 @@ from stagewright.traces.passes import (
     Task,
     agreed,
     refuse_damaged,
+    to_be_told,
 )
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
@@ -201,7 +201,7 @@ class Run:
         """What all partitions have judged, with what needed a second look; and how many entities did."""
         judged = [*(one.glued.judged for one in self._found), self._aside]
         unsettled = sorted({key for one in self._found for key in one.glued.unsettled})
-        told = {} if self._earlier else _to_be_told([f for one in judged for f in one.findings])
+        told = {} if self._earlier else to_be_told([f for one in judged for f in one.findings])
         if not unsettled and not told:
             return judged, 0
         self._progress(f"reading again {len(unsettled) + len(told):,} entities")
@@ -297,10 +297,3 @@ def _options_text(options: Options) -> str:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
-    """The entities whose violations are told with all that went before."""
-    violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
-    first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
-    return {f.key: None for f in first}

@@ -41,6 +41,8 @@ from stagewright.traces.replay.rows import (
     SYMBOL,
     WIDTH,
     Rows,
+    concatenated,
+    select,
 )
 from stagewright.traces.replay.segments import salt_of
 from stagewright.traces.replay.settle import (
@@ -82,31 +84,64 @@ class Glued:
     told: int = 0  # entities that were found to be bad in an earlier run
     changes: Changes | None = None  # of how properties over several entities see the entities
 
+    def add(self, other: Glued) -> None:
+        """Take what the rows of other entities of the partition came to."""
+        self.judged.add(other.judged)
+        self.unsettled += other.unsettled
+        self.open += other.open
+        self.told += other.told
+        if other.carried is not None:
+            parts = [other.carried] if self.carried is None else [self.carried, other.carried]
+            self.carried = concatenated(parts) if len(parts) > 1 else other.carried
+        if other.changes is not None:
+            self.changes = (
+                other.changes if self.changes is None else self.changes.and_(other.changes)
+            )
+
 
 def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     """Judge the entities of all rows; `rows` holds all rows of its entities.
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
+    Where the table of steps has no room for all entities, some are judged after it was forgotten.
     """
+    result, waiting = Glued(), [rows]
+    while waiting:
+        some = waiting.pop()
+        halves = None
+        if (one := _glued(some, steps, carry=carry, all_at_once=False)) is None:
+            steps.forget(counted=False)
+            halves = _halves(some)
+            if halves is None:  # a single entity, whatever it takes
+                one = _glued(some, steps, carry=carry, all_at_once=True)
+        if halves is not None:
+            waiting += halves
+        elif one is not None:
+            result.add(one)
+    return result
+
+
+def _halves(rows: Rows) -> tuple[Rows, Rows] | None:
+    """The rows of half of the entities, and those of the others; None if there is but one entity."""
+    interner = Interner()
+    salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
+    entity = interner.number(rows.names, rows.stream, salts)[rows.table[:, ENTITY]]
+    first = entity < len(interner) // 2
+    if not first.any():
+        return None
+    return select(rows, np.flatnonzero(~first)), select(rows, np.flatnonzero(first))
+
+
+def _glued(rows: Rows, steps: Steps, *, carry: bool, all_at_once: bool) -> Glued | None:
+    """What all rows come to; None if the table of steps was full before, unless it must have room."""
     result = Glued()
     if not len(rows):
         return result
+    steps.keep()
     interner = Interner(max(1 << 12, _power_of_two(len(rows.names))))
     salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
     number = interner.number(rows.names, rows.stream, salts)
-    table = rows.table
-    table[:, ENTITY] = number[table[:, ENTITY]]
-    symbols = np.array([steps.symbol(text) for text in rows.symbols] or [0], np.int64)
-    table[:, SYMBOL] = np.where(table[:, SYMBOL] < 0, -1, symbols[table[:, SYMBOL]])
-    sets = np.array([steps.number_of(s) for s in rows.sets] or [0], np.int64)
-    for column in (ENTRY, EXIT):
-        table[:, column] = np.where(table[:, column] < 0, -1, sets[table[:, column]])
-    changing = table[:, KIND] == CHANGE
-    told, table = table[changing], table[~changing]
-    by = np.lexsort(
-        (table[:, PLACE], table[:, SYMBOL], table[:, KIND], table[:, SEQUENCE], table[:, ENTITY])
-    )
-    table = np.ascontiguousarray(table[by])
+    table, told = _numbered(rows, number, steps)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in rows.streams], np.int64
     )[interner.groups]
@@ -114,6 +149,8 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     refused = np.zeros(len(table), np.int8)
     done = 0
     while done < len(table):
+        if steps.full and not all_at_once:
+            return None
         done, state, symbol = settle(
             table, done, first[:, 0].copy(), first[:, 1].copy(),
             steps.keys, steps.values, steps.counts, steps.flags, found, refused,
@@ -126,6 +163,23 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     if steps.views:
         result.changes = changes_of(rows.streams, interner, table, told, steps)
     return result
+
+
+def _numbered(rows: Rows, number: Ints, steps: Steps) -> tuple[Ints, Ints]:
+    """The rows by entity and sequence, in terms of the table of steps; and the changes among them."""
+    symbols = np.array([*(steps.symbol(text) for text in rows.symbols), -1], np.int64)
+    sets = np.array([*(steps.number_of(s) for s in rows.sets), -1], np.int64)
+    table = rows.table
+    entity, symbol = number[table[:, ENTITY]], symbols[table[:, SYMBOL]]
+    by = np.lexsort((table[:, PLACE], symbol, table[:, KIND], table[:, SEQUENCE], entity))
+    table = table[by]
+    table[:, ENTITY], table[:, SYMBOL] = entity[by], symbol[by]
+    for column in (ENTRY, EXIT):
+        table[:, column] = sets[table[:, column]]
+    changing = table[:, KIND] == CHANGE
+    if not changing.any():
+        return table, table[:0]
+    return table[~changing], table[changing]
 
 
 def _power_of_two(number: int) -> int:

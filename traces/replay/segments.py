@@ -75,8 +75,7 @@ class Segments:
         if self._entities.full:
             self.flush()
         entities = self._numbers(block)
-        symbols = np.array([self._steps.symbol(text) for text in block.symbols], np.int32)
-        self._replay(block, entities, symbols)
+        self._replay(block, entities, self._symbols(block))
         self.events += len(block)
 
     def flush(self) -> None:
@@ -102,6 +101,9 @@ class Segments:
         self._numbered = (block.names, block.streams, found)
         return found
 
+    def _symbols(self, block: Block) -> Ints:
+        return np.array([self._steps.symbol(text) for text in block.symbols], np.int32)
+
     def _begin(self, before: int) -> None:
         """Make room for the entities that are new."""
         count = len(self._entities)
@@ -119,7 +121,7 @@ class Segments:
             new[:, (_START, _ANY)] = sets[self._entities.groups[before:count]]
 
     def _replay(self, block: Block, entities: Ints, symbols: Ints) -> None:
-        steps, done = self._steps, 0
+        steps, done, forgotten = self._steps, 0, -1
         while True:
             done, self._rows, why, state, missing = _replay(
                 block.entity, entities, block.sequence, block.symbol, symbols, block.place,
@@ -130,6 +132,11 @@ class Segments:
                 return
             if why == _FILL:
                 steps.fill(state, missing)
+                if steps.full and forgotten != done:  # one event's steps have room in any table
+                    forgotten = done
+                    self.flush()
+                    steps.forget()
+                    entities, symbols = self._numbers(block), self._symbols(block)
             else:
                 self._emit()
 

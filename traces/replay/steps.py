@@ -42,6 +42,12 @@ KEPT = -1  # in place of a class: the entity stays in the one that it is in
 _SPECIAL = (DEAD, UNDECIDED, UNKNOWN, ENDED, START, ANY)
 
 
+KEPT_MAX = (
+    1 << 22
+)  # numbers, of some sixty bytes each: then the table is to be forgotten and filled anew
+TAKEN_MAX = 1 << 19  # possible states of events that are told to have been exercised
+
+
 class Steps:
     """The table of steps between the sets of some machines."""
 
@@ -55,6 +61,12 @@ class Steps:
         self.seen: list[Seen] = []  # the classes of entities, by number
         self._seen_numbers: dict[Seen, int] = {}
         self._running: dict[MachineKey, Determinised] = {}
+        self._taken: list[tuple[PossibleStates, str, int]] = []  # before the table was forgotten
+        self._taken_states = 0
+        self.untold = 0  # events that were exercised, but with too many possible states to tell
+        self._forget()
+
+    def _forget(self) -> None:
         self._sets: list[tuple[MachineKey, int]] = []
         self._numbers: dict[tuple[MachineKey, int], int] = {}
         self.flags = np.zeros(64, np.int8)
@@ -66,6 +78,21 @@ class Steps:
         self.values = np.zeros(1 << 10, np.int64)
         self.counts = np.zeros(1 << 10, np.int64)
         self._used = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the table is so large that it should be forgotten."""
+        return self._used + sum(one.size for one in self._running.values()) > KEPT_MAX
+
+    def forget(self, *, counted: bool = True) -> None:
+        """Begin anew: no number of a set or a symbol means anything any more; those of classes stay.
+
+        `counted`: what was counted since it was kept last was right.
+        """
+        if counted:
+            self.keep()
+        self._running = {key: one.renewed() for key, one in self._running.items()}
+        self._forget()
 
     @property
     def sets(self) -> int:
@@ -135,9 +162,22 @@ class Steps:
 
     def taken(self) -> Iterator[tuple[PossibleStates, str, int]]:
         """Each set from which a symbol was read, with the symbol and how often."""
+        self.keep()
+        yield from self._taken
+
+    def keep(self) -> None:
+        """Add what was counted until now to what was taken."""
+        sets: dict[int, PossibleStates] = {}
         for slot in np.flatnonzero(self.counts).tolist():
             number, symbol = divmod(int(self.keys[slot]) - 1, 1 << 31)
-            yield self.set_of(number), self._texts[symbol], int(self.counts[slot])
+            if number not in sets:
+                sets[number] = self.set_of(number)
+                self._taken_states += len(sets[number].states)
+            if self._taken_states > TAKEN_MAX:
+                self.untold += int(self.counts[slot])
+                continue
+            self._taken.append((sets[number], self._texts[symbol], int(self.counts[slot])))
+        self.counts[:] = 0
 
     def _flags(self, key: MachineKey, local: int) -> int:
         if local in (DEAD, UNDECIDED, UNKNOWN):
