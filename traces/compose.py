@@ -211,6 +211,6 @@ def _note(finding: Finding, running: Determinised) -> str:
         case Cause.LEFT_OUT:
             return f"of what was read: {finding.looks.value if finding.looks else 'all is well'}"
         case Cause.BUDGET:
-            return f"more than {running.source.max_states:,} states would have to be looked at"
+            return f"more than {running.source.max_states:,} states; raise it with --max-states"
         case _:
             return ""
