@@ -42,9 +42,8 @@ KEPT = -1  # in place of a class: the entity stays in the one that it is in
 _SPECIAL = (DEAD, UNDECIDED, UNKNOWN, ENDED, START, ANY)
 
 
-KEPT_MAX = (
-    1 << 22
-)  # numbers, of some sixty bytes each: then the table is to be forgotten and filled anew
+KEPT_MAX = 1 << 22  # numbers, of some forty bytes each; a table with more is forgotten
+_KEPT_A_STATE = 64  # numbers, so that a table has room for what one event may ask
 TAKEN_MAX = 1 << 19  # possible states of events that are told to have been exercised
 
 
@@ -82,7 +81,9 @@ class Steps:
     @property
     def full(self) -> bool:
         """Whether the table is so large that it should be forgotten."""
-        return self._used + sum(one.size for one in self._running.values()) > KEPT_MAX
+        most = max((a.max_states for a in self._automata.values()), default=0)
+        kept = self._used + sum(one.size for one in self._running.values())
+        return kept > max(KEPT_MAX, _KEPT_A_STATE * most)
 
     def forget(self, *, counted: bool = True) -> None:
         """Begin anew: no number of a set or a symbol means anything any more; those of classes stay.

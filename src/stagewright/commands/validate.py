@@ -81,7 +81,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _add_reading(parser)
     parser.add_argument(
-        "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
+        "--max-states",
+        type=positive,
+        metavar="N",
+        help="give up on an entity where an event asks to look at more than N possible states",
     )
     parser.add_argument(
         "--together",
