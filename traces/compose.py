@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
+from itertools import chain
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
@@ -14,6 +16,7 @@ from stagewright.traces.explain import Explainer, Judge
 from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
 from stagewright.traces.passes import EXPLAINED_MAX, PartRead, refuse_damaged
+from stagewright.traces.rest import Rest
 from stagewright.traces.trace_report import (
     Damaged,
     EntityReport,
@@ -23,6 +26,9 @@ from stagewright.traces.trace_report import (
     UnparsedLine,
     Where,
 )
+
+TOLD_MAX = 10_000  # entities that are told one by one; Parquet has more
+LINES_MAX = 10_000  # lines that are no events
 
 
 @dataclass(frozen=True)
@@ -101,18 +107,9 @@ def compose(
     totals = replace(_totals(reading, judged), held=held)
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
-    findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
-    running = {key: Determinised(judge.automaton) for key, judge in judges.items()}
-    explainers = {key: Explainer(judge) for key, judge in judges.items()}
-    entities: list[EntityReport] = []
-    told = 0
-    for finding in findings:
-        explanation = None
-        if finding.verdict is TraceVerdict.VIOLATION:
-            explainer = explainers[finding.key.stream[1:]]
-            explanation = explainer.explain(finding, whole=told < EXPLAINED_MAX)
-            told += 1
-        entities.append(_entity(reading, finding, running, explanation))
+    told = _Told(reading, judges)
+    for finding in _in_order(judged):
+        told.add(finding)
     machines = tuple(
         f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
         for j in judges.values()
@@ -122,14 +119,60 @@ def compose(
         machines=tuple(dict.fromkeys(machines)),
         verdicts=verdicts,
         totals=totals,
-        entities=tuple(entities),
-        entities_left_out=sum(j.findings_left_out for j in judged),
+        entities=tuple(told.entities),
+        entities_left_out=sum(j.findings_left_out for j in judged) + told.rest.kinds.total(),
+        rest=told.rest if told.rest.kinds else None,
+        entities_unknown=sum(j.findings_left_out for j in judged),
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
         coverage=coverage_of(judges, exercised or {}),
         damaged=_damaged(reading, left_out),
         seconds=seconds,
     )
+
+
+def _in_order(judged: Sequence[Judged]) -> Iterator[Finding]:
+    """The findings to be told one by one, in the order of their entities, and then the others in that order.
+
+    If they are too many, violations are told before others. Each is given up once it was taken.
+    """
+    findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
+    for one in judged:
+        one.findings = []
+    if len(findings) > TOLD_MAX:
+        findings.sort(key=lambda f: f.verdict is not TraceVerdict.VIOLATION)
+        findings[:TOLD_MAX] = sorted(findings[:TOLD_MAX], key=lambda f: f.key)
+    findings.reverse()
+    while findings:
+        yield findings.pop()
+
+
+class _Told:
+    """Findings as reports tell them: the first ones one by one, the rest packed."""
+
+    def __init__(self, reading: Read, judges: Mapping[MachineKey, Judge]) -> None:
+        self.entities: list[EntityReport] = []
+        self.rest = Rest()
+        self._reading, self._judges = reading, judges
+        self._running = {key: Determinised(judge.automaton) for key, judge in judges.items()}
+        self._explainers: dict[MachineKey, Explainer] = {}
+        self._explained = 0
+
+    def add(self, finding: Finding) -> None:
+        """Take one more, in the order of the reports."""
+        explanation = None
+        if finding.verdict is TraceVerdict.VIOLATION:
+            key = finding.key.stream[1:]
+            if key not in self._explainers:
+                self._explainers[key] = Explainer(self._judges[key])
+            whole = self._explained < EXPLAINED_MAX
+            explanation = self._explainers[key].explain(finding, whole=whole)
+            self._explained += 1
+        entity = _entity(self._reading, finding, self._running, explanation)
+        if len(self.entities) < TOLD_MAX:
+            self.entities.append(entity)
+        else:
+            self.rest.add(entity)
 
 
 def _damaged(reading: Read, left_out: Sequence[LeftOut]) -> tuple[Damaged, ...]:
@@ -160,17 +203,19 @@ def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
 
 
 def _unparsed(reading: Read, judged: Sequence[Judged]) -> tuple[UnparsedLine, ...]:
-    found = [
+    """The first lines that are no events."""
+    lines = (
         UnparsedLine(_where(reading, Place(one.part.number, line)), reason)
         for one in reading.parts
         for line, reason in one.tally.reasons
-    ]
-    found += [
+    )
+    events = (
         UnparsedLine(_where(reading, n.place), f"{n.key}: {n.reason}")
         for j in judged
         for n in j.not_understood
-    ]
-    return tuple(sorted(found, key=lambda u: (u.where.file, u.where.line)))
+    )
+    first = nsmallest(LINES_MAX, chain(lines, events), key=lambda u: (u.where.file, u.where.line))
+    return tuple(first)
 
 
 def _where(reading: Read, place: Place) -> Where:

@@ -24,7 +24,7 @@ from stagewright.traces.kernel import Ordered, Replay, order, replay
 from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.rows import PossibleStates
 
-DETAILS_MAX = 100_000  # of one kind in one partition; the counts know all
+DETAILS_MAX = 400_000  # of one kind in all partitions; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
 
 MachineKey = tuple[str, str, str]  # machine, profile and definition, as a stream names them
@@ -100,15 +100,15 @@ class Judged:
     events_not_understood: int = 0
     findings_left_out: int = 0
 
-    def add(self, other: Judged) -> None:
-        """Take what was found of other entities of the partition."""
+    def add(self, other: Judged, details: int) -> None:
+        """Take what was found of other entities of the partition; so much of it is told."""
         for verdict, count in other.verdicts.items():
             self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
         self.findings += other.findings
-        self.findings_left_out += other.findings_left_out + len(self.findings[DETAILS_MAX:])
-        del self.findings[DETAILS_MAX:]
+        self.findings_left_out += other.findings_left_out + len(self.findings[details:])
+        del self.findings[details:]
         self.not_understood += other.not_understood
-        del self.not_understood[DETAILS_MAX:]
+        del self.not_understood[details:]
         self.events_judged += other.events_judged
         self.events_not_judged += other.events_not_judged
         self.events_duplicate += other.events_duplicate

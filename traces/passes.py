@@ -19,7 +19,7 @@ from stagewright.traces.aside import Aside
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
 from stagewright.traces.inputs import SKIP, unreadable
-from stagewright.traces.judge import Finding, Judged, MachineKey, judge
+from stagewright.traces.judge import DETAILS_MAX, Finding, Judged, MachineKey, judge
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Hole, Part, Tally
 from stagewright.traces.replay.carried import load, save
@@ -97,6 +97,7 @@ class Summary:
     aside: Aside = field(default_factory=Aside)  # events of machines that were not at hand
     carried: set[MachineKey] = field(default_factory=set)  # machines of which earlier runs know
     rows: int = 0
+    untold: int = 0  # events that `taken` leaves out
     held: int = 0  # events of earlier runs that come with the carried rows
     taken: Taken = field(default_factory=dict)
 
@@ -107,6 +108,7 @@ class Partition:
 
     glued: Glued = field(default_factory=Glued)
     taken: Taken = field(default_factory=dict)
+    untold: int = 0  # events that `taken` leaves out
     summaries: list[Summary] = field(default_factory=list)
     carried: str = ""  # the file with the rows for another run
     swept: Swept = field(default_factory=Swept)  # of properties of each entity by itself
@@ -151,7 +153,7 @@ class FirstPass:
                 yield from self._sent(closed, summary)
         segments.flush()
         yield from self._sent(closed, summary)
-        summary.taken = _taken(steps)
+        summary.taken, summary.untold = _taken(steps), steps.untold
         yield self.partitions - 1, summary
 
     def finish(self, items: Iterable[Rows | Summary]) -> Partition:
@@ -165,8 +167,10 @@ class FirstPass:
                 parts.append(item)
         if parts:
             steps = Steps(self.automata, self.views)
-            found.glued = glue(concatenated(parts), steps, carry=bool(self.carry_to))
-            found.taken = _taken(steps)
+            details = details_of(self.partitions)
+            rows = concatenated(parts)
+            found.glued = glue(rows, steps, carry=bool(self.carry_to), details=details)
+            found.taken, found.untold = _taken(steps), steps.untold
             found.carried = _carry(found.glued, self.carry_to)
             if found.glued.changes is not None:
                 found.swept = judge_each(found.glued.changes, self.properties)
@@ -262,7 +266,8 @@ class SecondPass:
         one, other = (chosen(block, np.flatnonzero(rows)) for rows in (unsettled, ~unsettled))
         if len(one):
             rows = concatenated([rows_of(one), *carried])
-            found.glued = glue(rows, Steps(self.automata), carry=bool(self.carry_to))
+            details, steps = details_of(self.partitions), Steps(self.automata)
+            found.glued = glue(rows, steps, carry=bool(self.carry_to), details=details)
             found.carried = _carry(found.glued, self.carry_to)
             if not carried:
                 _tell_in_full(found.glued.judged, one, self.automata)
@@ -300,6 +305,11 @@ class _Wanted:
         others = len(self._groups)
         group = np.array([self._groups.get(s, others) for s in block.streams], np.int32)
         return self._known.find(block.names, group[block.stream], self._salts)
+
+
+def details_of(partitions: int) -> int:
+    """How many findings a partition tells, so that all together are not too many."""
+    return max(1_000, DETAILS_MAX // partitions)
 
 
 def _carry(glued: Glued, folder: str) -> str:

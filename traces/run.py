@@ -124,7 +124,18 @@ class Run:
                 break
         self._watched.check(self.judges)
         self._aside = as_judged(self._set_aside, asked.refused)
-        return [*asked.notes, *aside.notes(self._set_aside, asked.refused)]
+        return [
+            *asked.notes,
+            *aside.notes(self._set_aside, asked.refused),
+            *self._coverage_notes(),
+        ]
+
+    def _coverage_notes(self) -> list[str]:
+        of_tasks = sum(s.untold for one in self._found for s in one.summaries)
+        untold = of_tasks + sum(one.untold for one in self._found)
+        if not untold:
+            return []
+        return [f"the coverage leaves out {untold:,} events: too many states were possible"]
 
     def _ask_first(self, asked: Definitions) -> None:
         """Look for the definitions of what logs tell, and of the first events of some files."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOPBACK = "127.0.0.1"
+DRIVER_MEMORY_MB = 2048
 SMALLEST_MEMORY_MB = 512  # Spark refuses a driver with less than about 450 MB
 
 
@@ -30,7 +31,7 @@ def local_session(
     app_name: str,
     cores: int | None = None,
     *,
-    memory_mb: int = 2048,
+    memory_mb: int = DRIVER_MEMORY_MB,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Return a Spark session that runs in this machine's ``cores`` (None: all that are usable).

@@ -12,8 +12,7 @@ from stagewright.traces.window import ViolationWindow
 
 if TYPE_CHECKING:
     from stagewright.traces.coverage import MachineCoverage
-
-if TYPE_CHECKING:
+    from stagewright.traces.rest import Rest
     from stagewright.traces.together.verdicts import TogetherReport
 
 
@@ -178,12 +177,14 @@ class TraceReport:
     machines: tuple[str, ...]  # with profile and scope
     verdicts: dict[TraceVerdict, int]  # how many entities have each
     totals: Totals
-    entities: tuple[EntityReport, ...]  # not ok, the first ones of each partition
-    entities_left_out: int
+    entities: tuple[EntityReport, ...]  # that are not ok; of very many the first ones
+    entities_left_out: int  # that are not ok either
     unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
+    rest: Rest | None = field(default=None, compare=False)  # of those left out, what is at hand
+    entities_unknown: int = 0  # of those left out, more than `rest` has
     damaged: tuple[Damaged, ...] = ()  # what was left out
     seconds: float = field(default=0.0, compare=False)
     together: TogetherReport | None = None  # of properties over several entities

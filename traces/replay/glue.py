@@ -40,6 +40,7 @@ from stagewright.traces.replay.rows import (
     SEQUENCE,
     SYMBOL,
     WIDTH,
+    PossibleStates,
     Rows,
     concatenated,
     select,
@@ -84,9 +85,9 @@ class Glued:
     told: int = 0  # entities that were found to be bad in an earlier run
     changes: Changes | None = None  # of how properties over several entities see the entities
 
-    def add(self, other: Glued) -> None:
-        """Take what the rows of other entities of the partition came to."""
-        self.judged.add(other.judged)
+    def add(self, other: Glued, details: int) -> None:
+        """Take what the rows of other entities of the partition came to; so many findings are told."""
+        self.judged.add(other.judged, details)
         self.unsettled += other.unsettled
         self.open += other.open
         self.told += other.told
@@ -99,25 +100,26 @@ class Glued:
             )
 
 
-def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
+def glue(rows: Rows, steps: Steps, *, carry: bool = False, details: int = DETAILS_MAX) -> Glued:
     """Judge the entities of all rows; `rows` holds all rows of its entities.
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
-    Where the table of steps has no room for all entities, some are judged after it was forgotten.
+    Where the table of steps has no room for all entities, some are judged after it was forgotten. `details`: so
+    many findings are told, violations first.
     """
     result, waiting = Glued(), [rows]
     while waiting:
         some = waiting.pop()
         halves = None
-        if (one := _glued(some, steps, carry=carry, all_at_once=False)) is None:
+        if (one := _glued(some, steps, details, carry=carry, all_at_once=False)) is None:
             steps.forget(counted=False)
             halves = _halves(some)
             if halves is None:  # a single entity, whatever it takes
-                one = _glued(some, steps, carry=carry, all_at_once=True)
+                one = _glued(some, steps, details, carry=carry, all_at_once=True)
         if halves is not None:
             waiting += halves
         elif one is not None:
-            result.add(one)
+            result.add(one, details)
     return result
 
 
@@ -132,7 +134,9 @@ def _halves(rows: Rows) -> tuple[Rows, Rows] | None:
     return select(rows, np.flatnonzero(~first)), select(rows, np.flatnonzero(first))
 
 
-def _glued(rows: Rows, steps: Steps, *, carry: bool, all_at_once: bool) -> Glued | None:
+def _glued(
+    rows: Rows, steps: Steps, details: int, *, carry: bool, all_at_once: bool
+) -> Glued | None:
     """What all rows come to; None if the table of steps was full before, unless it must have room."""
     result = Glued()
     if not len(rows):
@@ -157,7 +161,7 @@ def _glued(rows: Rows, steps: Steps, *, carry: bool, all_at_once: bool) -> Glued
         )  # fmt: skip
         if done < len(table):
             steps.fill(state, symbol)
-    _tell(result, rows, interner, found, table, refused, steps, carry=carry)
+    _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
     if carry:
         result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
     if steps.views:
@@ -194,6 +198,7 @@ def _tell(
     table: Ints,
     refused: Ints,
     steps: Steps,
+    details: int,
     *,
     carry: bool,
 ) -> None:
@@ -225,16 +230,18 @@ def _tell(
         return EntityKey(rows.streams[interner.groups[entity]], names.text(entity))
 
     result.unsettled = [key(e) for e in np.flatnonzero(~settled).tolist()]
-    for entity in np.flatnonzero(settled & ~ok & ~told).tolist():
-        finding = _finding(key(entity), found[entity], steps)
+    bad = np.flatnonzero(settled & ~ok & ~told)
+    before: dict[int, PossibleStates] = {}
+    for entity in bad[np.argsort(~_violated(rows, found[bad], steps), kind="stable")].tolist():
+        finding = _finding(key(entity), found[entity], steps, before)
         doubt = recordings[interner.groups[entity]].doubt
         finding = doubted(finding, doubt, good=bool(good[entity]))
         judged.verdicts[finding.verdict] = judged.verdicts.get(finding.verdict, 0) + 1
-        if len(judged.findings) < DETAILS_MAX:
+        if len(judged.findings) < details:
             judged.findings.append(finding)
         else:
             judged.findings_left_out += 1
-    for row in np.flatnonzero(refused).tolist()[:DETAILS_MAX]:
+    for row in np.flatnonzero(refused).tolist()[:details]:
         entity = int(table[row, ENTITY])
         if settled[entity]:
             whose, text = key(entity), steps.symbols[int(table[row, SYMBOL])]
@@ -246,12 +253,22 @@ def _tell(
             )
 
 
-def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
+def _violated(rows: Rows, found: Ints, steps: Steps) -> Ints:
+    """Which of some entities are violations."""
+    dead = [steps.number(s[1:], DEAD) for s in rows.streams]
+    how = found[:, HOW]
+    violated: Ints = (how == CONFLICT) | ((how == STOP) & np.isin(found[:, LAST], dead))
+    return violated
+
+
+def _finding(key: EntityKey, found: Ints, steps: Steps, sets: dict[int, PossibleStates]) -> Finding:
+    """What was found of an entity; `sets` has those that were asked for before."""
     cause, before = _cause(found, steps), None
     symbols: tuple[str, ...] = ()
     if found[HOW] in (STOP, CONFLICT):
         symbols = (steps.symbols[found[WITH]],)
-        before = steps.set_of(int(found[SET]))
+        number = int(found[SET])
+        before = sets.setdefault(number, sets.get(number) or steps.set_of(number))
         if cause is Cause.STEP and before.number == ENDED:
             cause = Cause.AFTER_END
     here, last = int(found[HERE]), int(found[BEFORE])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from stagewright.traces.options import Options, Resolve
     from stagewright.traces.recording import HiddenSteps
     from stagewright.traces.trace_report import TraceReport
+
+T = TypeVar("T")
 
 _EXAMPLE = """\
 examples:
@@ -116,6 +119,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on from the last run with this directory: read only what is new",
     )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
+    parser.add_argument(
+        "--driver-memory",
+        type=_megabytes,
+        metavar="SIZE",
+        help="of a Spark that is started for this: its Java may take so much, as in 1g or 900m (default: 2g)",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
@@ -213,7 +222,6 @@ def _check_source(args: argparse.Namespace) -> None:
 
 def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int:
     """Validate what comes, batch by batch; the worst exit code of all."""
-    from stagewright.commands.on_spark import on_spark
     from stagewright.commands.output import console
     from stagewright.traces.follow import follow
     from stagewright.traces.report import as_json, print_report
@@ -234,7 +242,26 @@ def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int
         follow(spark, args.follow, args.state, batch, idle_seconds=args.idle)
         return 1 if 1 in codes else max(codes)
 
-    return on_spark(work, "stagewright validate", args.cores)
+    return _on_spark(work, args)
+
+
+def _on_spark(work: Callable[[SparkSession], T], args: argparse.Namespace) -> T:
+    from stagewright.commands.on_spark import on_spark
+    from stagewright.traces.spark_session import DRIVER_MEMORY_MB, local_session
+
+    memory = args.driver_memory or DRIVER_MEMORY_MB
+    name = "stagewright validate"
+    return on_spark(
+        work, name, None, start=lambda: local_session(name, args.cores, memory_mb=memory)
+    )
+
+
+def _megabytes(text: str) -> int:
+    """An argument that must be a size as Spark writes it."""
+    found = re.fullmatch(r"(\d+)([mMgG])[bB]?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 900m or 2g")
+    return int(found[1]) * (1024 if found[2] in "gG" else 1)
 
 
 def _write(report: TraceReport, args: argparse.Namespace) -> None:
@@ -270,7 +297,6 @@ def _judged(
     paths: list[Path], resolve: Resolve, options: Options, args: argparse.Namespace
 ) -> TraceReport:
     """The report."""
-    from stagewright.commands.on_spark import on_spark
     from stagewright.traces.validate import validate
 
     if args.engine == "embedded":
@@ -282,7 +308,7 @@ def _judged(
     def work(spark: SparkSession) -> TraceReport:
         return validate(paths, resolve, options, spark=spark, state=args.state, progress=_tell)
 
-    return on_spark(work, "stagewright validate", args.cores)
+    return _on_spark(work, args)
 
 
 def _tell(progress: str) -> None:
