@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 DRIVER_MEMORY_MB = 2048
+_ATTEMPTS = 4  # of a task: a worker that is killed once or twice ends nothing
 SMALLEST_MEMORY_MB = 512  # Spark refuses a driver with less than about 450 MB
 
 
@@ -56,7 +57,7 @@ def local_session(
     if running is not None:
         return running
     _set_environment()
-    builder = SparkSession.Builder().master(f"local[{wanted}]").appName(app_name)
+    builder = SparkSession.Builder().master(f"local[{wanted},{_ATTEMPTS}]").appName(app_name)
     for name, value in {**_settings(wanted, memory_mb), **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
