@@ -313,11 +313,21 @@ def details_of(partitions: int) -> int:
 
 
 def _carry(glued: Glued, folder: str) -> str:
-    """Write what is to be carried to a file; its path."""
+    """Write what is to be carried to a file; its path.
+
+    Raises:
+        InputError: there is no room.
+    """
     if glued.carried is None or not len(glued.carried):
         return ""
     path = Path(folder) / f"{uuid.uuid4().hex}.parquet"
-    save(glued.carried, path)
+    try:
+        save(glued.carried, path)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be written: {error.strerror or error}",
+            help="make room there; what earlier runs left is as it was",
+        ) from error
     glued.carried = None
     return str(path)
 

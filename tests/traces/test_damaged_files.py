@@ -1,4 +1,4 @@
-"""Files that are no traces, or damaged ones, and disks that are full: one clear error that names them all."""
+"""Files that are no traces, or damaged ones: one clear error that names them all, or a report on the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tests.traces.test_corrupt_input import rows_of, write_table
 from stagewright.commands import run_command_line
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces import engines
 from stagewright.traces.engines import Embedded
 from stagewright.traces.judge import Cause
 from stagewright.traces.options import Options
@@ -76,19 +75,6 @@ def test_file_that_is_no_trace_is_named(
         validate([tmp_path / name, tmp_path / "b.jsonl"], lease.definition, engine=Embedded(1))
     assert name in str(caught.value)
     assert caught.value.help
-
-
-def test_full_disk_is_told(lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.jsonl").write_bytes(text(lease))
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(engines, "KEPT_MAX", -1)
-    monkeypatch.setattr("pickle.dump", full)
-    with pytest.raises(InputError, match="No space left on device") as caught:
-        validate([tmp_path / "a.jsonl"], lease.definition, engine=Embedded(1))
-    assert "TMPDIR" in caught.value.help
 
 
 def test_what_stands_before_the_end_of_a_truncated_file_is_judged(

@@ -70,9 +70,7 @@ def full() -> None:
 
 
 @pytest.fixture
-def files(
-    lease: Any, mutated: Callable[[str, int], list[Event]], tmp_path: Path
-) -> list[Path]:
+def files(lease: Any, mutated: Callable[[str, int], list[Event]], tmp_path: Path) -> list[Path]:
     """Events of good and bad entities, mixed over some files."""
     events = [event for i in range(60) for event in mutated(f"lease{i}", i)]
     events += [event for i in range(100, 160) for event in lease.walk(f"lease{i}", i, 6)]

@@ -194,7 +194,8 @@ def execute(args: argparse.Namespace) -> int:
     mapping = mapping_of(options, resolve)
     if args.follow:
         return _follow(resolve, options, args)
-    find_inputs(args.paths, args.format, mapping, skip_damaged=args.skip_damaged)
+    if args.engine == "spark":
+        find_inputs(args.paths, args.format, mapping, skip_damaged=args.skip_damaged)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
