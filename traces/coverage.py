@@ -36,6 +36,7 @@ from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
+STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
 
 Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
 _Key = TypeVar("_Key", bound=Hashable)
@@ -134,7 +135,7 @@ class _Tally:
 
     def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
         """Count events; `judge` knows how they were recorded."""
-        running = beside(judge.automaton)
+        running = beside(judge.automaton, "coverage", STATES_MAX)
         things = _Things(judge, running)
         for before, symbol, count in pairs:
             letter = running.letter(symbol)
@@ -294,7 +295,7 @@ class _Things:
 
 def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
     """The things that some run does, from how many states this is known, and whether these are all."""
-    running = beside(judge.automaton)
+    running = beside(judge.automaton, "coverage", STATES_MAX)
     things = _Things(judge, running, parts=False)
     found: set[Thing] = set()
     try:

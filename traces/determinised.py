@@ -1,8 +1,12 @@
-"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once."""
+"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once.
+
+A step for which more states must be looked at than the automaton's budget allows leads to `UNDECIDED`. That
+depends on the set and the event alone, and on nothing that was numbered before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from stagewright.traces.automaton import Automaton
@@ -13,7 +17,7 @@ from stagewright.traces.symbols import parse_symbol, value_key
 
 # Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
 DEAD = 0  # no run explains the events so far
-UNDECIDED = 1  # the budget was spent
+UNDECIDED = 1  # too many states are possible
 UNKNOWN = 2  # an event was not understood
 ENDED = 3  # the end marker was read
 START = 4  # nothing was read
@@ -21,16 +25,31 @@ ANY = 5  # some events were read elsewhere
 LIVE = 6
 
 
-class Determinised:
-    """Numbers the sets of possible states of one automaton, and finds each step between them once."""
+_STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
 
-    def __init__(self, source: Automaton) -> None:
+
+class Determinised:
+    """Numbers the sets of possible states of one automaton, and finds each step between them once.
+
+    `most`: how many states are numbered in all, before `SpentError`; None: as many as come up. `size` is about
+    how many numbers are kept. `functions`: steps that were compiled already.
+    """
+
+    def __init__(
+        self,
+        source: Automaton,
+        *,
+        most: int | None = None,
+        functions: Mapping[int, StepFunction] | None = None,
+    ) -> None:
         self.source = source
+        self.size = 0
+        self._most = most
         self.states: list[State] = []
         self.sets: list[tuple[int, ...]] = [()] * LIVE  # state numbers, sorted, by set number
         self._state_numbers: dict[State, int] = {}
         self._set_numbers: dict[tuple[int, ...], int] = {}
-        self._functions: dict[int, StepFunction] = {}
+        self._functions: dict[int, StepFunction] = dict(functions or {})
         self._alphabet = Alphabet(source)
         self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._closures: dict[tuple[int, ...], frozenset[int]] = {}
@@ -46,6 +65,10 @@ class Determinised:
         if known is None:
             known = self._known[number, symbol] = self._advance(number, symbol)
         return known
+
+    def renewed(self) -> Determinised:
+        """The same automaton, of which nothing is numbered yet."""
+        return Determinised(self.source, most=self._most, functions=self._functions)
 
     def letter(self, symbol: str) -> Letter | str:
         """A symbol in this machine's terms, or why it is none of this machine's."""
@@ -67,7 +90,11 @@ class Determinised:
         return None
 
     def before_observation(self, number: int, letter: Letter) -> frozenset[int]:
-        """The states that an event may lead to, whatever was observed after it."""
+        """The states that an event may lead to, whatever was observed after it.
+
+        Raises:
+            SpentError: these, or those on the way to them, are more than the budget allows.
+        """
         hidden = self.source.recording.hidden.exist
         if number == START:
             first = self._initial
@@ -76,9 +103,9 @@ class Determinised:
         if hidden:
             here = self._closure(self.sets[number])
         if letter.steps is not None:
-            return frozenset(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
+            return self._few(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
         if not hidden:
-            return frozenset(n for s in here for n in self._every_step(s))
+            return self._few(n for s in here for n in self._every_step(s))
         return frozenset(here).union(*(self._expand(s)[1] for s in here))
 
     def matching(self, states: Iterable[int], letter: Letter) -> tuple[int, ...]:
@@ -140,7 +167,7 @@ class Determinised:
     def _initial(self) -> frozenset[int]:
         if not self.source.recording.from_start:
             return self._reachable
-        return frozenset(self._number(s) for s in self.source.initial)
+        return self._few(self._number(s) for s in self.source.initial)
 
     @cached_property
     def _reachable(self) -> frozenset[int]:
@@ -151,6 +178,7 @@ class Determinised:
                 if n not in reached:
                     reached.add(n)
                     frontier.append(n)
+            self._check(reached)
         return frozenset(reached)
 
     def _advance(self, number: int, symbol: str) -> int:
@@ -181,8 +209,7 @@ class Determinised:
         if not chosen:
             return DEAD
         if chosen not in self._set_numbers:
-            if len(self.sets) > self.source.max_states:
-                return UNDECIDED
+            self.size += len(chosen) + _STATE_SIZE
             self._set_numbers[chosen] = len(self.sets)
             self.sets.append(chosen)
         return self._set_numbers[chosen]
@@ -204,8 +231,9 @@ class Determinised:
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)
         if number is None:
-            if len(self.states) >= self.source.max_states:
+            if self._most is not None and len(self.states) >= self._most:
                 raise SpentError
+            self.size += _STATE_SIZE
             number = self._state_numbers[state] = len(self.states)
             self.states.append(state)
         return number
@@ -233,6 +261,7 @@ class Determinised:
                 if after >= 0:
                     (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
             self._unseen[state] = frozenset(hidden), frozenset(visible)
+            self.size += len(hidden) + len(visible) + _STATE_SIZE
         return self._unseen[state]
 
     def _is_hidden(self, action: str, old: int, new: int) -> bool:
@@ -251,13 +280,27 @@ class Determinised:
     def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
         if states not in self._closures:
             reached, frontier = set(states), list(states)
+            looked_at = set(states)
             while frontier:
-                for n in self._expand(frontier.pop())[0]:
-                    if n not in reached:
-                        reached.add(n)
-                        frontier.append(n)
+                hidden, visible = self._expand(frontier.pop())
+                frontier += hidden - reached
+                reached |= hidden
+                looked_at |= hidden | visible
+                self._check(looked_at)
             self._closures[states] = frozenset(reached)
+            self.size += len(states) + len(reached)
         return self._closures[states]
+
+    def _few(self, states: Iterable[int]) -> frozenset[int]:
+        found: set[int] = set()
+        for state in states:
+            found.add(state)
+            self._check(found)
+        return frozenset(found)
+
+    def _check(self, states: set[int]) -> None:
+        if len(states) > self.source.max_states:
+            raise SpentError
 
 
 class SpentError(Exception):

@@ -58,10 +58,11 @@ def validate(
     options = options or Options()
     resolve = _only(machine) if isinstance(machine, Definition) else machine
     mapping = mapping_of(options, resolve)
-    inputs = find_inputs(paths, options.form, mapping)
+    inputs = find_inputs(paths, options.form, mapping, skip_damaged=options.skip_damaged)
     _check_together(options, state)
     earlier = None if state is None else load_state(state)
-    parts = split_files(inputs.files, mapping)
+    left_out = list(inputs.left_out)
+    parts = split_files(inputs.files, mapping, left_out if options.skip_damaged else None)
     if earlier is not None:
         _refuse_logs(parts)
         inputs = replace(inputs, files=earlier.whole_lines(inputs.files))
@@ -70,12 +71,14 @@ def validate(
     engine = engine or _spark(spark)
     progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
     of_logs = [p for p in parts if forms.form_named(p.form).log]
-    logs = read_logs(engine, of_logs, *_asked_for(machine, options))
+    logs = read_logs(
+        engine, of_logs, *_asked_for(machine, options), skip_damaged=options.skip_damaged
+    )
     if mapping is not None:
         logs.recordings |= {
             (file.form, mapping.machine): mapping.recording for file in inputs.files
         }
-    run = Run(engine, parts, logs, earlier, progress)
+    run = Run(engine, parts, logs, earlier, progress, {one.form for one in left_out})
     notes = run.first_pass(resolve, options)
     read = read_of(
         [*logs.read, *run.read],
@@ -91,10 +94,11 @@ def validate(
         read,
         judged,
         run.panels,
-        [*passed_over, *logs.notes, *of_version, *notes, *run.notes()],
+        [*passed_over, *inputs.notes, *logs.notes, *of_version, *notes, *run.notes()],
         time.monotonic() - started,
         held=run.held,
         exercised=run.exercised,
+        left_out=left_out,
     )
     if earlier is not None:
         save_state(run.left(inputs.files, read, options), report.verdicts)

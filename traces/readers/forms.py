@@ -13,7 +13,15 @@ from types import ModuleType
 from typing import Any, cast
 
 from stagewright.traces.blocks import Block, Ints
-from stagewright.traces.readers.parts import EventReader, LogReader, Part, SkippingReader, Tally
+from stagewright.traces.readers import lines
+from stagewright.traces.readers.parts import (
+    EventReader,
+    Hole,
+    LogReader,
+    Part,
+    SkippingReader,
+    Tally,
+)
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
@@ -38,6 +46,7 @@ class Form:
     )
     log: bool = False
     grows: bool = False  # a file of it may be appended to, and read on from where it ended
+    apart: bool = False  # of a log: each file tells of entities of its own
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
     releases: str = ""  # the module that knows which profile of a machine each release has
@@ -89,6 +98,7 @@ FORMS = (
         (".itf.json",),
         r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
         log=True,
+        apart=True,
         shared=(".json",),
     ),
     Form("mapped", "mapped", log=True, by_mapping=True),
@@ -152,6 +162,13 @@ def blocks(
     if wanted is not None and form_named(part.form).skips:
         return cast("SkippingReader", known).read(part, tally, wanted)
     return known.read(part, tally)
+
+
+def holes(part: Part, reason: str) -> tuple[Hole, ...]:
+    """What of a part cannot be read; all of it where that cannot be told, for the given reason."""
+    find: Callable[[Part], list[Hole]] = getattr(reader(part.form), "holes", lines.holes)
+    found = () if part.holes else tuple(find(part))
+    return found or (Hole(1, reason),)
 
 
 def log_reader(form: str) -> LogReader:

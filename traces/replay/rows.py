@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.traces.blocks import Stream
-from stagewright.traces.replay.names import Names, joined, names_of
+from stagewright.traces.replay.names import Names, joined
 from stagewright.traces.stepcode import State
 
 Ints = NDArray[Any]
@@ -147,13 +147,6 @@ def concatenated(parts: Sequence[Rows]) -> Rows:
         tuple(sets),
         np.concatenate(tables) if tables else np.zeros((0, WIDTH), np.int64),
     )
-
-
-def no_rows() -> Rows:
-    """No rows at all."""
-    none = np.zeros(0, np.int32)
-    empty = np.zeros((0, WIDTH), np.int64)
-    return Rows((), none, names_of(()), none.astype(np.uint64), (), (), empty)
 
 
 def _joined(arrays: Iterable[Ints], kind: Any) -> Ints:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from stagewright.traces.recording import HiddenSteps
     from stagewright.traces.trace_report import TraceReport
 
+T = TypeVar("T")
+
 _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
@@ -39,7 +42,8 @@ examples:
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
-1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+1 if there is a violation, and 3 if there are only gaps, unparsed lines, undecided entities or, with
+--skip-damaged, files that cannot be read.
 
 With --together the invariants of a system are judged over the traces of its parts. One that speaks of
 each entity by itself needs no order of events; one that relates entities is judged on all entities of a
@@ -99,6 +103,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on from the last run with this directory: read only what is new",
     )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
+    parser.add_argument(
+        "--driver-memory",
+        type=_megabytes,
+        metavar="SIZE",
+        help="of a Spark that is started for this: its Java may take so much, as in 1g or 900m (default: 2g)",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
@@ -125,7 +135,10 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
     )
     parser.add_argument(
-        "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
+        "--max-states",
+        type=positive,
+        metavar="N",
+        help="give up on an entity where an event asks to look at more than N possible states",
     )
 
 
@@ -154,6 +167,11 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge traces of another version of the definition all the same",
     )
+    parser.add_argument(
+        "--skip-damaged",
+        action="store_true",
+        help="leave out what cannot be read, and judge the rest: the exit code is never 0 then",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -181,6 +199,7 @@ def execute(args: argparse.Namespace) -> int:
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
+        skip_damaged=args.skip_damaged,
         mapping=args.mapping,
         together=_systems(args),
         group=args.group,
@@ -189,7 +208,8 @@ def execute(args: argparse.Namespace) -> int:
     mapping = mapping_of(options, resolve)
     if args.follow:
         return _follow(resolve, options, args)
-    find_inputs(args.paths, args.format, mapping)
+    if args.engine == "spark":
+        find_inputs(args.paths, args.format, mapping, skip_damaged=args.skip_damaged)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
@@ -223,7 +243,6 @@ def _check_source(args: argparse.Namespace) -> None:
 
 def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int:
     """Validate what comes, batch by batch; the worst exit code of all."""
-    from stagewright.commands.on_spark import on_spark
     from stagewright.commands.output import console
     from stagewright.traces.follow import follow
     from stagewright.traces.report import as_json, print_report
@@ -244,7 +263,26 @@ def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int
         follow(spark, args.follow, args.state, batch, idle_seconds=args.idle)
         return 1 if 1 in codes else max(codes)
 
-    return on_spark(work, "stagewright validate", args.cores)
+    return _on_spark(work, args)
+
+
+def _on_spark(work: Callable[[SparkSession], T], args: argparse.Namespace) -> T:
+    from stagewright.commands.on_spark import on_spark
+    from stagewright.traces.spark_session import DRIVER_MEMORY_MB, local_session
+
+    memory = args.driver_memory or DRIVER_MEMORY_MB
+    name = "stagewright validate"
+    return on_spark(
+        work, name, None, start=lambda: local_session(name, args.cores, memory_mb=memory)
+    )
+
+
+def _megabytes(text: str) -> int:
+    """An argument that must be a size as Spark writes it."""
+    found = re.fullmatch(r"(\d+)([mMgG])[bB]?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 900m or 2g")
+    return int(found[1]) * (1024 if found[2] in "gG" else 1)
 
 
 def _write(report: TraceReport, args: argparse.Namespace) -> None:
@@ -272,14 +310,14 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--engine", "" if args.engine == "spark" else args.engine),
     ):
         words += [flag, str(value)] if value else []
-    return shlex.join([*words, *(["--ignore-fingerprint"] if args.ignore_fingerprint else [])])
+    words += ["--ignore-fingerprint"] if args.ignore_fingerprint else []
+    return shlex.join([*words, *(["--skip-damaged"] if args.skip_damaged else [])])
 
 
 def _judged(
     paths: list[Path], resolve: Resolve, options: Options, args: argparse.Namespace
 ) -> TraceReport:
     """The report."""
-    from stagewright.commands.on_spark import on_spark
     from stagewright.traces.validate import validate
 
     if args.engine == "embedded":
@@ -291,7 +329,7 @@ def _judged(
     def work(spark: SparkSession) -> TraceReport:
         return validate(paths, resolve, options, spark=spark, state=args.state, progress=_tell)
 
-    return on_spark(work, "stagewright validate", args.cores)
+    return _on_spark(work, args)
 
 
 def _tell(progress: str) -> None:
