@@ -314,9 +314,9 @@ class _Things:
     def _all(self, things: Iterable[Thing]) -> frozenset[int]:
         return frozenset(self._number(thing) for thing in things)
 
-    def all_named(self, numbers: Iterable[int]) -> set[Thing]:
+    def all_named(self, numbers: Iterable[int]) -> frozenset[Thing]:
         """The things behind some numbers."""
-        return {self.named[number] for number in numbers}
+        return frozenset(self.named[number] for number in numbers)
 
     def of(self, taken: _Taken) -> frozenset[int]:
         """All of it."""
@@ -372,8 +372,22 @@ class _Things:
                 yield told
 
 
-def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
+_Reached = tuple[frozenset[Thing], int, bool]
+_REMEMBERED_MAX = 16  # definitions at scopes; `--follow` asks for the same ones with each batch
+_remembered: dict[tuple[str, str], _Reached] = {}
+
+
+def _reachable(judge: Judge) -> _Reached:
     """The things that some run does, from how many states this is known, and whether these are all."""
+    what = judge.definition.fingerprint(), str(judge.scope)
+    if what not in _remembered:
+        while len(_remembered) >= _REMEMBERED_MAX:
+            _remembered.pop(next(iter(_remembered)))
+        _remembered[what] = _looked_for(judge)
+    return _remembered[what]
+
+
+def _looked_for(judge: Judge) -> _Reached:
     running = Determinised(judge.automaton, most=STATES_MAX)
     things = _Things(judge, running, parts=False)
     found: set[int] = set()
