@@ -265,17 +265,26 @@ class Determinised:
         return self._unseen[state]
 
     def _is_hidden(self, action: str, old: int, new: int) -> bool:
-        steps = self.source.recording.hidden
-        if steps.actions is not None and action not in steps.actions:
+        actions = self.source.recording.hidden.actions
+        if actions is not None and action not in actions:
             return False
-        for name, values in steps.visible.items():
+        before, after = self.states[old], self.states[new]
+        return not any(
+            before[cell] != after[cell] and (codes is None or after[cell] in codes)
+            for cell, codes in self._visible
+        )
+
+    @cached_property
+    def _visible(self) -> list[tuple[int, frozenset[int] | None]]:
+        """The cells to which no hidden step gives one of these codes (None: any other one)."""
+        found: list[tuple[int, frozenset[int] | None]] = []
+        for name, values in self.source.recording.hidden.visible.items():
             leaf = self.source.leaves[name]
             assert leaf.cell is not None
-            code = self.states[new][leaf.cell]
-            seen = values is None or any(leaf.codes.get(value_key(v)) == code for v in values)
-            if code != self.states[old][leaf.cell] and seen:
-                return False
-        return True
+            known = None if values is None else [leaf.codes.get(value_key(v)) for v in values]
+            codes = None if known is None else frozenset(c for c in known if c is not None)
+            found.append((leaf.cell, codes))
+        return found
 
     def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
         if states not in self._closures:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -120,3 +122,20 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_named(
 
     with pytest.raises(InputError, match=r"1\.jsonl cannot be read.*: No such file"):
         validate(files, lease.definition, engine=Fleeting(spark))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
+def test_an_executor_that_is_killed_changes_nothing(files: list[Path]) -> None:
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join((str(root / "src"), str(root)))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.traces.executor_killed", str(files[0].parent)],
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.stdout == "1 killed, alike\n", done.stderr[-3000:]
