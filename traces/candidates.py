@@ -16,6 +16,7 @@ from stagewright.traces.determinised import (
     DEAD,
     ENDED,
     LIVE,
+    MIDDLE,
     START,
     UNDECIDED,
     UNKNOWN,
@@ -85,6 +86,11 @@ class Product:
             known = self._known[number, symbol] = self._advance(number, symbol)
         return known
 
+    @property
+    def middle(self) -> int:
+        """The number to begin with where some events were read elsewhere."""
+        return self._number((MIDDLE,) * len(self.members))
+
     def refusal(self, number: int, symbol: str) -> str | None:
         """Why no candidate can understand an event after the events so far; None if one can."""
         reasons: list[str] = []
@@ -99,12 +105,9 @@ class Product:
         """Whether the end marker was read, and some candidate explains all that came before it."""
         return ENDED in self._tuples[number]
 
-    def single(self, number: int) -> bool:
-        """Whether each candidate is in this set of its own, or dead, whatever went before what was read.
-
-        So it is once no part is `ANY`: a part that is not began with an event that tells the whole state.
-        """
-        return number >= LIVE and ANY not in self._tuples[number]
+    def is_sure(self, number: int) -> bool:
+        """Whether each candidate is in its part, or dead, whatever came before what was read of an entity."""
+        return number >= LIVE and all(p > MIDDLE and p != ANY for p in self._tuples[number])
 
     def standings(self, number: int) -> tuple[Standing, ...]:
         """What each candidate is to an entity in this tuple."""

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.letters import Alphabet, Letter
+from stagewright.traces.middle import LOST, Middle
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.stepcode import State, StepFunction, compile_step
 from stagewright.traces.symbols import parse_symbol, value_key
@@ -23,6 +24,7 @@ ENDED = 3  # the end marker was read
 START = 4  # nothing was read
 ANY = 5  # some events were read elsewhere
 LIVE = 6
+MIDDLE = -1  # the same, but what follows may tell where they led; so is every number below
 
 
 _STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
@@ -56,6 +58,7 @@ class Determinised:
         self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
         self._known: dict[tuple[int, str], int] = {}
         self._letters: dict[str, Letter | str] = {}
+        self._middle = Middle(lambda most: Determinised(source, most=most))
 
     def advance(self, number: int, symbol: str) -> int:
         """The number of the set after an event, given its symbol's text."""
@@ -68,7 +71,14 @@ class Determinised:
 
     def renewed(self) -> Determinised:
         """The same automaton, of which nothing is numbered yet."""
-        return Determinised(self.source, most=self._most, functions=self._functions)
+        found = Determinised(self.source, most=self._most, functions=self._functions)
+        found._middle = self._middle
+        return found
+
+    @property
+    def middle(self) -> int:
+        """The number to begin with where some events were read elsewhere."""
+        return MIDDLE
 
     def letter(self, symbol: str) -> Letter | str:
         """A symbol in this machine's terms, or why it is none of this machine's."""
@@ -134,17 +144,22 @@ class Determinised:
         """
         return self._number(state)
 
+    def is_live(self, number: int) -> bool:
+        """Whether it is a set of possible states."""
+        return number >= LIVE
+
     def ended(self, number: int) -> bool:
         """Whether the end marker was read."""
         return number == ENDED
 
-    def single(self, number: int) -> bool:
-        """Whether the set has one state; a set that comes after `ANY` then depends on no earlier events."""
-        return number >= LIVE and len(self.sets[number]) == 1
+    def is_sure(self, number: int) -> bool:
+        """Whether an entity is in this set, or dead, whatever came before what was read of it."""
+        return number >= LIVE
 
     def possible(self, key: tuple[str, str, str], number: int) -> PossibleStates:
         """A set as any process understands it."""
         if number < LIVE:
+            assert number > MIDDLE, "known to this process alone"
             return PossibleStates(key, number)
         return PossibleStates(key, -1, tuple(self.states[s] for s in self.sets[number]))
 
@@ -192,6 +207,8 @@ class Determinised:
             return ENDED
         if number == ANY:
             return self._after_any(letter)
+        if number <= MIDDLE:
+            return self._after_middle(number, symbol, letter)
         try:
             chosen = self.matching(self.before_observation(number, letter), letter)
         except SpentError:
@@ -227,6 +244,16 @@ class Determinised:
             return self._number_of_set((self._number(state),))
         except SpentError:
             return UNDECIDED
+
+    def _after_middle(self, number: int, symbol: str, letter: Letter) -> int:
+        """The set after an event, as soon as it is the only one that may be, wherever the entity came from."""
+        found = self._after_any(letter)
+        if found != ANY:
+            return found
+        left = self._middle.advance(MIDDLE - number, symbol)
+        if isinstance(left, tuple):
+            return self.number_of(left)
+        return ANY if left == LOST else MIDDLE - left
 
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)

@@ -21,6 +21,7 @@ from stagewright.traces.candidates import (
     Standing,
 )
 from stagewright.traces.determinised import (
+    ANY,
     DEAD,
     ENDED,
     LIVE,
@@ -143,6 +144,11 @@ class Steps:
                 self.classes[found] = self._class(key, local)
         return found
 
+    def middle(self, key: MachineKey) -> int:
+        """The set in which an entity is whose earlier events were read elsewhere."""
+        # What properties over several entities know of one must not depend on where a task begins.
+        return self.number(key, ANY if self.views else self.machine(key).middle)
+
     def set_of(self, number: int) -> PossibleStates:
         """A set as any process understands it."""
         key, local = self._sets[number]
@@ -212,7 +218,7 @@ class Steps:
         machine = self.machine(key)
         if machine.ended(local):
             return SURE | FINISHED
-        return SURE if machine.single(local) else FREE
+        return SURE if machine.is_sure(local) else FREE
 
     def _class(self, key: MachineKey, local: int) -> int:
         view = self.views.get(key)
