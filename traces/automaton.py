@@ -5,8 +5,9 @@ An `Automaton` is plain data that any process can use; `determinised.Determinise
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
@@ -47,6 +48,7 @@ class Automaton:
     ignored: frozenset[str]  # leaves of budgets that are without bound here
     recording: Recording
     max_states: int = MAX_STATES
+    identity: str = field(default_factory=lambda: uuid.uuid4().hex, compare=False)  # of all copies
 
 
 def automaton(

@@ -10,13 +10,17 @@ from itertools import chain
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import Place
-from stagewright.traces.coverage import Exercised, coverage_of
-from stagewright.traces.determinised import LIVE, START, Determinised
-from stagewright.traces.explain import Explainer, Judge
+from stagewright.traces.candidates import Running
+from stagewright.traces.compare import compared, to_cover
+from stagewright.traces.coverage import Exercised, Whose, coverage_of
+from stagewright.traces.determinised import ANY, START
+from stagewright.traces.furthest import PanelExplainer
 from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
+from stagewright.traces.judges import Panel
 from stagewright.traces.passes import EXPLAINED_MAX, PartRead, refuse_damaged
 from stagewright.traces.rest import Rest
+from stagewright.traces.running import of_this_thread
 from stagewright.traces.trace_report import (
     Damaged,
     EntityReport,
@@ -89,12 +93,12 @@ def read_of(
 def compose(
     reading: Read,
     judged: Sequence[Judged],
-    judges: Mapping[MachineKey, Judge],
+    panels: Mapping[MachineKey, Panel],
     notes: Sequence[str],
     seconds: float,
     *,
     held: int = 0,
-    exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
+    exercised: Mapping[Whose, Iterable[Exercised]] | None = None,
     left_out: Sequence[LeftOut] = (),
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
@@ -107,13 +111,17 @@ def compose(
     totals = replace(_totals(reading, judged), held=held)
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
-    told = _Told(reading, judges)
+    told = _Told(reading, panels)
     for finding in _in_order(judged):
         told.add(finding)
     machines = tuple(
         f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
-        for j in judges.values()
+        for panel in panels.values()
+        for j in panel.members
     )
+    judges = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
+    chosen = to_cover(judged, panels)
+    covered = {whose: what for whose, what in (exercised or {}).items() if whose in chosen}
     return TraceReport(
         files=tuple(dict.fromkeys(p.part.path for p in reading.parts)),
         machines=tuple(dict.fromkeys(machines)),
@@ -125,9 +133,10 @@ def compose(
         entities_unknown=sum(j.findings_left_out for j in judged),
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
-        coverage=coverage_of(judges, exercised or {}),
+        coverage=coverage_of(judges, covered),
         damaged=_damaged(reading, left_out),
         seconds=seconds,
+        candidates=compared(judged, panels),
     )
 
 
@@ -150,25 +159,23 @@ def _in_order(judged: Sequence[Judged]) -> Iterator[Finding]:
 class _Told:
     """Findings as reports tell them: the first ones one by one, the rest packed."""
 
-    def __init__(self, reading: Read, judges: Mapping[MachineKey, Judge]) -> None:
+    def __init__(self, reading: Read, panels: Mapping[MachineKey, Panel]) -> None:
         self.entities: list[EntityReport] = []
         self.rest = Rest()
-        self._reading, self._judges = reading, judges
-        self._running = {key: Determinised(judge.automaton) for key, judge in judges.items()}
-        self._explainers: dict[MachineKey, Explainer] = {}
+        self._reading = reading
+        self._running = {key: of_this_thread(panel.source) for key, panel in panels.items()}
+        self._explainers = {key: PanelExplainer(panel) for key, panel in panels.items()}
         self._explained = 0
 
     def add(self, finding: Finding) -> None:
         """Take one more, in the order of the reports."""
-        explanation = None
-        if finding.verdict is TraceVerdict.VIOLATION:
-            key = finding.key.stream[1:]
-            if key not in self._explainers:
-                self._explainers[key] = Explainer(self._judges[key])
-            whole = self._explained < EXPLAINED_MAX
-            explanation = self._explainers[key].explain(finding, whole=whole)
-            self._explained += 1
-        entity = _entity(self._reading, finding, self._running, explanation)
+        explainer = self._explainers[finding.key.stream[1:]]
+        whole = self._explained < EXPLAINED_MAX
+        explanation, refused = explainer.explain(finding, whole=whole)
+        self._explained += finding.verdict is TraceVerdict.VIOLATION
+        entity = replace(
+            _entity(self._reading, finding, self._running, explanation), refused=refused
+        )
         if len(self.entities) < TOLD_MAX:
             self.entities.append(entity)
         else:
@@ -226,7 +233,7 @@ def _where(reading: Read, place: Place) -> Where:
 def _entity(
     reading: Read,
     finding: Finding,
-    running: Mapping[MachineKey, Determinised],
+    machines: Mapping[MachineKey, Running],
     explanation: Explanation | None,
 ) -> EntityReport:
     assert finding.cause is not None
@@ -239,19 +246,19 @@ def _entity(
         where=None if finding.place is None else _where(reading, finding.place),
         last_good=None if finding.last_good is None else _where(reading, finding.last_good),
         duplicates=finding.duplicates,
-        note=_note(finding, running[machine]),
+        note=_note(finding, machines[machine]),
         explanation=explanation,
     )
 
 
-def _note(finding: Finding, running: Determinised) -> str:
+def _note(finding: Finding, running: Running) -> str:
     match finding.cause:
         case Cause.MISSING:
             return f"the event with sequence number {finding.sequence} is missing"
         case Cause.NO_END:
             return f"nothing follows the event with sequence number {finding.sequence - 1}"
         case Cause.NOT_UNDERSTOOD if finding.symbols:
-            state = START if finding.sequence == 0 else LIVE
+            state = START if finding.sequence == 0 else ANY
             return running.refusal(state, finding.symbols[-1]) or ""
         case Cause.LEFT_OUT:
             return f"of what was read: {finding.looks.value if finding.looks else 'all is well'}"

@@ -8,31 +8,38 @@ them. What is reachable at all is looked up where that is cheap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
-from stagewright.spec.definition import Action, Definition
-from stagewright.spec.entities import Entity
-from stagewright.spec.ground import Cell
+from stagewright.spec.coverable import (
+    ActionOf,
+    Edge,
+    RequirementOf,
+    Thing,
+    parts_of,
+    things_of,
+    value_names,
+)
+from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.nodes import Apply, Node, Op
-from stagewright.spec.scope import BUDGET_PREFIX
+from stagewright.spec.nodes import Node
 from stagewright.spec.sorts import EnumSort
 from stagewright.spec.state_diagram import diagrams_of
-from stagewright.spec.values import State as FullState, Value, show
-from stagewright.spec.words import words
+from stagewright.spec.values import State as FullState
 from stagewright.traces.determinised import START, Determinised, SpentError
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
 from stagewright.traces.letters import Letter
-from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.replay.rows import OfCandidate, PossibleStates
+from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
-STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
-_VALUES_LISTED = 32  # of one place; of larger domains only those that were seen
+
+Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
+_Key = TypeVar("_Key", bound=Hashable)
 
 # The possible states before an event (none: it is the first one), its symbol, and how often that was so.
 Exercised = tuple[tuple[State, ...], str, int]
@@ -67,58 +74,7 @@ class Count:
         return Seen.POSSIBLY if self.possible else Seen.NEVER
 
 
-@dataclass(frozen=True)
-class ValueOf:
-    """A value of a place of the state; entities are not told apart: `learned[Node]`, `a Node`."""
-
-    place: str
-    value: str
-
-
-@dataclass(frozen=True)
-class ActionOf:
-    """An action that happened."""
-
-    action: str
-
-
-@dataclass(frozen=True)
-class Move:
-    """A variable going from one member of its enum to another, by whatever action."""
-
-    variable: str
-    source: str
-    target: str
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The same by one action, as state diagrams have it."""
-
-    variable: str
-    source: str
-    target: str
-    action: str
-
-    @property
-    def move(self) -> Move:
-        return Move(self.variable, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class RequirementOf:
-    """A requirement that let its action happen; so did each part of it that was true, if it has several.
-
-    `part` is one side of an "or", in words; empty for the whole requirement.
-    """
-
-    action: str
-    requirement: str
-    part: str = ""
-
-
 T = TypeVar("T")
-Thing = ValueOf | ActionOf | Move | Edge | RequirementOf
 
 
 @dataclass(frozen=True)
@@ -138,21 +94,25 @@ class MachineCoverage:
 
 
 def exercised_of(
-    taken: Iterable[Mapping[tuple[PossibleStates, str], int]],
-) -> dict[MachineKey, list[Exercised]]:
-    """What the tasks of a replay have taken, together, as `coverage_of` wants it."""
+    taken: Iterable[Mapping[tuple[PossibleStates, str], int]], members: Mapping[MachineKey, int]
+) -> dict[Whose, list[Exercised]]:
+    """What the tasks of a replay have taken, together, by machine and candidate; `members`: how many it has."""
     counts: Counter[tuple[PossibleStates, str]] = Counter()
     for one in taken:
         counts.update(one)
-    found: dict[MachineKey, list[Exercised]] = {}
+    found: dict[Whose, list[Exercised]] = {}
     for (possible, symbol), count in counts.items():
-        if possible.number in (-1, START):
-            found.setdefault(possible.machine, []).append((possible.states, symbol, count))
+        alone = OfCandidate(possible.number, possible.states)
+        parts = possible.candidates or (alone,) * members.get(possible.machine, 1)
+        for member, part in enumerate(parts):
+            if part.number in (-1, START):
+                whose = possible.machine, member
+                found.setdefault(whose, []).append((part.states, symbol, count))
     return found
 
 
 def coverage_of(
-    judges: Mapping[MachineKey, Judge], exercised: Mapping[MachineKey, Iterable[Exercised]]
+    judges: Mapping[_Key, Judge], exercised: Mapping[_Key, Iterable[Exercised]]
 ) -> tuple[MachineCoverage, ...]:
     """What the replay of all traces exercised, by definition and scope."""
     tallies: dict[tuple[str, str], _Tally] = {}
@@ -175,7 +135,7 @@ class _Tally:
 
     def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
         """Count events; `judge` knows how they were recorded."""
-        running = Determinised(judge.automaton, most=STATES_MAX)
+        running = beside(judge.automaton)
         things = _Things(judge, running)
         for before, symbol, count in pairs:
             letter = running.letter(symbol)
@@ -197,7 +157,12 @@ class _Tally:
     def result(self) -> MachineCoverage:
         """Everything that the definition has, and everything that was seen."""
         reached, states, exhausted = _reachable(self.judge)
-        every = dict.fromkeys([*_things_of(self.judge), *sorted(self.possible, key=str)])
+        every = dict.fromkeys(
+            [
+                *things_of(self.judge.definition, self.judge.scope, self.judge.model.cells),
+                *sorted(self.possible, key=str),
+            ]
+        )
         counts = {
             thing: Count(
                 self.certain[thing],
@@ -280,13 +245,13 @@ class _Things:
     def __init__(self, judge: Judge, running: Determinised, *, parts: bool = True) -> None:
         self._judge = judge
         self._running = running
-        self._parts = _parts_of(judge.definition) if parts else {}
+        self._parts = parts_of(judge.definition) if parts else {}
         self._interpreter = Interpreter(judge.definition, judge.scope)
         self.named: list[Thing] = []
         self._numbers: dict[Thing, int] = {}
         self._values = [
             (cell, low, [self._number(one) for one in names])
-            for cell, low, names in _value_names(judge)
+            for cell, low, names in value_names(judge.model.cells, judge.scope)
         ]
         self._always = {
             a.name: self._all(
@@ -388,7 +353,7 @@ def _reachable(judge: Judge) -> _Reached:
 
 
 def _looked_for(judge: Judge) -> _Reached:
-    running = Determinised(judge.automaton, most=STATES_MAX)
+    running = beside(judge.automaton)
     things = _Things(judge, running, parts=False)
     found: set[int] = set()
     try:
@@ -406,76 +371,3 @@ def _looked_for(judge: Judge) -> _Reached:
     except SpentError:
         return things.all_named(found), len(running.states), False
     return things.all_named(found), len(reached), True
-
-
-def _things_of(judge: Judge) -> Iterable[Thing]:
-    """All things of a definition, in its order; without values of domains too large to list."""
-    definition = judge.definition
-    for _, _, names in _value_names(judge):
-        if len(names) <= _VALUES_LISTED:
-            yield from names
-    for action in definition.actions:
-        yield ActionOf(action.name)
-    for diagram in diagrams_of(definition):
-        for source, target, action_name in diagram.edges:
-            edge = Edge(diagram.variable, source.name, target.name, action_name)
-            yield edge.move
-            yield edge
-    parts = _parts_of(definition)
-    for action in definition.actions:
-        for requirement in action.requirements:
-            yield RequirementOf(action.name, requirement.name)
-            for told, _ in parts.get(action.name, {}).get(requirement.name, ()):
-                yield RequirementOf(action.name, requirement.name, told)
-
-
-def _value_names(judge: Judge) -> list[tuple[int, int, list[Thing]]]:
-    """For each cell its lowest code and what each code is called."""
-    from stagewright.spec.domains import values_of
-
-    return [
-        (
-            cell.index,
-            cell.low,
-            [ValueOf(_place(cell), _value(v)) for v in values_of(cell.sort, judge.scope)],
-        )
-        for cell in judge.model.cells
-        if not cell.variable.startswith(BUDGET_PREFIX)
-    ]
-
-
-def _place(cell: Cell) -> str:
-    keys = (
-        f".{k}"
-        if isinstance(k, str)
-        else f"[{type(k).__name__ if isinstance(k, Entity) else show(k)}]"
-        for k in cell.path
-    )
-    return cell.variable + "".join(keys)
-
-
-def _value(value: Value) -> str:
-    return f"a {type(value).__name__}" if isinstance(value, Entity) else show(value)
-
-
-def _parts_of(definition: Definition) -> dict[str, dict[str, list[tuple[str, Node]]]]:
-    """By action and requirement: the sides of its "or", for those requirements that have one."""
-    return {action.name: found for action in definition.actions if (found := _parts(action))}
-
-
-def _parts(action: Action) -> dict[str, list[tuple[str, Node]]]:
-    found: dict[str, list[tuple[str, Node]]] = {}
-    for requirement in action.requirements:
-        sides = list(dict.fromkeys(_sides(requirement.condition)))
-        if len(sides) > 1:
-            found[requirement.name] = [(words(side), side) for side in sides]
-    return found
-
-
-def _sides(node: Node) -> Iterable[Node]:
-    match node:
-        case Apply(Op.OR, args):
-            for arg in args:
-                yield from _sides(arg)
-        case _:
-            yield node

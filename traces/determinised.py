@@ -11,6 +11,7 @@ from functools import cached_property
 
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.letters import Alphabet, Letter
+from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.stepcode import State, StepFunction, compile_step
 from stagewright.traces.symbols import parse_symbol, value_key
 
@@ -63,6 +64,7 @@ class Determinised:
         known = self._known.get((number, symbol))
         if known is None:
             known = self._known[number, symbol] = self._advance(number, symbol)
+            self.size += 1
         return known
 
     def renewed(self) -> Determinised:
@@ -132,6 +134,24 @@ class Determinised:
             SpentError: there are more states than the budget allows.
         """
         return self._number(state)
+
+    def ended(self, number: int) -> bool:
+        """Whether the end marker was read."""
+        return number == ENDED
+
+    def single(self, number: int) -> bool:
+        """Whether the set has one state; a set that comes after `ANY` then depends on no earlier events."""
+        return number >= LIVE and len(self.sets[number]) == 1
+
+    def possible(self, key: tuple[str, str, str], number: int) -> PossibleStates:
+        """A set as any process understands it."""
+        if number < LIVE:
+            return PossibleStates(key, number)
+        return PossibleStates(key, -1, tuple(self.states[s] for s in self.sets[number]))
+
+    def number_of_possible(self, possible: PossibleStates) -> int:
+        """The number here of a set that was found elsewhere."""
+        return possible.number if possible.number >= 0 else self.number_of(possible.states)
 
     def anywhere(self) -> int:
         """The number of the set of all reachable states."""

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Place, merge, place_of
+from stagewright.traces.candidates import Running, Source, Standing
 from stagewright.traces.determinised import (
+    ANY,
     DEAD,
-    ENDED,
     LIVE,
     START,
     UNDECIDED,
     UNKNOWN,
-    Determinised,
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
 from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.running import of_this_thread
 
 DETAILS_MAX = 400_000  # of one kind in all partitions; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
@@ -87,6 +88,15 @@ class NotUnderstood:
     reason: str
 
 
+class Stands(NamedTuple):
+    """What the candidates are to entities of one trace, which are `ok` by those that explain them or not at all."""
+
+    trace: str
+    machine: MachineKey
+    ok: bool
+    standings: tuple[Standing, ...]
+
+
 @dataclass
 class Judged:
     """What one partition found. The four counts of events add up to all that came in."""
@@ -99,12 +109,17 @@ class Judged:
     events_duplicate: int = 0
     events_not_understood: int = 0
     findings_left_out: int = 0
+    # Of how many entities each is true, and the first of them by name; only where candidates are compared.
+    standings: dict[Stands, tuple[int, str]] = field(default_factory=dict[Stands, tuple[int, str]])
 
     def add(self, other: Judged, details: int) -> None:
         """Take what was found of other entities of the partition; so much of it is told."""
         for verdict, count in other.verdicts.items():
             self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
         self.findings += other.findings
+        for stands, (count, first) in other.standings.items():
+            known = self.standings.get(stands, (0, first))
+            self.standings[stands] = known[0] + count, min(known[1], first)
         self.findings_left_out += other.findings_left_out + len(self.findings[details:])
         del self.findings[details:]
         self.not_understood += other.not_understood
@@ -116,7 +131,7 @@ class Judged:
 
 
 def judge(
-    blocks: Sequence[Block], automata: Mapping[MachineKey, Automaton], *, every: bool = False
+    blocks: Sequence[Block], automata: Mapping[MachineKey, Source], *, every: bool = False
 ) -> Judged:
     """Judge all entities of the blocks; with `every`, the result lists also those that are ok."""
     result = Judged()
@@ -126,14 +141,15 @@ def judge(
     machines = sorted({stream[1:] for stream in block.streams})
     number = {machine: i for i, machine in enumerate(machines)}
     machine = np.array([number[s[1:]] for s in block.streams], np.int32)[block.stream]
-    running = [Determinised(automata[m]) for m in machines]
+    machines_running = [of_this_thread(automata[m]) for m in machines]
     ordered = order(block.entity, block.sequence, block.symbol, len(block.names))
-    unknown = _not_understood(block, ordered, machine, running)
+    unknown = _not_understood(block, ordered, machine, machines_running)
     result.events_not_understood = len(unknown)
     result.not_understood = unknown[:DETAILS_MAX]
-    replayed = replay(ordered, machine, running, block.symbols)
-    end_marked = np.array([a.source.recording.end_marked for a in running], bool)[machine]
-    ok = (replayed.last == ENDED) | (~end_marked & (replayed.last >= LIVE))
+    replayed = replay(ordered, machine, machines_running, block.symbols)
+    end_marked = np.array([m.source.recording.end_marked for m in machines_running], bool)[machine]
+    ended = _ended(replayed.last, machine, machines_running)
+    ok = ended | (~end_marked & (replayed.last >= LIVE))
     ok &= ~ordered.gap & ~ordered.conflict
     _count_events(result, ordered, replayed, len(unknown))
     result.verdicts[TraceVerdict.OK] = int(ok.sum())
@@ -149,6 +165,13 @@ def judge(
     return result
 
 
+def _ended(last: Ints, machine: Ints, machines: Sequence[Running]) -> Ints:
+    """Which entities' last sets say that their end markers were read."""
+    pairs, which = np.unique(np.stack([machine, last]), axis=1, return_inverse=True)
+    ended = [machines[of].ended(number) for of, number in pairs.T.tolist()]
+    return np.array(ended, bool)[which.ravel()]
+
+
 def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: int) -> None:
     # The event at which a replay stopped was judged, unless it could not be understood.
     stopped = replayed.stopped
@@ -159,7 +182,7 @@ def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: i
 
 
 def _not_understood(
-    block: Block, ordered: Ordered, machine: Ints, running: Sequence[Determinised]
+    block: Block, ordered: Ordered, machine: Ints, machines: Sequence[Running]
 ) -> list[NotUnderstood]:
     """The events that are none of their machine's, whether or not they come to be judged."""
     events = np.sort(ordered.distinct)
@@ -168,7 +191,7 @@ def _not_understood(
     pair = (machine[entity].astype(np.int64) * size + block.symbol[events]) * 2 + first
     distinct, which = np.unique(pair, return_inverse=True)
     reasons = [
-        _reason(running[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
+        _reason(machines[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
     ]
     bad = np.array([reason is not None for reason in reasons], bool)
     rows = np.flatnonzero(bad[which])
@@ -181,8 +204,8 @@ def _not_understood(
     return found
 
 
-def _reason(machine: Determinised, symbol: str, first: int) -> str | None:
-    return machine.refusal(START if first else LIVE, symbol)
+def _reason(machine: Running, symbol: str, first: int) -> str | None:
+    return machine.refusal(START if first else ANY, symbol)
 
 
 def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, ok: bool) -> Finding:

@@ -70,10 +70,11 @@ class _Search:
             following: list[int] = []
             for state in level:
                 for step, after in self.running.steps_from(state):
-                    fits = self._fits(after)
-                    if fits and (wanted is None or step in wanted):
+                    last, known = wanted is None or step in wanted, after in self.came
+                    fits = (last or not known) and self._fits(after)
+                    if fits and last:
                         return [*self._path(state), (step, after)]
-                    if after in self.came:
+                    if known:
                         continue
                     if len(self.came) >= self.most:
                         self.exhausted = False

@@ -6,10 +6,11 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.compare import in_words
 from stagewright.traces.page_coverage import Drawing, coverage_section
 from stagewright.traces.page_entity import entity_item, kind_of, shown
 from stagewright.traces.trace_report import TraceReport
@@ -19,6 +20,7 @@ _FILES_NAMED = 6
 _KINDS_MAX = 100
 _ENTITIES_MAX = 1_000  # listed; those whose violations are told in full are among the first ones
 _LINES_MAX = 1_000
+_CANDIDATES_MAX = 20
 
 
 def render_page(
@@ -77,10 +79,18 @@ def _facts(report: TraceReport) -> str:
         ("files", named + (f" and {more:,} more" if more > 0 else "")),
         ("lines", f"{totals.lines:,}"),
         ("events", ", ".join(f"{n:,} {what}" for n, what in events if n) or "none"),
+        *(("candidate", told) for told in _candidates(report)),
         ("took", f"{report.seconds:.1f} s"),
         *(("note", note) for note in report.notes),
     ]
     return "".join(f"<div><dt>{name}</dt><dd>{shown(told)}</dd></div>" for name, told in facts)
+
+
+def _candidates(report: TraceReport) -> Iterator[str]:
+    for one in report.candidates[:_CANDIDATES_MAX]:
+        yield f"{one.candidate} {in_words(one)}" + (f" of {one.trace}" if one.trace else "")
+    if (more := len(report.candidates) - _CANDIDATES_MAX) > 0:
+        yield f"and {more:,} more: report.json has all"
 
 
 def _verdicts(report: TraceReport) -> str:

@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 
 from stagewright.spec.visible import visible
-from stagewright.traces.report import nearest_told
+from stagewright.traces.report import nearest_told, refused_told
 from stagewright.traces.trace_report import EntityReport, Explanation
 
 _ROWS_MAX = 12  # leaves drawn; those that differ come first, then those that change
@@ -97,6 +97,7 @@ def _why(entity: EntityReport) -> str:
             explanation.expected, explanation.observed, strict=True
         )
     ]
+    reasons += [f"as {shown(refused_told(one))}" for one in entity.refused]
     told = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
     return f'<div class="why">{told}{_list("ul", reasons)}</div>'
 

@@ -16,8 +16,8 @@ import numpy as np
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.aside import Aside
-from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
+from stagewright.traces.candidates import Source
 from stagewright.traces.inputs import SKIP, unreadable
 from stagewright.traces.judge import DETAILS_MAX, Finding, Judged, MachineKey, judge
 from stagewright.traces.readers import forms
@@ -44,10 +44,8 @@ from stagewright.traces.together.sweep import Gathered, Swept, by_group, sweep
 from stagewright.traces.together.views import Related, View
 from stagewright.traces.trace_report import AccountingError
 
-Automata = Mapping[MachineKey, Automaton]
-EXPLAINED_MAX = (
-    200  # violations that are told with the events before them, and have files of their own
-)
+Automata = Mapping[MachineKey, Source]
+EXPLAINED_MAX = 200  # violations told with the events before them, and with files of their own
 _NO_SALT = np.zeros(1, np.uint64)
 
 Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set

@@ -86,6 +86,7 @@ class Logs:
     blocks: list[Block] = field(default_factory=list)
     recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
     notes: list[str] = field(default_factory=list)
+    of_version: list[str] = field(default_factory=list)  # as which releases they are judged
 
     @property
     def damaged(self) -> set[str]:
@@ -124,6 +125,7 @@ def read_logs(
                 of_file += [(read.part.number, record) for record in records]
         told = forms.log_reader(form).interpret(list(files.values()), profile)
         logs.notes += told.notes
+        logs.of_version += told.of_version
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
         _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
     return logs

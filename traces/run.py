@@ -11,13 +11,13 @@ from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces import aside
 from stagewright.traces.aside import Aside, all_of, as_judged
 from stagewright.traces.blocks import Block, place_of
+from stagewright.traces.candidates import Source
 from stagewright.traces.compose import Read
-from stagewright.traces.coverage import Exercised, exercised_of
-from stagewright.traces.definitions import Definitions
+from stagewright.traces.coverage import Exercised, Whose, exercised_of
 from stagewright.traces.engines import Engine, Stage
-from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import InputFile
 from stagewright.traces.judge import Judged, MachineKey
+from stagewright.traces.judges import Definitions, Panel
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.passes import (
     FirstPass,
@@ -55,7 +55,7 @@ class Run:
         progress: Progress,
         left_out: Collection[str] = (),
     ) -> None:
-        self.judges: dict[MachineKey, Judge] = {}
+        self.panels: dict[MachineKey, Panel] = {}
         self._engine, self._logs, self._earlier, self._progress = engine, logs, earlier, progress
         self._left_out = frozenset(left_out)
         self._events = [part for part in parts if not forms.form_named(part.form).log]
@@ -84,10 +84,11 @@ class Run:
         return sum(s.held for one in self._found for s in one.summaries)
 
     @property
-    def exercised(self) -> dict[MachineKey, list[Exercised]]:
+    def exercised(self) -> dict[Whose, list[Exercised]]:
         """What the replay did, without the few events that were judged one by one."""
         tasks = (s.taken for one in self._found for s in one.summaries)
-        return exercised_of([*tasks, *(one.taken for one in self._found)])
+        members = {key: len(panel.members) for key, panel in self.panels.items()}
+        return exercised_of([*tasks, *(one.taken for one in self._found)], members)
 
     @property
     def damaged(self) -> set[str]:
@@ -104,13 +105,13 @@ class Run:
         asked = Definitions(resolve, options, self._logs.recordings, self.damaged)
         self._ask_first(asked)
         while True:
-            self.judges = asked.judges
+            self.panels = asked.panels
             if self._earlier is not None:
                 self._earlier.fits(self._definitions(), _options_text(options))
-            automata = {key: judge.automaton for key, judge in self.judges.items()}
-            self._watched = together(options.together, self.judges, options.profile)
+            judges = {key: panel.members[0] for key, panel in self.panels.items()}
+            self._watched = together(options.together, judges, options.profile)
             first = FirstPass(
-                automata,
+                self._automata,
                 self._partitions,
                 self._carry_to,
                 self._watched.views,
@@ -122,7 +123,7 @@ class Run:
             again = self._leave_out_holes(asked, options)
             if not self._ask_more(asked) and not again:
                 break
-        self._watched.check(self.judges)
+        self._watched.check(judges)
         self._aside = as_judged(self._set_aside, asked.refused)
         return [
             *asked.notes,
@@ -145,9 +146,9 @@ class Run:
         for looked, (part, block) in enumerate(beginnings(self._events), 1):
             asked.ask(stream[1:] for stream in block.streams)
             first.append((part, block))
-            if asked.judges and looked >= PROBED:
+            if asked.panels and looked >= PROBED:
                 break
-        if asked.refused and not asked.judges:
+        if asked.refused and not asked.panels:
             raise self._refusal(asked, first)
 
     def _refusal(self, asked: Definitions, first: Sequence[tuple[Part, Block]]) -> StagewrightError:
@@ -216,9 +217,8 @@ class Run:
         if not unsettled and not told:
             return judged, 0
         self._progress(f"reading again {len(unsettled) + len(told):,} entities")
-        automata = {key: judge.automaton for key, judge in self.judges.items()}
         second = SecondPass(
-            automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
+            self._automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
         )
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
         refuse_damaged([read for one in self._looked for read in one.damaged])
@@ -289,10 +289,15 @@ class Run:
             ),
         )
 
+    @property
+    def _automata(self) -> dict[MachineKey, Source]:
+        return {key: panel.source for key, panel in self.panels.items()}
+
     def _definitions(self) -> dict[str, str]:
         return {
             f"{one.definition.name} {one.definition.profile}".strip(): one.definition.fingerprint()
-            for one in self.judges.values()
+            for panel in self.panels.values()
+            for one in panel.members
         }
 
 
@@ -300,6 +305,7 @@ def _options_text(options: Options) -> str:
     hidden = options.hidden.actions
     words = [
         f"profile {options.profile}" if options.profile else "",
+        f"profiles {', '.join(options.candidates)}" if options.candidates else "",
         f"mapping {_digest(options.mapping)}" if options.mapping else "",
         "all hidden" if hidden is None else f"hidden {', '.join(sorted(hidden))}" if hidden else "",
     ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.spark_failures import failure
 
 if TYPE_CHECKING:
@@ -42,8 +45,9 @@ class OnSpark:
         """
 
         def do(some: Iterable[T]) -> Iterator[tuple[int, Any]]:
-            for task in some:
-                yield from work(task)
+            with _at_work():
+                for task in some:
+                    yield from work(task)
 
         if not tasks:
             return []
@@ -62,19 +66,29 @@ class OnSpark:
         return found
 
 
+@contextlib.contextmanager
+def _at_work() -> Iterator[None]:
+    """Spark seeks garbage after each task: what is known by then is none, and need not be looked through."""
+    with seldom_collected():
+        yield
+    gc.freeze()
+
+
 _Pairs = Iterable[tuple[int, Any]]
 
 
 def _handing_on(finish: Callable[[Iterable[Any]], Any]) -> Callable[[_Pairs], _Pairs]:
     def hand_on(items: _Pairs) -> Iterator[tuple[int, Any]]:
-        yield from finish(item for _, item in items)
+        with _at_work():
+            yield from finish(item for _, item in items)
 
     return hand_on
 
 
 def _ending(finish: Callable[[Iterable[Any]], Any]) -> Callable[[_Pairs], Iterable[Any]]:
     def end(items: _Pairs) -> Iterator[Any]:
-        yield finish(item for _, item in items)
+        with _at_work():
+            yield finish(item for _, item in items)
 
     return end
 

@@ -96,6 +96,31 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """The first event of an entity that a candidate refuses, and why; None: it is one before, of which no more is known."""
+
+    candidate: str
+    sequence: int | None
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True)
+class CandidateReport:
+    """What one candidate is to the entities of a trace whose machines it is a profile of.
+
+    It `explains` those that are ok by it, and `refuses` those with an event that no run of it explains, of which
+    `first` is the first by name; what is left is incomplete, or not decided.
+    """
+
+    trace: str
+    candidate: str
+    entities: int
+    explains: int
+    refuses: int
+    first: str = ""
+
+
+@dataclass(frozen=True)
 class EntityReport:
     """An entity whose trace is not ok: the first thing that is wrong with it."""
 
@@ -107,7 +132,8 @@ class EntityReport:
     last_good: Where | None
     duplicates: int = 0
     note: str = ""
-    explanation: Explanation | None = None
+    explanation: Explanation | None = None  # of candidates, by the one that got furthest
+    refused: tuple[Refused, ...] = ()  # by candidate, where there are several
 
 
 @dataclass(frozen=True)
@@ -188,6 +214,7 @@ class TraceReport:
     damaged: tuple[Damaged, ...] = ()  # what was left out
     seconds: float = field(default=0.0, compare=False)
     together: TogetherReport | None = None  # of properties over several entities
+    candidates: tuple[CandidateReport, ...] = ()  # by trace, where several profiles are compared
 
     @property
     def exit_code(self) -> int:

@@ -23,6 +23,7 @@ from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import read_logs, split_files
+from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.run import Run
 from stagewright.traces.state import load_state, save_state
 from stagewright.traces.trace_report import TraceReport
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@seldom_collected()
 def validate(
     paths: Sequence[Path],
     machine: Definition | Resolve,
@@ -87,11 +89,12 @@ def validate(
     passed_over = [
         f"passed over {path}: its name is not that of a trace" for path in inputs.passed_over
     ]
+    of_version = [] if options.candidates else logs.of_version
     report = compose(
         read,
         judged,
-        run.judges,
-        [*passed_over, *inputs.notes, *logs.notes, *notes, *run.notes()],
+        run.panels,
+        [*passed_over, *inputs.notes, *logs.notes, *of_version, *notes, *run.notes()],
         time.monotonic() - started,
         held=run.held,
         exercised=run.exercised,
@@ -108,6 +111,11 @@ def _check_together(options: Options, state: Path | None) -> None:
             "properties over several entities cannot be judged run by run: "
             "what they need of earlier events is not carried",
             help="leave out --together, or --state",
+        )
+    if options.together and options.candidates:
+        raise InputError(
+            "properties over several entities cannot be judged by several candidate profiles",
+            help="say with one --profile which is to judge them together",
         )
     try:
         re.compile(options.group)

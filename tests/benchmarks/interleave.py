@@ -67,6 +67,11 @@ class Outcome:
         return statistics.median(run.usage.peak for run in self.runs)
 
     @property
+    def together(self) -> float:
+        """Bytes resident of all its processes, at most."""
+        return statistics.median(run.usage.together for run in self.runs)
+
+    @property
     def seconds(self) -> float | None:
         """Seconds of the search as the contestant itself measured them."""
         said = [run.answer.seconds for run in self.runs if run.answer.seconds is not None]

@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.benchmarks.sampling import sampled
+
 LONGEST_RUN_SECONDS = 1200.0
 _ORPHANS_SECONDS = 10.0  # in which what a command left behind has to end
 _MAXRSS_UNIT = 1024  # bytes; what Linux counts `ru_maxrss` in
@@ -39,12 +41,14 @@ class Usage:
     """What one run cost.
 
     `cpu` is user and system time of the process and of all its descendants; `peak`
-    is the largest resident set of one of them, in bytes.
+    is the largest resident set of one of them, in bytes; `together` that of all of them
+    at one time, where pages that they share count for each.
     """
 
     wall: float
     cpu: float
     peak: int
+    together: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,28 +110,32 @@ def _awaited(launcher: subprocess.Popen[bytes], timeout: float) -> tuple[Usage, 
             launcher.wait()
             begun = time.perf_counter()
             release.write(b"\n")
-        _, status, resources = os.wait4(command, 0)
-        wall = time.perf_counter() - begun
-        left_behind = _orphans()
+        with sampled(launcher.pid) as sampling:
+            _, status, resources = os.wait4(command, 0)
+            wall = time.perf_counter() - begun
+            left_behind = _orphans()
     except BaseException:  # an interrupt: no child outlives the benchmark
         _end(launcher)
         raise
     finally:
         watchdog.cancel()
-    cpu = resources.ru_utime + resources.ru_stime + left_behind
-    return Usage(wall, cpu, resources.ru_maxrss * _MAXRSS_UNIT), status, expired.is_set()
+    cpu = resources.ru_utime + resources.ru_stime + sum(left_behind.values())
+    cpu += sampling.forgotten(but=frozenset(left_behind))
+    peak = resources.ru_maxrss * _MAXRSS_UNIT
+    return Usage(wall, cpu, peak, max(peak, sampling.peak)), status, expired.is_set()
 
 
-def _orphans() -> float:
-    """CPU seconds of descendants that the command left behind, as Spark's Java does its Python workers."""
-    cpu, patience = 0.0, time.monotonic() + _ORPHANS_SECONDS
+def _orphans() -> dict[int, float]:
+    """CPU seconds of the descendants that the command left behind, by process."""
+    cpu: dict[int, float] = {}
+    patience = time.monotonic() + _ORPHANS_SECONDS
     while time.monotonic() < patience:
         try:
             process, _, resources = os.wait4(-1, os.WNOHANG)
         except ChildProcessError:
             break
         if process:
-            cpu += resources.ru_utime + resources.ru_stime
+            cpu[process] = resources.ru_utime + resources.ru_stime
         else:
             time.sleep(0.05)
     return cpu

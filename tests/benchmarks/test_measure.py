@@ -16,6 +16,31 @@ def test_cpu_time_of_children_counts(tmp_path: Path) -> None:
     assert finished.usage.cpu >= 0.2
 
 
+FORGETFUL = f"""
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(2):
+    if not os.fork():
+        exec({BURN.replace("0.2", "0.5")!r})
+        time.sleep(0.3)
+        os._exit(0)
+time.sleep(2.0)
+"""
+
+
+def test_cpu_time_of_children_that_nobody_waits_for_counts(tmp_path: Path) -> None:
+    finished = measured([sys.executable, "-c", FORGETFUL], cwd=tmp_path)
+    assert finished.code == 0
+    assert 0.9 <= finished.usage.cpu < 1.7
+
+
+def test_memory_of_all_processes_counts_together(tmp_path: Path) -> None:
+    hold = f"held = b'x' * {64 * MEBIBYTE}; import time; time.sleep(1)"
+    both = f"import subprocess, sys; c = [sys.executable, '-c', {hold!r}]; o = subprocess.Popen(c); subprocess.run(c); o.wait()"
+    usage = measured([sys.executable, "-c", both], cwd=tmp_path).usage
+    assert usage.together >= 128 * MEBIBYTE > usage.peak
+
+
 def test_waiting_costs_no_cpu_time(tmp_path: Path) -> None:
     finished = measured(["sleep", "0.2"], cwd=tmp_path)
     assert finished.usage.wall >= 0.2

@@ -6,10 +6,11 @@ A new reader is one module of the shape that `parts` describes, and one row here
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import cast
+from types import ModuleType
+from typing import Any, cast
 
 from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.readers import lines
@@ -48,6 +49,7 @@ class Form:
     apart: bool = False  # of a log: each file tells of entities of its own
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
+    releases: str = ""  # the module that knows which profile of a machine each release has
     by_mapping: bool = False  # read as a mapping file says, and never without one
 
     def looks_like(self, begin: bytes) -> bool:
@@ -69,8 +71,9 @@ FORMS = (
         r'|^\s*\{[^\n]*"(?:node_state|last_token|request_type|base_id|state_id)"\s*:'
         r"|\A[a-z0-9_,]*\b(?:node_state|last_token|request_type|base_id|state_id)\b[a-z0-9_,]*\s*$",
         log=True,
+        releases="scylla_versions",
     ),
-    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
+    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True, releases="scylla_versions"),
     Form(
         "yugabyte-log",
         "yugabyte_log",
@@ -138,8 +141,11 @@ def endings() -> tuple[str, ...]:
 
 def reader(form: str) -> EventReader | LogReader:
     """The module that reads a form."""
-    module = import_module(f"stagewright.traces.readers.{form_named(form).module}")
-    return cast("EventReader | LogReader", module)
+    return cast("EventReader | LogReader", _module(form_named(form).module))
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"stagewright.traces.readers.{name}")
 
 
 def event_reader(form: str) -> EventReader:
@@ -169,6 +175,23 @@ def log_reader(form: str) -> LogReader:
     """The reader of a log."""
     assert form_named(form).log, form
     return cast("LogReader", reader(form))
+
+
+def profile_named(form: str) -> Callable[[str, str], str] | None:
+    """How a reader finds the profile of a machine that a release has; None if it knows no releases."""
+    found: Callable[[str, str], str] | None = _of_releases(form, "profile_for")
+    return found
+
+
+def releases_of(form: str) -> Sequence[str] | None:
+    """The releases that a reader knows, oldest first; None if it knows none."""
+    found: Sequence[str] | None = _of_releases(form, "RELEASES")
+    return found
+
+
+def _of_releases(form: str, name: str) -> Any:
+    known = form_named(form).releases if form in NAMES else ""
+    return getattr(_module(known), name) if known else None
 
 
 def recording_of(form: str, machine: str) -> Recording:

@@ -6,7 +6,8 @@ lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
-from stagewright.traces.blocks import NO_TIME, Block, coded_place
+from stagewright.traces.blocks import NO_TIME, Block, Stream, coded_place
 from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of, json_of
 from stagewright.traces.readers.parts import Hole, Part, Tally
 from stagewright.traces.replay.compiled import compiled
@@ -103,7 +104,6 @@ def read(
     """
     lost = {hole.group for hole in part.holes}
     file = _open_coded(Path(part.path))
-    columns = _columns(file)
     for group in range(part.start, part.stop):
         if group in lost:
             tally.lines += file.metadata.row_group(group).num_rows
@@ -112,6 +112,8 @@ def read(
         if wanted is not None and not _holds(file, part.path, group, wanted):
             tally.lines += file.metadata.row_group(group).num_rows
             continue
+        constant = _constants(file, group)
+        columns = [n for n in file.schema_arrow.names if n in _READ and n not in constant]
         for batch in _batches(file, part.path, group, columns):
             first = tally.lines + 1
             tally.lines += batch.num_rows
@@ -119,15 +121,22 @@ def read(
             if wanted is not None:
                 rows = np.flatnonzero(_of_wanted(batch, wanted))
                 batch, lines = batch.take(rows), lines[rows]
-            named = _entities(batch)
-            # Arrays of a megabyte are used again and again; larger ones are new memory each time.
-            for begin in range(0, batch.num_rows, _SLICE_ROWS):
-                here = slice(begin, begin + _SLICE_ROWS)
-                piece = batch.slice(begin, _SLICE_ROWS)
-                if block := _block(piece, named, here, part.number, lines[here], tally):
-                    tally.told += len(block)
-                    tally.events += len(block)
-                    yield block
+            yield from _blocks(batch, constant, part.number, lines, tally)
+
+
+def _blocks(
+    batch: pa.RecordBatch, constant: Mapping[str, str], source: int, lines: Ints, tally: Tally
+) -> Iterator[Block]:
+    """A batch in blocks: arrays of a megabyte are used again and again; larger ones are new memory each time."""
+    named, said = _entities(batch), _said(batch, constant)
+    for begin in range(0, batch.num_rows, _SLICE_ROWS):
+        rows = slice(begin, begin + _SLICE_ROWS)
+        piece = batch.slice(begin, _SLICE_ROWS)
+        block = _block(piece, _Rows(named, said, rows, source, lines[rows]), tally)
+        if block:
+            tally.told += len(block)
+            tally.events += len(block)
+            yield block
 
 
 def holes(part: Part) -> list[Hole]:
@@ -171,6 +180,24 @@ def _batches(file: Any, path: str, group: int, columns: list[str]) -> Iterator[p
         if batch is None:
             return
         yield batch
+
+
+def _constants(file: Any, group: int) -> dict[str, str]:
+    """The texts that all rows of a row group have in common, by column, as its statistics say."""
+    found: dict[str, str] = {}
+    metadata = file.metadata.row_group(group)
+    for number in range(metadata.num_columns):
+        column = metadata.column(number)
+        if column.path_in_schema not in _SYMBOLS or column.physical_type != "BYTE_ARRAY":
+            continue
+        said = column.statistics
+        if said is not None and said.has_min_max and said.has_null_count and not said.null_count:
+            with contextlib.suppress(UnicodeDecodeError):  # then the rows tell what is wrong
+                least, most = said.min, said.max
+                # One that was cut short is below the least value, or above the greatest.
+                if isinstance(least, str) and least == most:
+                    found[column.path_in_schema] = least
+    return found
 
 
 def _holds(file: Any, path: str, group: int, wanted: Callable[[Names], Ints]) -> bool:
@@ -219,14 +246,22 @@ def _damaged(path: str, error: Exception) -> InputError:
     )
 
 
-def _block(
-    batch: pa.RecordBatch, named: _Entities, part: slice, source: int, lines: Ints, tally: Tally
-) -> Block | None:
-    entities, entity = named, named.entity[part]
+@dataclass(frozen=True)
+class _Rows:
+    """Some rows of a batch, and what the whole batch says."""
+
+    named: _Entities
+    said: _Said
+    rows: slice
+    source: int
+    lines: Ints
+
+
+def _block(batch: pa.RecordBatch, of: _Rows, tally: Tally) -> Block | None:
+    said, lines = of.said, of.lines
+    entity, meaning = of.named.entity[of.rows], said.meaning[of.rows]
     sequence, good, why = _sequences(batch)
-    meanings, meaning = _meanings(batch)
-    refused = {i: text for i, text in enumerate(meanings) if isinstance(text, str)}
-    for reasons, column in ((entities.refused, entity), (refused, meaning)):
+    for reasons, column in ((of.named.refused, entity), (said.refused, meaning)):
         if reasons:
             wrong = np.isin(column, list(reasons)) & good
             why |= {row: reasons[int(column[row])] for row in np.flatnonzero(wrong).tolist()}
@@ -236,29 +271,22 @@ def _block(
     if not good.any():
         return None
     rows = slice(None) if good.all() else np.flatnonzero(good)
-    parsed = [event for event in meanings if isinstance(event, Parsed)]
-    streams = list(dict.fromkeys(event.stream for event in parsed))
-    symbols = list(dict.fromkeys(event.symbol for event in parsed))
-    number = {symbol: i for i, symbol in enumerate(symbols)}
-    symbol_of = _numbers(meanings, lambda event: number[event.symbol])
-    names, stream, entity = entities.names, entities.stream, entity[rows]
+    names, stream, entity = of.named.names, of.named.stream, entity[rows]
     meaning = meaning[rows]
-    if len(streams) > 1:
-        stream_of = _numbers(meanings, lambda event: streams.index(event.stream))
+    if len(said.streams) > 1:
         pairs, entity = np.unique(
-            stream_of[meaning].astype(np.int64) * len(names) + entity, return_inverse=True
+            said.stream[meaning].astype(np.int64) * len(names) + entity, return_inverse=True
         )
         names, stream = names.take(pairs % len(names)), (pairs // len(names)).astype(np.int32)
-    lines = lines[rows]
     return Block(
-        tuple(streams),
+        said.streams,
         names,
         stream,
-        tuple(symbols),
+        said.symbols,
         entity,
         sequence[rows],
-        symbol_of[meaning],
-        coded_place(source, lines),
+        said.symbol[meaning],
+        coded_place(of.source, lines[rows]),
         _times(batch)[rows],
     )
 
@@ -313,10 +341,6 @@ def _indices(column: pa.DictionaryArray) -> Ints:
     return found
 
 
-def _numbers(meanings: Sequence[Parsed | str], number: Callable[[Parsed], int]) -> Ints:
-    return np.array([-1 if isinstance(m, str) else number(m) for m in meanings], np.int32)
-
-
 def _sequences(batch: pa.RecordBatch) -> tuple[Ints, Ints, dict[int, str]]:
     import pyarrow as pa
 
@@ -354,8 +378,35 @@ def _times(batch: pa.RecordBatch) -> Ints:
     return found
 
 
-def _meanings(batch: pa.RecordBatch) -> tuple[list[Parsed | str], Ints]:
-    """What the rows say beside whose they are and when, or what is wrong with it; and which row says what."""
+@dataclass(frozen=True)
+class _Said:
+    """What the rows of a batch say beside whose they are and when; `meaning` is which of it each row says."""
+
+    meaning: Ints
+    refused: dict[int, str]  # what is wrong with a meaning
+    streams: tuple[Stream, ...]
+    symbols: tuple[str, ...]
+    stream: Ints  # of each meaning, in `streams`; -1 where it is refused
+    symbol: Ints
+
+
+def _said(batch: pa.RecordBatch, constant: Mapping[str, str]) -> _Said:
+    meanings, meaning = _meanings(batch, constant)
+    parsed = [event for event in meanings if isinstance(event, Parsed)]
+    streams = {stream: i for i, stream in enumerate(dict.fromkeys(e.stream for e in parsed))}
+    symbols = {symbol: i for i, symbol in enumerate(dict.fromkeys(e.symbol for e in parsed))}
+    pairs = [
+        (-1, -1) if isinstance(m, str) else (streams[m.stream], symbols[m.symbol]) for m in meanings
+    ]
+    refused = {i: text for i, text in enumerate(meanings) if isinstance(text, str)}
+    stream, symbol = np.array(pairs, np.int32).reshape(-1, 2).T.copy()
+    return _Said(meaning, refused, tuple(streams), tuple(symbols), stream, symbol)
+
+
+def _meanings(
+    batch: pa.RecordBatch, constant: Mapping[str, str]
+) -> tuple[list[Parsed | str], Ints]:
+    """What the rows say, or what is wrong with it; and which row says what."""
     columns = {
         name: _dictionary(batch.column(name)) for name in _SYMBOLS if name in batch.schema.names
     }
@@ -375,9 +426,11 @@ def _meanings(batch: pa.RecordBatch) -> tuple[list[Parsed | str], Ints]:
             found = _number_by_place(code, np.full(size * many, -1, np.int32))
         kept = [*(k[found // many] for k in kept), found % many]
         size = len(found)
-    names = tuple(columns)
-    texts = [[values[name][v] for v in k.tolist()] for name, k in zip(names, kept, strict=True)]
-    return [_meaning(names, one) for one in zip(*texts, strict=True)] or ["no columns"], code
+    names = (*columns, *constant)
+    texts = [[values[name][v] for v in k.tolist()] for name, k in zip(columns, kept, strict=True)]
+    same = tuple(constant.values())
+    several = zip(*texts, strict=True) if texts else [()]
+    return [_meaning(names, (*one, *same)) for one in several], code
 
 
 @compiled

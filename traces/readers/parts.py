@@ -100,12 +100,14 @@ class Interpreted:
     """What logs tell together: the events, each with the number of the part that its line is in.
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
-    noticed and is worth telling, such as lines that were not believed. A line may have given several events.
+    noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is
+    judged where nobody says it. A line may have given several events.
     """
 
     events: list[tuple[int, Event]] = field(default_factory=list)
     recordings: dict[str, Recording] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    of_version: list[str] = field(default_factory=list)
 
 
 class EventReader(Protocol):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
-from stagewright.traces.determinised import ANY, DEAD, ENDED, START, UNDECIDED, UNKNOWN
+from stagewright.traces.determinised import ANY, DEAD, START, UNDECIDED, UNKNOWN
 from stagewright.traces.judge import (
     DETAILS_MAX,
     VERDICTS,
@@ -27,7 +27,9 @@ from stagewright.traces.judge import (
 )
 from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.names import Interner, Names
+from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
+    BODY,
     CARRIED,
     CHANGE,
     ENTITY,
@@ -68,6 +70,7 @@ from stagewright.traces.replay.settle import (
     WITH,
     settle,
 )
+from stagewright.traces.replay.standings import standings_of
 from stagewright.traces.replay.steps import FINISHED, STOPPED, Steps
 from stagewright.traces.together.timeline import Changes, changes_of
 
@@ -108,6 +111,8 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False, details: int = DETAIL
     many findings are told, violations first.
     """
     result, waiting = Glued(), [rows]
+    if steps.full:  # of what other tasks have found out
+        steps.forget()
     while waiting:
         some = waiting.pop()
         halves = None
@@ -146,6 +151,9 @@ def _glued(
     salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
     number = interner.number(rows.names, rows.stream, salts)
     table, told = _numbered(rows, number, steps)
+    table, bounds = by_entity(table, len(interner))
+    if steps.compares:
+        _name_bodies(table, steps)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in rows.streams], np.int64
     )[interner.groups]
@@ -161,29 +169,47 @@ def _glued(
         )  # fmt: skip
         if done < len(table):
             steps.fill(state, symbol)
-    _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
+    if carry and steps.compares:
+        _not_waiting(table, found)
+    ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
+    if steps.compares:
+        result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
     if carry:
         result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
     if steps.views:
-        result.changes = changes_of(rows.streams, interner, table, told, steps)
+        result.changes = changes_of(rows.streams, interner, table, bounds, told, steps)
     return result
 
 
 def _numbered(rows: Rows, number: Ints, steps: Steps) -> tuple[Ints, Ints]:
-    """The rows by entity and sequence, in terms of the table of steps; and the changes among them."""
+    """The rows in terms of the table of steps and of numbered entities; and the changes among them."""
     symbols = np.array([*(steps.symbol(text) for text in rows.symbols), -1], np.int64)
     sets = np.array([*(steps.number_of(s) for s in rows.sets), -1], np.int64)
-    table = rows.table
-    entity, symbol = number[table[:, ENTITY]], symbols[table[:, SYMBOL]]
-    by = np.lexsort((table[:, PLACE], symbol, table[:, KIND], table[:, SEQUENCE], entity))
-    table = table[by]
-    table[:, ENTITY], table[:, SYMBOL] = entity[by], symbol[by]
+    table = rows.table.copy()  # they may be glued again, in halves
+    table[:, ENTITY] = number[table[:, ENTITY]]
+    table[:, SYMBOL] = symbols[table[:, SYMBOL]]
     for column in (ENTRY, EXIT):
         table[:, column] = sets[table[:, column]]
     changing = table[:, KIND] == CHANGE
     if not changing.any():
         return table, table[:0]
     return table[~changing], table[changing]
+
+
+def _name_bodies(table: Ints, steps: Steps) -> None:
+    """Give bodies the symbols that say where they lead from other sets than the one they were read from."""
+    bodies = np.flatnonzero(table[:, KIND] == BODY)
+    ways, which = np.unique(table[bodies][:, (ENTRY, EXIT)], axis=0, return_inverse=True)
+    named = np.array([steps.body(*way) for way in ways.tolist()], np.int64)
+    table[bodies, SYMBOL] = named[which.ravel()] if len(bodies) else -1
+
+
+def _not_waiting(table: Ints, found: Ints) -> None:
+    """Have entities read again behind whose gap a body waits of which another run could not tell all."""
+    bodies = table[(table[:, KIND] == BODY) & (table[:, SYMBOL] >= 0)]
+    whose = bodies[:, ENTITY]
+    waiting = (found[whose, HOW] == GAP) & (bodies[:, SEQUENCE] >= found[whose, AT])
+    found[whose[waiting], HOW] = OVERLAP
 
 
 def _power_of_two(number: int) -> int:
@@ -201,7 +227,8 @@ def _tell(
     details: int,
     *,
     carry: bool,
-) -> None:
+) -> Ints:
+    """Tell what was found of the entities; returns which are ok."""
     judged = result.judged
     settled = found[:, HOW] != OVERLAP
     counted = found[settled]
@@ -215,8 +242,8 @@ def _tell(
     doubted_ends = np.array([r.doubt is Doubt.ENDS for r in recordings], bool)[interner.groups]
     doubted_all = np.array([r.doubt is Doubt.ALL for r in recordings], bool)[interner.groups]
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
-    good = live & (finished | open_end | carry)
-    ok = good & ~doubted_all & (finished | carry | ~doubted_ends)
+    good: Ints = live & (finished | open_end | carry)
+    ok: Ints = good & ~doubted_all & (finished | carry | ~doubted_ends)
     judged.verdicts[TraceVerdict.OK] = int(ok.sum())
     told = found[:, HOW] == TOLD
     for last in found[told, LAST].tolist():
@@ -251,6 +278,7 @@ def _tell(
             judged.not_understood.append(
                 NotUnderstood(place_of(int(table[row, PLACE])), whose, why)
             )
+    return ok
 
 
 def _violated(rows: Rows, found: Ints, steps: Steps) -> Ints:
@@ -269,7 +297,7 @@ def _finding(key: EntityKey, found: Ints, steps: Steps, sets: dict[int, Possible
         symbols = (steps.symbols[found[WITH]],)
         number = int(found[SET])
         before = sets.setdefault(number, sets.get(number) or steps.set_of(number))
-        if cause is Cause.STEP and before.number == ENDED:
+        if cause is Cause.STEP and steps.flags[found[SET]] & FINISHED:
             cause = Cause.AFTER_END
     here, last = int(found[HERE]), int(found[BEFORE])
     return Finding(
@@ -316,6 +344,8 @@ def _carried(
     bodies[:, PLACE] = one[:, BEFORE]
     waiting = (found[table[:, ENTITY], HOW] == GAP) & (table[:, KIND] != REPEAT)
     waiting &= table[:, SEQUENCE] >= found[table[:, ENTITY], AT]
+    left = table[waiting]
+    left[left[:, KIND] == BODY, SYMBOL] = -1
     return Rows(
         rows.streams,
         interner.groups.copy(),
@@ -323,5 +353,5 @@ def _carried(
         interner.hashes.copy(),
         steps.symbols,
         tuple(steps.set_of(number) for number in range(steps.sets)),
-        np.concatenate([bodies, table[waiting]]),
+        np.concatenate([bodies, left]),
     )

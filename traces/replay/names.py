@@ -32,6 +32,12 @@ class Names:
         """One text."""
         return self.bytes_of(index).decode("utf-8", "surrogatepass")
 
+    def texts(self) -> list[str]:
+        """All of them."""
+        data = self.data.tobytes()
+        bounds = zip(self.begin.tolist(), self.end.tolist(), strict=True)
+        return [data[begin:end].decode("utf-8", "surrogatepass") for begin, end in bounds]
+
     def bytes_of(self, index: int) -> bytes:
         """One text as it is."""
         found: bytes = self.data[self.begin[index] : self.end[index]].tobytes()

@@ -51,6 +51,8 @@ _NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _ANY = range(8)
 _CLASS, _WHEN = range(2)
 _UNTOLD = -2
 
+_NO_SYMBOLS = np.zeros(0, np.int32)
+
 _DONE, _FILL, _SEND = 0, 1, 2  # why the machine code came back
 
 
@@ -66,6 +68,7 @@ class Segments:
         self._rows = 0
         self._entities = Interner(most=ENTITIES_MAX)
         self._numbered: tuple[Names, tuple[Stream, ...], Ints] | None = None  # the last block's
+        self._said: tuple[tuple[str, ...], Ints] = (), _NO_SYMBOLS  # the last block's
         self._held = np.zeros((1 << 12, 8), np.int64)
         self._tracked = np.zeros((1 << 12 if steps.views else 0, 2), np.int64)
         self.events = 0
@@ -102,7 +105,10 @@ class Segments:
         return found
 
     def _symbols(self, block: Block) -> Ints:
-        return np.array([self._steps.symbol(text) for text in block.symbols], np.int32)
+        if block.symbols is not self._said[0]:
+            numbers = [self._steps.symbol(text) for text in block.symbols]
+            self._said = block.symbols, np.array(numbers, np.int32)
+        return self._said[1]
 
     def _begin(self, before: int) -> None:
         """Make room for the entities that are new."""
@@ -136,6 +142,7 @@ class Segments:
                     forgotten = done
                     self.flush()
                     steps.forget()
+                    self._said = (), _NO_SYMBOLS
                     entities, symbols = self._numbers(block), self._symbols(block)
             else:
                 self._emit()

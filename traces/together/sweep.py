@@ -128,24 +128,9 @@ def by_group(
     changes: Changes, pattern: str, partitions: int
 ) -> tuple[list[tuple[int, Gathered]], int]:
     """The changes by the partition that judges their groups; and how many entities are of no group."""
-    groups: dict[Group, int] = {}
     used = np.zeros(len(changes.names), bool)
     used[changes.table[:, WHOSE]] = True
-    group = np.full(len(changes.names), -1, np.int32)
-    if not pattern:
-        of_stream = np.array(
-            [groups.setdefault(Group(s.trace), len(groups)) for s in changes.streams]
-        )
-        group[used] = of_stream[changes.stream[used]]
-    else:
-        matcher = re.compile(pattern)
-        for entity in np.flatnonzero(used).tolist():
-            match = matcher.search(changes.names.text(entity))
-            if match is not None:
-                name = ":".join(g or "" for g in match.groups()) if match.re.groups else match[0]
-                key = Group(changes.streams[changes.stream[entity]].trace, name)
-                group[entity] = groups.setdefault(key, len(groups))
-    listed = tuple(groups)
+    listed, group = _groups(changes, np.flatnonzero(used), pattern)
     target = np.array([_partition(g, partitions) for g in listed] or [0], np.int64)
     where = np.where(group >= 0, target[group], -1)
     of_row = where[changes.table[:, WHOSE]]
@@ -163,6 +148,37 @@ def by_group(
         )
         found.append((partition, Gathered(listed, group[entities], some)))
     return found, int((used & (group < 0)).sum())
+
+
+def _groups(changes: Changes, entities: Ints, pattern: str) -> tuple[tuple[Group, ...], Ints]:
+    """The groups of some entities, and of every entity the number of its group, or -1."""
+    group = np.full(len(changes.names), -1, np.int32)
+    numbers: dict[Group, int] = {}
+    matcher = re.compile(pattern)
+    named = _only_part if matcher.groups == 1 else _all_parts
+    for stream, (trace, *_) in enumerate(changes.streams):
+        own = entities[changes.stream[entities] == stream]
+        if not pattern:
+            group[own] = numbers.setdefault(Group(trace), len(numbers))
+            continue
+        texts = changes.names.take(own).texts()
+        names = [named(match) if (match := matcher.search(text)) else None for text in texts]
+        of_name = {
+            name: numbers.setdefault(Group(trace, name), len(numbers))
+            for name in dict.fromkeys(names)
+            if name is not None
+        }
+        group[own] = [-1 if name is None else of_name[name] for name in names]
+    return tuple(numbers), group
+
+
+def _only_part(match: re.Match[str]) -> str:
+    return match[1] or ""
+
+
+def _all_parts(match: re.Match[str]) -> str:
+    """What is in the brackets, or all that matched."""
+    return ":".join(part or "" for part in match.groups()) if match.re.groups else match[0]
 
 
 def _partition(group: Group, partitions: int) -> int:

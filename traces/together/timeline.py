@@ -18,9 +18,9 @@ from stagewright.traces.blocks import NO_TIME, EntityKey, Stream
 from stagewright.traces.determinised import ANY, START
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names, joined
+from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
     BODY,
-    ENTITY,
     EXIT,
     KIND,
     LENGTH,
@@ -88,12 +88,19 @@ class Changes:
 
 
 def changes_of(
-    streams: tuple[Stream, ...], interner: Interner, table: Ints, told: Ints, steps: Steps
+    streams: tuple[Stream, ...],
+    interner: Interner,
+    table: Ints,
+    bounds: Ints,
+    told: Ints,
+    steps: Steps,
 ) -> Changes:
-    """The changes of a partition's entities; `table` holds their rows in order, `told` the changes in bodies."""
+    """The changes of a partition's entities.
+
+    `table` holds their rows in order, `bounds` where each entity's begin, `told` the changes in bodies.
+    """
     entities = len(interner)
-    bounds = np.searchsorted(table[:, ENTITY], np.arange(entities + 1))
-    told, told_bounds = _by_entity(told, entities)
+    told, told_bounds = by_entity(told, entities)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in streams], np.int64
     ).reshape(-1, 2)[interner.groups]
@@ -116,30 +123,6 @@ def changes_of(
     return Changes(
         streams, interner.groups, interner.names, wrong, tuple(steps.seen), out[:rows].copy()
     )
-
-
-def _by_entity(told: Ints, entities: int) -> tuple[Ints, Ints]:
-    """The rows by entity and sequence number, and where each entity's begin."""
-    bounds = np.zeros(entities + 1, np.int64)
-    np.cumsum(np.bincount(told[:, ENTITY], minlength=entities), out=bounds[1:])
-    ordered = np.empty_like(told)
-    if not _scattered(told, bounds[:-1].copy(), ordered):
-        ordered = ordered[np.lexsort((ordered[:, SEQUENCE], ordered[:, ENTITY]))]
-    return ordered, bounds
-
-
-@compiled
-def _scattered(told: Ints, next_: Ints, ordered: Ints) -> bool:
-    """Put the rows by entity; returns whether each entity's are in order of their sequence."""
-    in_order = True
-    for i in range(len(told)):
-        entity = told[i, ENTITY]
-        place = next_[entity]
-        ordered[place] = told[i]
-        next_[entity] = place + 1
-        if place > 0 and ordered[place - 1, ENTITY] == entity:
-            in_order &= ordered[place - 1, SEQUENCE] <= told[i, SEQUENCE]
-    return in_order
 
 
 @compiled

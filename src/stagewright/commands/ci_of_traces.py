@@ -29,9 +29,12 @@ _OUTCOMES = {0: Outcome.HOLDS, 1: Outcome.VIOLATED, 3: Outcome.UNDECIDED}
 
 def suite_of(report: TraceReport, reproduce: str) -> Suite:
     """The suite of one run of `stagewright validate`."""
+    from stagewright.traces.compare import told as candidates_told
+
     totals = report.totals
     entities = ", ".join(f"{n:,} {verdict.value}" for verdict, n in report.verdicts.items() if n)
     notes = list(report.notes)
+    notes += [" ".join(line.split()) for line in candidates_told(report.candidates)]
     if report.entities_left_out:
         notes.append(f"{report.entities_left_out:,} more traces that are not ok are not listed")
     return Suite(

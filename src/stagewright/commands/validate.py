@@ -8,7 +8,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,6 +32,7 @@ _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
+  stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     either may have written it
   stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
@@ -71,24 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="end --follow when nothing new has come so long",
     )
-    parser.add_argument(
-        "--machine",
-        metavar="NAME",
-        help="a shipped name or path/to/file.py:Class (default: what the events say)",
-    )
-    parser.add_argument(
-        "--profile", default="", help="the version that judges (default: what the events say)"
-    )
-    parser.add_argument(
-        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
-    )
+    _add_judging(parser)
     _add_reading(parser)
-    parser.add_argument(
-        "--max-states",
-        type=positive,
-        metavar="N",
-        help="give up on an entity where an event asks to look at more than N possible states",
-    )
     parser.add_argument(
         "--together",
         action="append",
@@ -132,6 +116,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_ci_reports(parser)
 
 
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    """Declare what says which definition judges, and how."""
+    parser.add_argument(
+        "--machine",
+        metavar="NAME",
+        help="a shipped name or path/to/file.py:Class (default: what the events say)",
+    )
+    parser.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the version that judges (default: what the events say); several, or `any`: "
+        "each that may have recorded them is tried",
+    )
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
+    )
+    parser.add_argument(
+        "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
+    )
+
+
 def _add_reading(parser: argparse.ArgumentParser) -> None:
     """Declare what says how the files are to be read."""
     parser.add_argument(
@@ -168,6 +175,7 @@ def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
     from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
+    from stagewright.commands.traced_machines import profiles_known, resolver
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
@@ -177,10 +185,13 @@ def execute(args: argparse.Namespace) -> int:
     check_directory("--out", args.out)
     reports = ci_reports(args)
     _check_source(args)
-    resolve = _resolver(args.machine)
+    resolve = resolver(args.machine)
+    profile, candidates = _profiles(args.profile)
     options = Options(
         scope=_scope(args.size),
-        profile=args.profile,
+        profile=profile,
+        candidates=candidates,
+        profiles_of=profiles_known(args.machine),
         machine=machine_from(args.machine, "").name if args.machine else "",
         form=args.format,
         hidden=_hidden(args.hidden_steps),
@@ -208,6 +219,12 @@ def execute(args: argparse.Namespace) -> int:
     reports.add(lambda: suite_of(report, _reproduce(args)))
     reports.write(report.exit_code)
     return report.exit_code
+
+
+def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
+    """The one profile that judges, or else all candidates."""
+    names = tuple(dict.fromkeys(given))
+    return (names[0], ()) if len(names) == 1 and names[0] != "any" else ("", names)
 
 
 def _check_source(args: argparse.Namespace) -> None:
@@ -278,7 +295,7 @@ def _reproduce(args: argparse.Namespace) -> str:
     words = ["stagewright", "validate", *map(str, args.paths)]
     for flag, value in (
         ("--machine", args.machine),
-        ("--profile", args.profile),
+        *(("--profile", name) for name in args.profile),
         *(("--size", entry) for entry in args.size),
         ("--format", "" if args.format == "auto" else args.format),
         ("--mapping", args.mapping),
@@ -338,40 +355,3 @@ def _hidden(text: str) -> HiddenSteps:
     if text == "all":
         return ALL_HIDDEN
     return HiddenSteps(frozenset(name.strip() for name in text.split(",") if name.strip()))
-
-
-def _resolver(machine: str | None) -> Callable[[str, str], Definition]:
-    """Finds the definition that events name: the one machine given, or a shipped one."""
-    if machine is not None:
-        given = machine_from(machine, "")
-
-        def of_given(name: str, profile: str) -> Definition:
-            if name not in ("", given.name, machine):
-                raise InputError(
-                    f"the traces are of the machine `{name}`, not of `{given.name}`",
-                    help="name that machine with --machine, or leave it to the traces",
-                )
-            return machine_from(machine, profile)
-
-        return of_given
-    return _shipped
-
-
-def _shipped(name: str, profile: str) -> Definition:
-    from stagewright.impl.recorded import RECORDED
-    from stagewright.machines import SHIPPED
-
-    classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
-    if name in SHIPPED:  # a mapping may use the short name
-        return machine_from(name, profile)
-    if recorded := [p for p in RECORDED.values() if p.partition(":")[2] == name]:
-        return machine_from(recorded[0], "")  # these have no profiles
-    if name not in classes:
-        what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
-        near = get_close_matches(name, [*classes, *SHIPPED], n=1)
-        guess = f"did you mean `{near[0]}`? else " if near else ""
-        raise InputError(
-            f"the traces are {what}",
-            help=f"{guess}name its definition: --machine path/to/file.py:Class",
-        )
-    return machine_from(classes[name], profile)

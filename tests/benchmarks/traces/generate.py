@@ -28,9 +28,11 @@ from stagewright.traces.options import unbounded_scope
 
 Ints = NDArray[Any]
 
-RUNS = 300  # different legal runs that entities follow
+RUNS = 10_000  # different legal runs that entities follow
+ORIGINAL_FILES = 20  # further ones repeat these, as traces of other names
 SPECIAL_RUNS = 10  # more, each with a move within a node, of which a table may have one at a time
 TABLES = 977
+TRACE = "bench"
 STEPS = 36  # of a run
 _SCALE = 5_000_000  # events that are mixed at once
 _AT_ONCE = 500  # entities
@@ -64,9 +66,9 @@ class Truth:
     events: int = 0
     entities: int = 0
     faults: dict[str, int] = field(default_factory=dict)  # by kind of fault
-    verdicts: dict[str, str] = field(default_factory=dict)  # of each spoilt entity
+    verdicts: dict[str, str] = field(default_factory=dict)  # of each spoilt entity of a trace
     duplicates: int = 0
-    broken_tables: list[str] = field(default_factory=list)  # each breaks `table.Table`'s property
+    broken_tables: list[str] = field(default_factory=list)  # break `table.Table`'s property
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps(vars(self)))
@@ -79,50 +81,82 @@ def machine() -> Definition:
     return define(TabletMigration)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Letters:
-    """What events say: the columns `action`, `params` and `observed` of each different event."""
+    """What events say: the columns `action`, `params`, `observed` and `end` of each different event."""
 
-    action: list[str | None]
-    params: list[str]
-    observed: list[str]
-    end: list[bool]
+    action: list[str | None] = field(default_factory=list)
+    params: list[str] = field(default_factory=list)
+    observed: list[str] = field(default_factory=list)
+    end: list[bool] = field(default_factory=list)
+    _numbers: dict[tuple[str | None, str, str, bool], int] = field(default_factory=dict)
+
+    def number(self, action: str | None, params: object, observed: object, end: bool) -> int:
+        """The number of an event's letter, which is a new one unless it is known."""
+        said, seen = (json.dumps(v, separators=(",", ":")) for v in (params, observed))
+        found = self._numbers.setdefault((action, said, seen, end), len(self._numbers))
+        if found == len(self.action):
+            self.action.append(action)
+            self.params.append(said)
+            self.observed.append(seen)
+            self.end.append(end)
+        return found
+
+
+class Walk:
+    """Random legal runs of the machine, as the numbers of letters."""
+
+    def __init__(self, letters: Letters, seed: int) -> None:
+        definition = machine()
+        self._letters, self._rng = letters, random.Random(seed)
+        self._interpreter = Interpreter(definition, unbounded_scope(definition))
+        self._initial = list(self._interpreter.initial_states())
+        self._known: dict[Any, list[tuple[int, Any]]] = {}
+        self.end = letters.number(None, {}, {}, end=True)
+
+    def run(self, steps: int) -> list[int]:
+        """A run of so many steps, without its end."""
+        state = self._rng.choice(self._initial)
+        found = [self._letters.number(None, {}, observation(state), end=False)]
+        for _ in range(steps):
+            letter, state = self._rng.choice(self._steps(state))
+            found.append(letter)
+        return found
+
+    def _steps(self, state: Any) -> list[tuple[int, Any]]:
+        found = self._known.get(state)
+        if found is None:
+            found = self._known[state] = []
+            for step, after in self._interpreter.successors(state):
+                params = {name: plain(value) for name, value in step.arguments.items()}
+                letter = self._letters.number(step.action, params, observation(after), end=False)
+                found.append((letter, after))
+        return found
 
 
 def legal_runs(seed: int) -> tuple[Letters, list[list[int]]]:
-    """Some random runs of the definition, as the numbers of letters."""
-    rng, definition = random.Random(seed), machine()
-    interpreter = Interpreter(definition, unbounded_scope(definition))
-    numbers: dict[tuple[str | None, str, str, bool], int] = {}
-
-    def letter(action: str | None, params: object, observed: object, *, end: bool = False) -> int:
-        texts = (json.dumps(v, separators=(",", ":")) for v in (params, observed))
-        return numbers.setdefault((action, *texts, end), len(numbers))  # type: ignore[arg-type]
-
+    """Some random runs of the definition, as the numbers of letters; the special ones at the end."""
+    letters = Letters()
+    walk = Walk(letters, seed)
     runs: list[list[int]] = []
-    initial = list(interpreter.initial_states())
     special: list[list[int]] = []
-    known: dict[Any, list[Any]] = {}
+    seen: list[dict[str, object]] = []
     while len(runs) < RUNS or len(special) < SPECIAL_RUNS:
-        state = rng.choice(initial)
-        events: list[tuple[str | None, object, dict[str, object]]] = [
-            (None, {}, observation(state))
-        ]
-        for _ in range(STEPS):
-            if state not in known:
-                known[state] = list(interpreter.successors(state))
-            step, state = rng.choice(known[state])
-            params = {name: plain(value) for name, value in step.arguments.items()}
-            events.append((step.action, params, observation(state)))
-        moves = [e["stage"] for _, _, e in events if e["kind"] == "intranode_migration"]
-        at_rest = events[-1][2]["stage"] == "none"
+        run = walk.run(STEPS)
+        seen += [json.loads(text) for text in letters.observed[len(seen) :]]
+        moves = [seen[n]["stage"] for n in run if seen[n]["kind"] == "intranode_migration"]
+        at_rest = seen[run[-1]]["stage"] == "none"
         kept = special if "streaming" in moves and at_rest else None if moves else runs
         if kept is not None and len(kept) < (RUNS if kept is runs else SPECIAL_RUNS):
-            kept.append([*(letter(*event) for event in events), letter(None, {}, {}, end=True)])
+            kept.append([*run, walk.end])
     runs += special
-    letter("start", {"kind": "teleport"}, {})
-    rows = list(numbers)
-    return Letters(*([row[i] for row in rows] for i in range(4))), runs  # type: ignore[arg-type]
+    _unknown(letters)
+    return letters, runs
+
+
+def _unknown(letters: Letters) -> int:
+    """A letter that names what the machine does not have."""
+    return letters.number("start", {"kind": "teleport"}, {}, end=False)
 
 
 def generate(
@@ -131,7 +165,7 @@ def generate(
     """Write Parquet files with about so many events, and return what must be found in them.
 
     `fault_rate` is how many faults of every kind there are for each event; `giant`: which part of all events
-    one entity has.
+    one entity has. More than `ORIGINAL_FILES` are generated by repeating those under other traces' names.
     """
     folder.mkdir(parents=True, exist_ok=True)
     letters, runs = legal_runs(seed)
@@ -140,59 +174,64 @@ def generate(
     giant_run = _giant(letters, seed, int(events * giant)) if giant else None
     files = max(1, -(-events // _SCALE))
     size = (events - (0 if giant_run is None else len(giant_run))) // (STEPS + 2) // files
-    for number in range(files):
+    copies, rest = divmod(files, ORIGINAL_FILES)
+    if copies > 1 and (rest or giant):
+        raise ValueError(f"{ORIGINAL_FILES * _SCALE:,} events can only be repeated as a whole")
+    originals = files // max(1, copies)
+    for number in range(originals):
         columns = _file(rng, letters, runs, truth, number * size, size, fault_rate)
         if giant_run is not None:
             columns = _with_giant(rng, columns, giant_run, number, files, -1)
-        _write(folder / f"part-{number:04}.parquet", columns, letters, number)
+        _write(_path(folder, number), columns, letters, number)
         truth.events += len(columns[0])
-    truth.entities = files * size + (giant_run is not None)
-    return truth
+    truth.entities = originals * size + (giant_run is not None)
+    for copy in range(1, copies):
+        for number in range(originals):
+            _repeat(_path(folder, number), _path(folder, copy * originals + number), copy)
+    return truth if copies <= 1 else _times(truth, copies)
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:04}.parquet"
+
+
+def _repeat(original: Path, path: Path, copy: int) -> None:
+    """The same events, of another trace."""
+    texts = ["trace", "machine", "profile", "definition", "entity", "node"]
+    file = pq.ParquetFile(original, read_dictionary=[*texts, "action", "params", "observed"])
+    with pq.ParquetWriter(path, file.schema_arrow, store_schema=False) as writer:
+        for number in range(file.num_row_groups):
+            table = file.read_row_group(number)
+            name = _coded([_trace(copy)], np.zeros(len(table), np.int32))
+            table = table.set_column(table.schema.get_field_index("trace"), "trace", name)
+            writer.write_table(table.cast(file.schema_arrow), row_group_size=ROW_GROUP)
+
+
+def _times(truth: Truth, copies: int) -> Truth:
+    """What must be found of so many traces."""
+    names = [_trace(copy) for copy in range(copies)]
+
+    def of(trace: str, entity: str) -> str:
+        return trace + entity[len(TRACE) :]
+
+    return Truth(
+        truth.events * copies,
+        truth.entities * copies,
+        {fault: count * copies for fault, count in truth.faults.items()},
+        {of(t, e): verdict for t in names for e, verdict in truth.verdicts.items()},
+        truth.duplicates * copies,
+        [of(t, e) for t in names for e in truth.broken_tables],
+    )
+
+
+def _trace(copy: int) -> str:
+    return f"{TRACE}{copy or ''}"
 
 
 def _giant(letters: Letters, seed: int, events: int) -> Ints:
     """One very long legal run."""
-    rng, definition = random.Random(seed), machine()
-    interpreter = Interpreter(definition, unbounded_scope(definition))
-    number = {
-        (a, p, o, e): i
-        for i, (a, p, o, e) in enumerate(
-            zip(letters.action, letters.params, letters.observed, letters.end, strict=True)
-        )
-    }
-    known: dict[Any, list[tuple[int, Any]]] = {}
-    state = next(iter(interpreter.initial_states()))
-
-    def letter(action: str | None, params: object, observed: object, end: bool) -> int:
-        texts = [json.dumps(v, separators=(",", ":")) for v in (params, observed)]
-        key = (action, texts[0], texts[1], end)
-        if key not in number:
-            number[key] = len(number)
-            letters.action.append(action)
-            letters.params.append(texts[0])
-            letters.observed.append(texts[1])
-            letters.end.append(end)
-        return number[key]
-
-    run = [letter(None, {}, observation(state), end=False)]
-    while len(run) < events - 1:
-        if state not in known:
-            known[state] = [
-                (
-                    letter(
-                        s.action,
-                        {n: plain(v) for n, v in s.arguments.items()},
-                        observation(after),
-                        end=False,
-                    ),
-                    after,
-                )
-                for s, after in interpreter.successors(state)
-            ]
-        chosen, state = rng.choice(known[state])
-        run.append(chosen)
-    run.append(letter(None, {}, {}, end=True))
-    return np.array(run, np.int32)
+    walk = Walk(letters, seed)
+    return np.array([*walk.run(events - 2), walk.end], np.int32)
 
 
 def _file(
@@ -214,7 +253,7 @@ def _file(
     run[:TABLES] = RUNS + rng.integers(0, SPECIAL_RUNS, min(TABLES, size))
     twice = rng.permutation(max(0, min(size - TABLES, TABLES)))[:many]
     run[twice + TABLES], begin[twice + TABLES] = run[twice], begin[twice]
-    truth.broken_tables += [_table(first + t) for t in twice.tolist()]
+    truth.broken_tables += [f"{TRACE}/{_table(first + t)}" for t in twice.tolist()]
     own = Fault.broken_together.name
     truth.faults[own] = truth.faults.get(own, 0) + len(twice)
     letter = table[run].ravel()
@@ -226,11 +265,11 @@ def _file(
     )
     left_out: list[int] = []
     added: list[tuple[int, int, int, float]] = []
-    unknown = len(letters.action) - 1 - letters.params[::-1].index('{"kind":"teleport"}')
+    unknown = _unknown(letters)  # it comes after all that runs have
     for fault in list(Fault)[:-1]:  # the last one is there already
         for one, _ in zip(spoilt, range(many), strict=False):
             row = one * length + int(rng.integers(2, length - 2))
-            name = _name(first + one)
+            name = f"{TRACE}/{_name(first + one)}"
             truth.faults[fault.name] = truth.faults.get(fault.name, 0) + 1
             truth.verdicts[name] = fault.verdict
             match fault:
@@ -250,7 +289,7 @@ def _file(
                 case Fault.out_of_order:
                     at[row], at[row + 1] = at[row + 1], at[row]
                 case Fault.contradiction:
-                    other = (int(letter[row]) + 1) % (len(letters.action) - 1)
+                    other = (int(letter[row]) + 1) % unknown
                     added.append((first + one, int(sequence[row]), other, at[row] + 1))
     keep = np.ones(len(entity), bool)
     keep[left_out] = False
@@ -264,14 +303,10 @@ def _file(
 
 def _wrong(letters: Letters, letter: int) -> int:
     """A letter that says the same step, but observes another stage."""
-    action, params = letters.action[letter], letters.params[letter]
     observed = json.loads(letters.observed[letter])
     observed["stage"] = "use_new" if observed["stage"] != "use_new" else "streaming"
-    letters.action.append(action)
-    letters.params.append(params)
-    letters.observed.append(json.dumps(observed, separators=(",", ":")))
-    letters.end.append(False)
-    return len(letters.action) - 1
+    params = json.loads(letters.params[letter])
+    return letters.number(letters.action[letter], params, observed, end=letters.end[letter])
 
 
 def _with_giant(
@@ -321,7 +356,7 @@ def _write(path: Path, columns: tuple[Ints, ...], letters: Letters, number: int)
 
         table = pa.table(
             {
-                "trace": one("bench"),
+                "trace": one(TRACE),
                 "machine": one(definition.name),
                 "profile": one(definition.profile),
                 "definition": one(definition.fingerprint()),

@@ -103,7 +103,10 @@ def _job(name: str, contestant: str, folder: Path, truth: Truth) -> Job:
         if contestant in _OURS:
             bad = {name: verdict for name, verdict in truth.verdicts.items() if verdict != "ok"}
             good = said["found"] == bad and said["duplicates"] == truth.duplicates
-            good &= said["broken_tables"] == sorted(set(truth.broken_tables))
+            broken = set(truth.broken_tables)
+            good &= said["broken"] == len(broken)  # of very many not all are named
+            good &= len(said["broken_tables"]) >= min(len(broken), 1_000)
+            good &= broken.issuperset(said["broken_tables"])
         return Answer(said["events"] if contestant != "pm4py" else truth.events, good)
 
     return Job(name, command, ROOT, truth.events, read, {"PYTHONPATH": "src"})
@@ -131,7 +134,7 @@ def _table(outcomes: Mapping[str, Outcome], events: int) -> Table:
                     f"{one.wall:.1f}",
                     f"{net:,.0f}",
                     f"{1e9 / net:,.0f}" if net else "",
-                    f"{one.peak / 1e6:,.0f}",
+                    f"{one.together / 1e6:,.0f}",
                 )
             )
     heads = ("", "events", "CPU s", "wall s", "CPU ns an event", "events a CPU s", "peak MB")
@@ -176,7 +179,7 @@ def _growth(
                 f"{one.cpu:.1f}",
                 f"{one.wall:.1f}",
                 f"{one.cpu / size * 1e9:,.0f}",
-                f"{one.peak / 1e6:,.0f}",
+                f"{one.together / 1e6:,.0f}",
             )
             for name, one in outcomes.items()
         ]
