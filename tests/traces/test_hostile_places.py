@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces import compose, engines
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines import Embedded, Stage
 from stagewright.traces.options import Options
 from stagewright.traces.readers import lines
 from stagewright.traces.report_files import write_report
@@ -92,11 +92,18 @@ class Meanwhile(Embedded):
         super().__init__(1)
         self._deeds = list(deeds)
 
-    def run(self, tasks: Sequence[Any], *more: Any) -> list[Any]:
+    def run(
+        self,
+        tasks: Sequence[Any],
+        work: Callable[[Any], Iterable[tuple[int, Any]]],
+        partitions: int,
+        finish: Callable[[Iterable[Any]], Any],
+        *then: Stage,
+    ) -> list[Any]:
         """As `Engine.run`."""
         if self._deeds:
             self._deeds.pop(0)()
-        return super().run(tasks, *more)
+        return super().run(tasks, work, partitions, finish, *then)
 
 
 def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(

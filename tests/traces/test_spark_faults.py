@@ -16,7 +16,7 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines import Embedded, Stage
 from stagewright.traces.passes import Task
 from stagewright.traces.spark_engine import OnSpark
 from stagewright.traces.spark_failures import TaskError
@@ -114,8 +114,15 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_named(
     spark: SparkSession, lease: Any, files: list[Path]
 ) -> None:
     class Fleeting(OnSpark):
-        def run(self, tasks: Sequence[Any], *more: Any) -> list[Any]:
-            found = super().run(tasks, *more)
+        def run(
+            self,
+            tasks: Sequence[Any],
+            work: Work,
+            partitions: int,
+            finish: Callable[[Iterable[Any]], Any],
+            *then: Stage,
+        ) -> list[Any]:
+            found = super().run(tasks, work, partitions, finish, *then)
             if isinstance(tasks[0], Task):
                 files[1].unlink(missing_ok=True)
             return found
