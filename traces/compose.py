@@ -55,17 +55,19 @@ def read_of(
     parts: Sequence[PartRead],
     earlier: Sequence[tuple[str, int]] = (),
     first_lines: Mapping[str, int] | None = None,
+    *,
+    may_come: bool = False,
 ) -> Read:
     """The parts in order, after those that earlier runs have read.
 
     Raises:
-        InputError: a file is damaged, or there is not one event in all files.
+        InputError: a file is damaged; or there is not one event in all files, and none `may_come` later.
     """
     parts = sorted(parts, key=lambda read: read.part.number)
     refuse_damaged(parts)
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
     # mapping whose expressions fit no line.
-    if not earlier and not any(read.tally.events or read.tally.unparsed for read in parts):
+    if not may_come and not any(read.tally.events or read.tally.unparsed for read in parts):
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         of_others = sum(read.tally.other for read in parts)
@@ -90,15 +92,17 @@ def compose(
     notes: Sequence[str],
     seconds: float,
     *,
-    held: int = 0,
+    earlier: int = 0,
     exercised: Mapping[Whose, Iterable[Exercised]] | None = None,
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
+    `earlier` counts the events of earlier runs that were judged with it.
+
     Raises:
         AccountingError: a line is not accounted for.
     """
-    totals = replace(_totals(reading, judged), held=held)
+    totals = replace(_totals(reading, judged), earlier=earlier)
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
     findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)

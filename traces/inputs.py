@@ -28,14 +28,30 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files to read, in the order of their names, and those in a directory that are no traces."""
+    """The files to read, in the order of their names, those in a directory that are no traces, and empty ones."""
 
     files: tuple[InputFile, ...]
     passed_over: tuple[Path, ...]
+    empty: tuple[Path, ...] = ()
+
+    def notes(self) -> list[str]:
+        """What is worth telling of them."""
+        notes = [
+            f"passed over {path}: its name is not that of a trace" for path in self.passed_over
+        ]
+        return [*notes, f"{len(self.empty):,} files are empty as yet"] if self.empty else notes
 
 
-def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None = None) -> Inputs:
+def find_inputs(
+    paths: Sequence[Path],
+    form: str = "auto",
+    mapping: Plan | None = None,
+    *,
+    growing: bool = False,
+) -> Inputs:
     """The trace files among the paths; directories are searched. With a mapping, all are of its form.
+
+    Files that are `growing` may be empty as yet.
 
     Raises:
         InputError: a path does not exist, a file is empty or of no known form, a directory has no traces.
@@ -43,9 +59,13 @@ def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None 
     form = _mapped_form(form, mapping)
     files: dict[Path, InputFile] = {}
     passed_over: list[Path] = []
+    empty: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found = _in_directory(path, form, passed_over, mapping)
+            found = _in_directory(path, form, passed_over, mapping, empty if growing else None)
+        elif path.exists() and growing and path.stat().st_size == 0:
+            empty.append(path)
+            continue
         elif path.exists():
             found = [InputFile(path, _form_of(path, form), path.stat().st_size)]
         else:
@@ -54,7 +74,15 @@ def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None 
             files.setdefault(file.path.resolve(), file)
     for file in files.values():
         forms.reader(file.form).check(file.path)
-    return Inputs(tuple(sorted(files.values(), key=lambda f: str(f.path))), tuple(passed_over))
+    in_order = sorted(files.values(), key=lambda f: str(f.path))
+    return Inputs(tuple(in_order), tuple(passed_over), tuple(empty))
+
+
+def is_taken(path: Path, form: str = "auto", mapping: Plan | None = None) -> bool:
+    """Whether a file is taken where it is found in a directory; an empty one may be, when it has something."""
+    if path.stat().st_size == 0 and mapping is None:
+        return forms.is_of_traces(_name(path))
+    return _taken_as(path, _mapped_form(form, mapping), mapping) is not None
 
 
 def _mapped_form(form: str, mapping: Plan | None) -> str:
@@ -70,32 +98,45 @@ def _mapped_form(form: str, mapping: Plan | None) -> str:
 
 
 def _in_directory(
-    directory: Path, form: str, passed_over: list[Path], mapping: Plan | None
+    directory: Path,
+    form: str,
+    passed_over: list[Path],
+    mapping: Plan | None,
+    empty: list[Path] | None,
 ) -> list[InputFile]:
+    """The files of a directory; empty ones go into their own list, and are refused if there is none."""
     found: list[InputFile] = []
     for path in sorted(p for p in directory.rglob("*") if p.is_file()):
         if any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
             continue  # what Spark and others leave beside the data
-        if mapping is not None:
-            known = form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
-        else:
-            known = _known_form(path) if forms.is_of_traces(_name(path)) else None
-        if known is None or form not in ("auto", known):
+        if empty is not None and path.stat().st_size == 0:
+            empty.append(path)
+            continue
+        known = _taken_as(path, form, mapping)
+        if known is None:
             passed_over.append(path)
         else:
             found.append(InputFile(path, known, path.stat().st_size))
-    if not found and mapping is not None:
+    if not found and not empty and mapping is not None:
         raise InputError(
             f"the directory {directory} has none of {', '.join(mapping.source.files)}",
             help=f'say in {mapping.file} which files are meant: files = ["*.log"] under [source]',
         )
-    if not found:
+    if not found and not empty:
         raise InputError(
             f"the directory {directory} has no traces" + (f" in {form}" * (form != "auto")),
             help=f"traces end in {', '.join(forms.endings())} (or these with "
             f"{' or '.join(forms.COMPRESSED)}); name other files one by one",
         )
     return found
+
+
+def _taken_as(path: Path, form: str, mapping: Plan | None) -> str | None:
+    """As which form a file in a directory is taken; None if it is not."""
+    if mapping is not None:
+        return form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
+    known = _known_form(path) if forms.is_of_traces(_name(path)) else None
+    return known if form in ("auto", known) else None
 
 
 def _name(path: Path) -> str:

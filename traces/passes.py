@@ -24,10 +24,11 @@ from stagewright.traces.replay.glue import Glued, glue
 from stagewright.traces.replay.memory import keep_memory
 from stagewright.traces.replay.names import Interner, Names, names_of
 from stagewright.traces.replay.rows import (
-    CARRIED,
+    BODY,
     ENTITY,
     KIND,
     LENGTH,
+    RAW,
     PossibleStates,
     Rows,
     concatenated,
@@ -123,7 +124,7 @@ class FirstPass:
             rows = load(Path(path))
             unknown = {s for s in rows.streams if s[1:] not in self.automata}
             summary.unknown |= unknown
-            waiting = rows.table[:, KIND] != CARRIED
+            waiting = np.isin(rows.table[:, KIND], (RAW, BODY))
             summary.held += int(rows.table[waiting, LENGTH].sum())
             if not unknown:
                 yield from split(rows, self.partitions - 1)
@@ -212,6 +213,7 @@ class SecondPass:
     unsettled: tuple[EntityKey, ...]
     told: tuple[EntityKey, ...]
     carry_to: str = ""
+    views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
 
     def work(self, task: Task) -> Iterator[tuple[int, Block | Rows]]:
         """The events of the wanted entities, by partition."""
@@ -240,7 +242,9 @@ class SecondPass:
         one, other = (chosen(block, np.flatnonzero(rows)) for rows in (unsettled, ~unsettled))
         if len(one):
             rows = concatenated([rows_of(one), *carried])
-            found.glued = glue(rows, Steps(self.automata), carry=bool(self.carry_to))
+            views = self.views if self.carry_to else None  # the changes are known already
+            found.glued = glue(rows, Steps(self.automata, views), carry=bool(self.carry_to))
+            found.glued.changes = None
             found.carried = _carry(found.glued, self.carry_to)
             if not carried:
                 _tell_in_full(found.glued.judged, judge([one], self.automata))
@@ -281,12 +285,21 @@ class _Wanted:
 
 
 def _carry(glued: Glued, folder: str) -> str:
-    """Write what is to be carried to a file; its path."""
-    if glued.carried is None or not len(glued.carried):
+    """Write what is to be carried to a file; its path.
+
+    Raises:
+        InputError: there is no room.
+    """
+    if glued.carried is None:
+        return ""
+    # What logs tell is interpreted, and judged, anew in every run.
+    anew = np.array([forms.is_log(s.definition) for s in glued.carried.streams], bool)
+    of_logs = anew[glued.carried.stream][glued.carried.table[:, ENTITY]]
+    rows, glued.carried = select(glued.carried, np.flatnonzero(~of_logs)), None
+    if not len(rows):
         return ""
     path = Path(folder) / f"{uuid.uuid4().hex}.parquet"
-    save(glued.carried, path)
-    glued.carried = None
+    save(rows, path)
     return str(path)
 
 

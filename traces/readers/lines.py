@@ -115,19 +115,33 @@ def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
         ) from error
 
 
-def _bytes_of(part: Part) -> Iterator[bytes]:
-    path = Path(part.path)
+def content_of(path: Path) -> Iterator[bytes]:
+    """The content of a compressed file, in pieces.
+
+    Raises:
+        OSError, EOFError, zlib.error: it is truncated or damaged.
+    """
     kind = compression(path)
-    if kind is None:
-        with path.open("rb") as file:
-            file.seek(part.start)
-            left = part.stop - part.start
-            while left > 0 and (chunk := file.read(min(_CHUNK, left))):
-                left -= len(chunk)
-                yield chunk
-        return
+    assert kind is not None, path
     with _decompressed(path, kind) as stream:
         while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def _bytes_of(part: Part) -> Iterator[bytes]:
+    path = Path(part.path)
+    if compression(path):
+        skipped = part.start  # what earlier runs have read, before the file was compressed
+        for chunk in content_of(path):
+            if len(chunk) > skipped:
+                yield chunk[skipped:]
+            skipped = max(0, skipped - len(chunk))
+        return
+    with path.open("rb") as file:
+        file.seek(part.start)
+        left = part.stop - part.start
+        while left > 0 and (chunk := file.read(min(_CHUNK, left))):
+            left -= len(chunk)
             yield chunk
 
 

@@ -29,6 +29,11 @@ def parts(path: Path) -> list[tuple[int, int]]:
     return mapped.parts(path)
 
 
+def ends(path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read."""
+    return mapped.ends(path)
+
+
 def read(part: Part, tally: Tally) -> Iterator[Block]:
     """The events of a part."""
     plan = plan_of(part)
