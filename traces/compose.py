@@ -59,17 +59,19 @@ def read_of(
     parts: Sequence[PartRead],
     earlier: Sequence[tuple[str, int]] = (),
     first_lines: Mapping[str, int] | None = None,
+    *,
+    may_come: bool = False,
 ) -> Read:
     """The parts in order, after those that earlier runs have read.
 
     Raises:
-        InputError: a file is damaged, or there is not one event in all files.
+        InputError: a file is damaged; or there is not one event in all files, and none `may_come` later.
     """
     parts = sorted(parts, key=lambda read: read.part.number)
     refuse_damaged(parts)
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
     # mapping whose expressions fit no line.
-    if not earlier and not any(read.tally.events or read.tally.unparsed for read in parts):
+    if not may_come and not any(read.tally.events or read.tally.unparsed for read in parts):
         if holes := [hole for read in parts for hole in read.part.holes]:
             told = "\n".join(dict.fromkeys(hole.reason for hole in holes))
             raise InputError(told, help="there is nothing else to judge: take other copies")
@@ -97,18 +99,19 @@ def compose(
     notes: Sequence[str],
     seconds: float,
     *,
-    held: int = 0,
+    earlier: int = 0,
     exercised: Mapping[Whose, Iterable[Exercised]] | None = None,
     left_out: Sequence[LeftOut] = (),
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
-    `left_out`: files that could not even be opened.
+    `left_out`: files that could not even be opened. `earlier` counts the events of earlier runs that were
+    judged with it.
 
     Raises:
         AccountingError: a line is not accounted for.
     """
-    totals = replace(_totals(reading, judged), held=held)
+    totals = replace(_totals(reading, judged), earlier=earlier)
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
     told = _Told(reading, panels)

@@ -38,12 +38,21 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files to read, in the order of their names, and those in a directory that are no traces."""
+    """The files to read, in the order of their names, those in a directory that are no traces, and empty ones."""
 
     files: tuple[InputFile, ...]
     passed_over: tuple[Path, ...]
     left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    empty: tuple[Path, ...] = ()
+
+    def notes(self) -> list[str]:
+        """What is worth telling of them."""
+        notes = [
+            f"passed over {path}: its name is not that of a trace" for path in self.passed_over
+        ]
+        empty = [f"{len(self.empty):,} files are empty as yet"] if self.empty else []
+        return [*notes, *self.remarks, *empty]
 
 
 def find_inputs(
@@ -52,15 +61,20 @@ def find_inputs(
     mapping: Plan | None = None,
     *,
     skip_damaged: bool = False,
+    growing: bool = False,
 ) -> Inputs:
     """The trace files among the paths; directories are searched. With a mapping, all are of its form.
+
+    Files that are `growing` may be empty as yet.
 
     Raises:
         InputError: a path does not exist, a directory has no traces; or a file is empty, cannot be read or is
             of no known form, and this is not to be skipped.
     """
     form = _mapped_form(form, mapping)
-    search = _Search(form, mapping, [] if skip_damaged else None)
+    left_out: list[LeftOut] | None = [] if skip_damaged else None
+    empty: list[Path] | None = [] if growing else None
+    search = _Search(form, mapping, left_out, empty)
     for path in paths:
         if path.is_dir():
             search.directory(path)
@@ -68,12 +82,24 @@ def find_inputs(
             search.file(path)
         else:
             raise InputError(f"there is no file or directory {path}", help="check the path")
-    left_out = search.left_out or []
     if left_out and not search.files:
         told = "\n".join(one.reason for one in left_out)
         raise InputError(told, help="there is nothing else to judge: take other copies")
     files = sorted(search.files.values(), key=lambda f: str(f.path))
-    return Inputs(tuple(files), tuple(search.passed_over), tuple(left_out), tuple(search.notes))
+    return Inputs(
+        tuple(files),
+        tuple(search.passed_over),
+        tuple(left_out or ()),
+        tuple(search.remarks),
+        tuple(empty or ()),
+    )
+
+
+def is_taken(path: Path, form: str = "auto", mapping: Plan | None = None) -> bool:
+    """Whether a file is taken where it is found in a directory; an empty one may be, when it has something."""
+    if path.stat().st_size == 0 and mapping is None:
+        return forms.is_of_traces(_name(path))
+    return _taken_as(path, _mapped_form(form, mapping), mapping) is not None
 
 
 SKIP = "or leave out what is damaged with --skip-damaged"
@@ -109,14 +135,20 @@ def _mapped_form(form: str, mapping: Plan | None) -> str:
 
 
 class _Search:
-    """What was found so far; `left_out` is None where nothing is to be left out."""
+    """What was found so far; `left_out` is None where nothing is, `empty` where no file may be empty."""
 
-    def __init__(self, form: str, mapping: Plan | None, left_out: list[LeftOut] | None) -> None:
+    def __init__(
+        self,
+        form: str,
+        mapping: Plan | None,
+        left_out: list[LeftOut] | None,
+        empty: list[Path] | None,
+    ) -> None:
         self._form, self._mapping = form, mapping
-        self.left_out = left_out
+        self.left_out, self.empty = left_out, empty
         self.files: dict[Path, InputFile] = {}
         self.passed_over: list[Path] = []
-        self.notes: list[str] = []
+        self.remarks: list[str] = []
 
     def file(self, path: Path) -> None:
         """Take a file that was named."""
@@ -129,18 +161,22 @@ class _Search:
 
     def directory(self, directory: Path) -> None:
         """Take the traces in a directory."""
-        before = len(self.files) + len(self.left_out or ())
+        before = self._found
         for path in self._below(directory):
             if not self._is_wanted(path):
                 self.passed_over.append(path)
             elif path.is_dir():
-                self.notes.append(f"passed over {path}: links to directories are not followed")
+                self.remarks.append(f"passed over {path}: links to directories are not followed")
             elif path.exists() and not path.is_file():
-                self.notes.append(f"passed over {path}: it is no file")
+                self.remarks.append(f"passed over {path}: it is no file")
             else:
                 self._take(path, _form_in_directory)
-        if before == len(self.files) + len(self.left_out or ()):
+        if before == self._found:
             raise self._nothing(directory)
+
+    @property
+    def _found(self) -> int:
+        return len(self.files) + len(self.left_out or ()) + len(self.empty or ())
 
     def _below(self, directory: Path) -> Iterator[Path]:
         """The files in a directory and below it, but for what Spark and others leave beside the data."""
@@ -166,6 +202,9 @@ class _Search:
     def _take(self, path: Path, form_of: Callable[[Path, str], str | None]) -> None:
         known: str | None = None
         try:
+            if self.empty is not None and path.stat().st_size == 0:
+                self.empty.append(path)
+                return
             known = self._form if self._mapping is not None else form_of(path, self._form)
             if known is None:
                 self.passed_over.append(path)
@@ -187,6 +226,14 @@ class _Search:
             help=f"traces end in {', '.join(forms.endings())} (or these with "
             f"{' or '.join(forms.COMPRESSED)}); name other files one by one",
         )
+
+
+def _taken_as(path: Path, form: str, mapping: Plan | None) -> str | None:
+    """As which form a file in a directory is taken; None if it is not."""
+    if mapping is not None:
+        return form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
+    known = _known_form(path) if forms.is_of_traces(_name(path)) else None
+    return known if form in ("auto", known) else None
 
 
 def _name(path: Path) -> str:

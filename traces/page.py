@@ -73,6 +73,7 @@ def _facts(report: TraceReport) -> str:
         (totals.not_judged, "not judged, after a violation or a gap"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
+        (totals.earlier, "of them of earlier runs"),
     ]
     facts = [
         *(("machine", machine) for machine in report.machines),

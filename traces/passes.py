@@ -27,10 +27,11 @@ from stagewright.traces.replay.glue import Glued, glue
 from stagewright.traces.replay.memory import keep_memory
 from stagewright.traces.replay.names import Interner, Names, names_of
 from stagewright.traces.replay.rows import (
-    CARRIED,
+    BODY,
     ENTITY,
     KIND,
     LENGTH,
+    RAW,
     PossibleStates,
     Rows,
     concatenated,
@@ -141,7 +142,7 @@ class FirstPass:
             rows = load(Path(path))
             machines = {stream[1:] for stream in rows.streams}
             summary.carried |= machines
-            waiting = rows.table[:, KIND] != CARRIED
+            waiting = np.isin(rows.table[:, KIND], (RAW, BODY))
             summary.held += int(rows.table[waiting, LENGTH].sum())
             if machines <= self.automata.keys():
                 yield from split(rows, self.partitions - 1)
@@ -231,6 +232,7 @@ class SecondPass:
     unsettled: tuple[EntityKey, ...]
     told: tuple[EntityKey, ...]
     carry_to: str = ""
+    views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
 
     def work(self, task: Task) -> Iterator[tuple[int, Block | Rows | PartRead]]:
         """The events of the wanted entities, by partition; and what could be read before, but not now."""
@@ -266,8 +268,10 @@ class SecondPass:
         one, other = (chosen(block, np.flatnonzero(rows)) for rows in (unsettled, ~unsettled))
         if len(one):
             rows = concatenated([rows_of(one), *carried])
-            details, steps = details_of(self.partitions), Steps(self.automata)
+            views = self.views if self.carry_to else None  # the changes are known already
+            details, steps = details_of(self.partitions), Steps(self.automata, views)
             found.glued = glue(rows, steps, carry=bool(self.carry_to), details=details)
+            found.glued.changes = None
             found.carried = _carry(found.glued, self.carry_to)
             if not carried:
                 _tell_in_full(found.glued.judged, one, self.automata)
@@ -318,17 +322,22 @@ def _carry(glued: Glued, folder: str) -> str:
     Raises:
         InputError: there is no room.
     """
-    if glued.carried is None or not len(glued.carried):
+    if glued.carried is None:
+        return ""
+    # What logs tell is interpreted, and judged, anew in every run.
+    anew = np.array([forms.is_log(s.definition) for s in glued.carried.streams], bool)
+    of_logs = anew[glued.carried.stream][glued.carried.table[:, ENTITY]]
+    rows, glued.carried = select(glued.carried, np.flatnonzero(~of_logs)), None
+    if not len(rows):
         return ""
     path = Path(folder) / f"{uuid.uuid4().hex}.parquet"
     try:
-        save(glued.carried, path)
+        save(rows, path)
     except OSError as error:
         raise InputError(
             f"{folder} cannot be written: {error.strerror or error}",
             help="make room there; what earlier runs left is as it was",
         ) from error
-    glued.carried = None
     return str(path)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -80,13 +80,19 @@ def beginnings(parts: Sequence[Part]) -> Iterator[tuple[Part, Block]]:
 
 @dataclass
 class Logs:
-    """What the logs among the input tell."""
+    """What the logs among the input tell, together with those that earlier runs have read.
+
+    `again` counts the events that lines of earlier runs tell, and `records` has what was extracted of the parts
+    that this run has read.
+    """
 
     read: list[PartRead] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
     notes: list[str] = field(default_factory=list)
     of_version: list[str] = field(default_factory=list)  # as which releases they are judged
+    again: int = 0
+    records: dict[int, list[Any]] = field(default_factory=dict)
 
     @property
     def damaged(self) -> set[str]:
@@ -94,41 +100,70 @@ class Logs:
         return {read.part.form for read in self.read if read.part.holes}
 
 
+@dataclass(frozen=True)
+class KnownLog:
+    """A log that earlier runs have read, now at `path`: the records that they extracted, each with its part."""
+
+    number: int
+    path: str
+    form: str
+    records: Sequence[tuple[int, Any]]
+
+
 def read_logs(
     engine: Engine,
     parts: Sequence[Part],
     profile: str,
     machine: str = "",
+    known: Sequence[KnownLog] = (),
+    file_of: Mapping[int, int] | None = None,
     *,
     skip_damaged: bool = False,
 ) -> Logs:
     """The events that the logs of each form tell together; of one machine alone, if it is named.
 
+    `known` are logs that earlier runs have read, and `file_of` says which file each part goes on with.
+
     Raises:
         InputError: a file is damaged, and this is not to be skipped.
     """
     logs = Logs()
-    if not parts:
-        return logs
-    found = _extracted(engine, parts)
+    found = _extracted(engine, parts) if parts else []
     while skip_damaged and (damaged := [read for read, _ in found if read.error]):
         found = [pair for pair in found if not pair[0].error]
         found += _extracted(engine, [replace(r.part, holes=r.holes) for r in damaged])
     found.sort(key=lambda pair: pair[0].part.number)
     logs.read = [read for read, _ in found]
     refuse_damaged(logs.read)
-    for form in sorted({part.form for part in parts}):
-        files: dict[str, list[tuple[int, Any]]] = {}
-        for read, records in found:
-            if read.part.form == form:
-                of_file = files.setdefault(read.part.path, [])
-                of_file += [(read.part.number, record) for record in records]
-        told = forms.log_reader(form).interpret(list(files.values()), profile)
+    logs.records = {read.part.number: records for read, records in found}
+    for form in sorted({*(part.form for part in parts), *(log.form for log in known)}):
+        files = _files(form, found, known, file_of or {})
+        told = forms.log_reader(form).interpret(files, profile)
         logs.notes += told.notes
         logs.of_version += told.of_version
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
         _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
     return logs
+
+
+def _files(
+    form: str,
+    found: Sequence[tuple[PartRead, list[Any]]],
+    known: Sequence[KnownLog],
+    file_of: Mapping[int, int],
+) -> list[list[tuple[int, Any]]]:
+    """The records of each file of a form, in the order of the files' paths."""
+    files: dict[tuple[str, int], list[tuple[int, Any]]] = {}
+    paths = {log.number: log.path for log in known}
+    for log in known:
+        if log.form == form:
+            files[log.path, log.number] = list(log.records)
+    for read, records in found:
+        if read.part.form == form:
+            number = file_of.get(read.part.number, 0)
+            of_file = files.setdefault((paths.get(number, read.part.path), number), [])
+            of_file += [(read.part.number, record) for record in records]
+    return [files[key] for key in sorted(files)]
 
 
 def _of_one(
@@ -149,8 +184,10 @@ def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
     for part, of_part in by_part.items():
         block = block_of(of_part, part, definition=form)
         logs.blocks.append(block)
-        read = tallies[part]
-        read.streams.update(block.streams)
+        read = tallies.get(part)
+        if read is None:
+            logs.again += len(of_part)
+            continue
         told = len({event.line for event in of_part})
         read.tally.events += len(of_part)
         read.tally.told += told

@@ -96,6 +96,7 @@ def as_json(report: TraceReport) -> dict[str, object]:
         },
         "events": {
             "read": totals.events,
+            "earlier": totals.earlier,
             "judged": totals.judged,
             "not_judged": totals.not_judged,
             "duplicate": totals.duplicates,
@@ -139,9 +140,13 @@ def _print_counts(report: TraceReport, console: Console) -> None:
         (totals.blank, "blank"),
         (totals.lost, "in damaged parts"),
     ]
-    for name, total, kinds in (("events", totals.events, events), ("lines", totals.lines, lines)):
+    earlier = f" and {totals.earlier:,} of earlier runs" if totals.earlier else ""
+    for name, total, kinds in (
+        ("events", f"{totals.events:,}{earlier}", events),
+        ("lines", f"{totals.lines:,}", lines),
+    ):
         told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
-        text = f"{name:<9} {total:,} = {told or 'none'}"
+        text = f"{name:<9} {total} = {told or 'none'}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

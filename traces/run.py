@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces import aside
 from stagewright.traces.aside import Aside, all_of, as_judged
-from stagewright.traces.blocks import Block, place_of
+from stagewright.traces.blocks import Block, EntityKey, place_of
 from stagewright.traces.candidates import Source
 from stagewright.traces.compose import Read
+from stagewright.traces.continued import Continued
 from stagewright.traces.coverage import Exercised, Whose, exercised_of
 from stagewright.traces.definitions import Definitions
 from stagewright.traces.engines import Engine, Stage
-from stagewright.traces.inputs import InputFile
-from stagewright.traces.judge import Judged, MachineKey
+from stagewright.traces.judge import Finding, Judged, MachineKey
 from stagewright.traces.judges import Panel
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.passes import (
@@ -34,7 +32,7 @@ from stagewright.traces.passes import (
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import PROBED, Logs, beginnings, tasks_of
-from stagewright.traces.state import FileRead, State
+from stagewright.traces.state import State
 from stagewright.traces.together.system import Together, together
 from stagewright.traces.together.verdicts import TogetherReport, report_together
 
@@ -42,7 +40,7 @@ _PARTITION_BYTES = 1 << 27  # of input; the rows of so much fit into a worker's 
 
 
 class Run:
-    """The passes over an input, of which `earlier` runs may have seen a part.
+    """The passes over an input, of which earlier runs may have seen a part.
 
     `left_out`: forms of files that could not even be opened; "" where the form of one is not known.
     """
@@ -52,23 +50,23 @@ class Run:
         engine: Engine,
         parts: Sequence[Part],
         logs: Logs,
-        earlier: State | None,
+        continued: Continued | None,
         progress: Progress,
         left_out: Collection[str] = (),
     ) -> None:
         self.panels: dict[MachineKey, Panel] = {}
-        self._engine, self._logs, self._earlier, self._progress = engine, logs, earlier, progress
+        self._engine, self._logs, self._progress = engine, logs, progress
+        self._continued = continued
         self._left_out = frozenset(left_out)
         self._events = [part for part in parts if not forms.form_named(part.form).log]
         self._tasks = tasks_of(self._events, engine.workers)
         if logs.blocks:
             self._tasks.append(Task(blocks=tuple(logs.blocks)))
-        if earlier is not None:
-            files = tuple(str(earlier.folder / name) for name in earlier.carried)
-            self._tasks += [Task(carried=(file,)) for file in files]
+        if continued is not None:
+            self._tasks += [Task(carried=(file,)) for file in continued.carried]
         size = sum(part.weight for part in parts)
         self._partitions = max(engine.workers, size // _PARTITION_BYTES) + 1
-        self._carry_to = "" if earlier is None else str(earlier.new_folder())
+        self._carry_to = "" if continued is None else str(continued.folder)
         self._found: list[Partition] = []
         self._watched = Together()
         self._looked: list[Looked] = []
@@ -81,15 +79,16 @@ class Run:
 
     @property
     def held(self) -> int:
-        """Events of earlier runs that wait behind gaps."""
+        """Events of earlier runs that waited behind gaps."""
         return sum(s.held for one in self._found for s in one.summaries)
 
     @property
     def exercised(self) -> dict[Whose, list[Exercised]]:
-        """What the replay did, without the few events that were judged one by one."""
+        """What the replay did, without the few events that were judged one by one; that of all runs."""
         tasks = (s.taken for one in self._found for s in one.summaries)
         members = {key: len(panel.members) for key, panel in self.panels.items()}
-        return exercised_of([*tasks, *(one.taken for one in self._found)], members)
+        found = exercised_of([*tasks, *(one.taken for one in self._found)], members)
+        return found if self._continued is None else self._continued.exercised(found)
 
     @property
     def damaged(self) -> set[str]:
@@ -104,13 +103,15 @@ class Run:
             StagewrightError: not one event is of a machine that can be judged; a file is damaged.
         """
         asked = Definitions(resolve, options, self._logs.recordings, self.damaged)
+        if self._continued is not None:
+            asked.ask(stream[1:] for stream in self._continued.streams)
         self._ask_first(asked)
         while True:
             self.panels = asked.panels
-            if self._earlier is not None:
-                self._earlier.fits(self._definitions(), _options_text(options))
             judges = {key: panel.members[0] for key, panel in self.panels.items()}
             self._watched = together(options.together, judges, options.profile)
+            if self._continued is not None:
+                self._continued.fits(self.panels, self._watched)
             first = FirstPass(
                 self._automata,
                 self._partitions,
@@ -156,8 +157,11 @@ class Run:
     def _refusal(self, asked: Definitions, first: Sequence[tuple[Part, Block]]) -> StagewrightError:
         """Why nothing can be judged, with the place of the first event."""
         parts = {read.part.number: read.part for read in self._logs.read}
-        of_logs = [(parts[place_of(int(b.place[0])).source], b) for b in self._logs.blocks]
-        part, block = [*of_logs, *first][0]
+        of_logs = ((place_of(int(b.place[0])).source, b) for b in self._logs.blocks)
+        placed = [*((parts[part], b) for part, b in of_logs if part in parts), *first]
+        if not placed:  # an earlier run has read all there is
+            return next(iter(asked.refused.values()))
+        part, block = placed[0]
         error = asked.refused[block.key(int(block.entity[0])).stream[1:]]
         line = f":{place_of(int(block.place[0])).line}" if part.start == 0 else ""
         return InputError(f"{part.path}{line}: {error.problem}", help=error.help)
@@ -204,23 +208,28 @@ class Run:
         """What was found of properties over several entities; None where none were asked for."""
         if not (self._watched.properties or self._watched.unjudged):
             return None
-        return report_together(
-            self._watched,
-            [one.swept for one in self._found],
-            read.where,
-            damaged=bool(self.damaged),
-        )
+        swept = [one.swept for one in self._found]
+        if self._continued is not None:
+            self._continued.leave_out_groups(swept, self._watched.properties)
+        return report_together(self._watched, swept, read.where, damaged=bool(self.damaged))
 
-    def second_pass(self) -> tuple[list[Judged], int]:
+    def second_pass(self, read: Read) -> tuple[list[Judged], int]:
         """What all partitions have judged, with what needed a second look; and how many entities did."""
         judged = [*(one.glued.judged for one in self._found), self._aside]
         unsettled = sorted({key for one in self._found for key in one.glued.unsettled})
-        told = {} if self._earlier else to_be_told([f for one in judged for f in one.findings])
+        if self._continued is not None:
+            self._continued.leave_out_told(judged, read)
+        told = self._to_be_told([f for one in judged for f in one.findings])
         if not unsettled and not told:
             return judged, 0
         self._progress(f"reading again {len(unsettled) + len(told):,} entities")
         second = SecondPass(
-            self._automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
+            self._automata,
+            self._partitions,
+            tuple(unsettled),
+            tuple(told),
+            self._carry_to,
+            self._watched.views,
         )
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
         refuse_damaged([read for one in self._looked for read in one.damaged])
@@ -229,7 +238,16 @@ class Run:
             one.findings = [
                 agreed(f, in_full.get(f.key)) if f.key in told else f for f in one.findings
             ]
-        return [*judged, *(one.glued.judged for one in self._looked)], len(unsettled) + len(told)
+        looked = [one.glued.judged for one in self._looked]
+        if self._continued is not None:
+            self._continued.leave_out_told(looked, read)
+        return [*judged, *looked], len(unsettled) + len(told)
+
+    def _to_be_told(self, findings: Iterable[Finding]) -> Collection[EntityKey]:
+        """The entities whose violations are told with all that went before, where that is at hand."""
+        at_hand = self._continued is None
+        found = to_be_told(findings)
+        return {key: None for key in found if at_hand or forms.is_log(key.stream.definition)}
 
     def plan(self, events: int, second: int) -> tuple[str, ...]:
         """How the verdicts were found, and why so."""
@@ -251,68 +269,23 @@ class Run:
 
     def notes(self) -> list[str]:
         """What is worth telling of a run that continues others."""
-        if self._earlier is None:
+        if self._continued is None:
             return []
         glued = [*(one.glued for one in self._found), *(one.glued for one in self._looked)]
-        counts = (
-            (sum(one.open for one in glued), "traces have no end yet, and may go on"),
-            (sum(one.told for one in glued), "entities were found to be bad in an earlier run"),
-            (self.held, "events of earlier runs waited for one that was missing"),
+        return self._continued.notes(
+            told=sum(one.told for one in glued),
+            open_=sum(one.open for one in glued),
+            uncompared=sum(one.uncompared for one in glued),
+            held=self.held,
+            any_event=bool(self.panels),
         )
-        return [
-            f"run {self._earlier.runs + 1} with this state",
-            *(f"{count:,} {what}" for count, what in counts if count),
-        ]
 
-    def left(self, files: Sequence[InputFile], read: Read, options: Options) -> State:
+    def left(self, read: Read) -> State:
         """What the next run needs to know."""
-        assert self._earlier is not None
-        lines: dict[str, int] = {}
-        for one in read.parts:
-            lines[one.part.path] = lines.get(one.part.path, 0) + one.tally.lines
-        known = dict(self._earlier.files)
-        damaged = {one.part.path for one in read.parts if one.part.holes}
-        for file in files:
-            if str(file.path) in damaged:
-                continue  # it is read again, for it may have been mended
-            name = str(file.path.resolve())
-            was = known.get(name, FileRead(0, 0))
-            known[name] = FileRead(file.size, was.lines + lines.get(str(file.path), 0))
+        assert self._continued is not None
         carried = [*(one.carried for one in self._found), *(one.carried for one in self._looked)]
-        return replace(
-            self._earlier,
-            runs=self._earlier.runs + 1,
-            definitions={**self._earlier.definitions, **self._definitions()},
-            options=_options_text(options),
-            files=known,
-            parts=read.places,
-            carried=tuple(
-                str(Path(name).relative_to(self._earlier.folder)) for name in carried if name
-            ),
-        )
+        return self._continued.left(read, self.panels, self._watched, carried)
 
     @property
     def _automata(self) -> dict[MachineKey, Source]:
         return {key: panel.source for key, panel in self.panels.items()}
-
-    def _definitions(self) -> dict[str, str]:
-        return {
-            f"{one.definition.name} {one.definition.profile}".strip(): one.definition.fingerprint()
-            for panel in self.panels.values()
-            for one in panel.members
-        }
-
-
-def _options_text(options: Options) -> str:
-    hidden = options.hidden.actions
-    words = [
-        f"profile {options.profile}" if options.profile else "",
-        f"profiles {', '.join(options.candidates)}" if options.candidates else "",
-        f"mapping {_digest(options.mapping)}" if options.mapping else "",
-        "all hidden" if hidden is None else f"hidden {', '.join(sorted(hidden))}" if hidden else "",
-    ]
-    return "; ".join(word for word in words if word)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

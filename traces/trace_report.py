@@ -173,7 +173,7 @@ class Totals:
     told: int = 0
     lost: int = 0  # as far as it is known how many lines a damaged part has
     events: int = 0
-    held: int = 0  # events of earlier runs that waited for one that was missing
+    earlier: int = 0  # events of earlier runs that waited for one that was missing, or are of logs
     judged: int = 0
     not_judged: int = 0
     duplicates: int = 0
@@ -189,7 +189,7 @@ class Totals:
         if self.blank + self.other + self.unparsed + self.told + self.lost != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
         kinds = self.judged + self.not_judged + self.duplicates + self.not_understood
-        if kinds != self.events + self.held:
+        if kinds != self.events + self.earlier:
             raise AccountingError(
                 f"{self.events} events were read, but {kinds} came through: {self}"
             )
@@ -215,6 +215,13 @@ class TraceReport:
     seconds: float = field(default=0.0, compare=False)
     together: TogetherReport | None = None  # of properties over several entities
     candidates: tuple[CandidateReport, ...] = ()  # by trace, where several profiles are compared
+    run: int = 0  # of those that have gone on from each other
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was found that no earlier run has told."""
+        broken = self.together is not None and bool(self.together.broken)
+        return bool(self.entities or self.unparsed or self.entities_left_out) or broken
 
     @property
     def exit_code(self) -> int:

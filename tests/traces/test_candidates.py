@@ -169,7 +169,9 @@ def test_runs_that_continue_each_other_find_what_one_run_finds(
     assert found == {k: v for k, v in found_in(whole).items() if v[0] is not TraceVerdict.GAP}
     refused = {one.candidate: (one.refuses, one.first) for one in whole.candidates}
     assert {one.candidate: (one.refuses, one.first) for one in last.candidates} == refused
-    with pytest.raises(InputError, match="made with other options: profiles 1, 2, 3"):
+    with pytest.raises(
+        InputError, match="made with other options: --profile 1 --profile 2 --profile 3"
+    ):
         judged(files, "1", "2", state=tmp_path / "state")
 
 

@@ -9,11 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.readers import lines
+from stagewright.traces.readers.lines import compression, last_line_end
 from stagewright.traces.readers.parts import (
     EventReader,
     Hole,
@@ -73,24 +75,47 @@ FORMS = (
         log=True,
         releases="scylla_versions",
     ),
-    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True, releases="scylla_versions"),
+    Form(
+        "scylla-log",
+        "scylla_log",
+        (),
+        r"\[shard\s*\d",
+        log=True,
+        grows=True,
+        releases="scylla_versions",
+    ),
     Form(
         "yugabyte-log",
         "yugabyte_log",
         (),
         r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
         log=True,
+        grows=True,
     ),
-    Form("couchbase-log", "couchbase_log", (), r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T", log=True),
+    Form(
+        "couchbase-log",
+        "couchbase_log",
+        (),
+        r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T",
+        log=True,
+        grows=True,
+    ),
     Form(
         "couchbase-master-events",
         "couchbase_events",
         (),
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
+        grows=True,
     ),
     Form(
-        "otlp", "otlp", (), r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:', log=True, shared=_JSON
+        "otlp",
+        "otlp",
+        (),
+        r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:',
+        log=True,
+        grows=True,
+        shared=_JSON,
     ),
     Form(
         "itf",
@@ -101,9 +126,9 @@ FORMS = (
         apart=True,
         shared=(".json",),
     ),
-    Form("mapped", "mapped", log=True, by_mapping=True),
+    Form("mapped", "mapped", log=True, grows=True, by_mapping=True),
     # The same where each row is an event by itself.
-    Form("mapped-numbered", "mapped_alone", by_mapping=True),
+    Form("mapped-numbered", "mapped_alone", grows=True, by_mapping=True),
 )
 NAMES = tuple(form.name for form in FORMS)
 CHOICES = tuple(form.name for form in FORMS if not form.by_mapping)
@@ -146,6 +171,22 @@ def reader(form: str) -> EventReader | LogReader:
 
 def _module(name: str) -> ModuleType:
     return import_module(f"stagewright.traces.readers.{name}")
+
+
+def is_log(name: str) -> bool:
+    """Whether it is the name of a form of logs: the definition of their events is called so."""
+    return name in NAMES and form_named(name).log
+
+
+def ends(form: str, path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read: for good, and for now; None if only as a whole."""
+    if not form_named(form).grows or compression(path):
+        return None
+    if (tell := getattr(reader(form), "ends", None)) is not None:
+        found: tuple[int, int] | None = tell(path)
+        return found
+    end = last_line_end(path)
+    return end, end
 
 
 def event_reader(form: str) -> EventReader:

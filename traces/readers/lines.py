@@ -163,24 +163,38 @@ def _first(lines: Iterable[Lines], wanted: int) -> Iterator[Lines]:
         yield some
 
 
-def _bytes_of(part: Part, size: int) -> Iterator[bytes]:
-    """The bytes of a part, about `size` at a time."""
-    path = Path(part.path)
+def content_of(path: Path, size: int = _CHUNK) -> Iterator[bytes]:
+    """The content of a compressed file, about `size` bytes at a time.
+
+    Raises:
+        OSError, EOFError, zlib.error: it is truncated or damaged.
+    """
     kind = compression(path)
-    if kind is None:
-        with path.open("rb") as file:
-            file.seek(part.start)
-            left = part.stop - part.start
-            while left > 0:
-                chunk = file.read(min(size, left))
-                if not chunk:
-                    raise _ShorterError(f"it became {left:,} bytes shorter since it was found")
-                left -= len(chunk)
-                yield chunk
-        return
+    assert kind is not None, path
     with _decompressed(path, kind) as stream:
         read = stream.read if size > _PIECE else stream.read1
         while chunk := read(size):
+            yield chunk
+
+
+def _bytes_of(part: Part, size: int) -> Iterator[bytes]:
+    """The bytes of a part, about `size` at a time."""
+    path = Path(part.path)
+    if compression(path):
+        skipped = part.start  # what earlier runs have read, before the file was compressed
+        for chunk in content_of(path, size):
+            if len(chunk) > skipped:
+                yield chunk[skipped:]
+            skipped = max(0, skipped - len(chunk))
+        return
+    with path.open("rb") as file:
+        file.seek(part.start)
+        left = part.stop - part.start
+        while left > 0:
+            chunk = file.read(min(size, left))
+            if not chunk:
+                raise _ShorterError(f"it became {left:,} bytes shorter since it was found")
+            left -= len(chunk)
             yield chunk
 
 

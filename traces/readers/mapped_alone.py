@@ -34,6 +34,11 @@ def holes(part: Part) -> list[Hole]:
     return mapped.holes(part)
 
 
+def ends(path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read."""
+    return mapped.ends(path)
+
+
 def read(part: Part, tally: Tally) -> Iterator[Block]:
     """The events of a part."""
     plan = plan_of(part)

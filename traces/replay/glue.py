@@ -41,6 +41,7 @@ from stagewright.traces.replay.rows import (
     REPEAT,
     SEQUENCE,
     SYMBOL,
+    WATCHED,
     WIDTH,
     PossibleStates,
     Rows,
@@ -66,15 +67,18 @@ from stagewright.traces.replay.settle import (
     SET,
     STOP,
     TOLD,
+    UNCOMPARED,
     WHOLE,
     WITH,
     settle,
 )
 from stagewright.traces.replay.standings import standings_of
 from stagewright.traces.replay.steps import FINISHED, STOPPED, Steps
-from stagewright.traces.together.timeline import Changes, changes_of
+from stagewright.traces.together.timeline import Changes, Watched, changes_of
 
 Ints = NDArray[Any]
+
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass
@@ -86,6 +90,7 @@ class Glued:
     carried: Rows | None = None  # of the settled entities, for another run
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
+    uncompared: int = 0  # events that repeat some of earlier runs, which are not at hand
     changes: Changes | None = None  # of how properties over several entities see the entities
 
     def add(self, other: Glued, details: int) -> None:
@@ -94,6 +99,7 @@ class Glued:
         self.unsettled += other.unsettled
         self.open += other.open
         self.told += other.told
+        self.uncompared += other.uncompared
         if other.carried is not None:
             parts = [other.carried] if self.carried is None else [self.carried, other.carried]
             self.carried = concatenated(parts) if len(parts) > 1 else other.carried
@@ -171,10 +177,13 @@ def _glued(
     ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
     if steps.compares:
         result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
-    if carry:
-        result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
+    watched = None
     if steps.views:
-        result.changes = changes_of(rows.streams, interner, table, bounds, told, steps)
+        result.changes, watched = changes_of(
+            rows.streams, interner, table, bounds, told, steps, goes_on=carry
+        )
+    if carry:
+        result.carried = _carried(rows, interner, found, table, told, watched, steps)
     return result
 
 
@@ -187,7 +196,7 @@ def _numbered(rows: Rows, number: Ints, entities: int, steps: Steps) -> tuple[In
     table[:, SYMBOL] = symbols[table[:, SYMBOL]]
     for column in (ENTRY, EXIT):
         table[:, column] = sets[table[:, column]]
-    changing = table[:, KIND] == CHANGE
+    changing = np.isin(table[:, KIND], (CHANGE, WATCHED))
     if not changing.any():
         return *by_entity(table, entities), table[:0]
     return *by_entity(table[~changing], entities), table[changing]
@@ -246,8 +255,9 @@ def _tell(
     for last in found[told, LAST].tolist():
         verdict = VERDICTS[_cause_of_stop(steps, last)]
         judged.verdicts[verdict] = judged.verdicts.get(verdict, 0) + 1
-    result.open = int((live & ~finished).sum())
+    result.open = int((live & ~finished & ~open_end).sum())
     result.told = int(told.sum())
+    result.uncompared = int(counted[:, UNCOMPARED].sum())
     names: Names = interner.names
 
     def key(entity: int) -> EntityKey:
@@ -322,27 +332,31 @@ def _cause_of_stop(steps: Steps, last: int) -> Cause:
 
 
 def _carried(
-    rows: Rows, interner: Interner, found: Ints, table: Ints, start: Ints, steps: Steps
+    rows: Rows,
+    interner: Interner,
+    found: Ints,
+    table: Ints,
+    told: Ints,
+    watched: Watched | None,
+    steps: Steps,
 ) -> Rows:
-    """One row for each settled entity, and what waits behind the gap of those that have one."""
-    settled = np.flatnonzero((found[:, HOW] != OVERLAP) & (found[:, AT] > 0))
-    one = found[settled]
-    bodies = np.full((len(settled), WIDTH), -1, np.int64)
-    bodies[:, ENTITY] = settled
-    bodies[:, SEQUENCE] = 0
-    stopped = np.isin(one[:, HOW], (STOP, CONFLICT))
-    bodies[:, LENGTH] = one[:, AT] + stopped
-    bodies[:, KIND] = CARRIED
-    bodies[:, ENTRY] = start[settled]
-    bodies[:, EXIT] = np.where(one[:, HOW] == GAP, one[:, SET], one[:, LAST])
-    dead = np.array([steps.number(s[1:], DEAD) for s in rows.streams], np.int64)
-    conflict = one[:, HOW] == CONFLICT
-    bodies[conflict, EXIT] = dead[interner.groups[settled[conflict]]]
-    bodies[:, PLACE] = one[:, BEFORE]
-    waiting = (found[table[:, ENTITY], HOW] == GAP) & (table[:, KIND] != REPEAT)
-    waiting &= table[:, SEQUENCE] >= found[table[:, ENTITY], AT]
-    left = table[waiting]
+    """One row for each settled entity, and what waits behind the gap of those that have one.
+
+    Where properties over several entities are judged there are also what these have seen of it until then.
+    """
+    settled = found[:, HOW] != OVERLAP
+    waits = settled[table[:, ENTITY]] & (table[:, KIND] != REPEAT) & (table[:, KIND] != CARRIED)
+    after = np.where(found[:, HOW] == GAP, found[:, AT], _NEVER)
+    parts = [_judged(interner, found, rows, steps)]
+    if watched is not None:
+        # These look at the events after a violation, too: so more may wait for one that is missing.
+        after = np.where(watched.reached < 0, after, watched.reached)
+        later = settled[told[:, ENTITY]] & (told[:, KIND] == CHANGE)
+        later &= told[:, SEQUENCE] >= after[told[:, ENTITY]]
+        parts += [watched.table[settled[watched.table[:, ENTITY]]], told[later]]
+    left = table[waits & (table[:, SEQUENCE] >= after[table[:, ENTITY]])]
     left[left[:, KIND] == BODY, SYMBOL] = -1
+    parts.append(left)
     return Rows(
         rows.streams,
         interner.groups.copy(),
@@ -350,5 +364,24 @@ def _carried(
         interner.hashes.copy(),
         steps.symbols,
         tuple(steps.set_of(number) for number in range(steps.sets)),
-        np.concatenate([bodies, left]),
+        np.concatenate(parts),
     )
+
+
+def _judged(interner: Interner, found: Ints, rows: Rows, steps: Steps) -> Ints:
+    """One row for each settled entity of which an event was judged."""
+    stopped = np.isin(found[:, HOW], (STOP, CONFLICT))
+    length = found[:, AT] + stopped
+    chosen = np.flatnonzero((found[:, HOW] != OVERLAP) & (length > 0))
+    one = found[chosen]
+    bodies = np.full((len(chosen), WIDTH), -1, np.int64)
+    bodies[:, ENTITY] = chosen
+    bodies[:, SEQUENCE] = 0
+    bodies[:, LENGTH] = length[chosen]
+    bodies[:, KIND] = CARRIED
+    bodies[:, EXIT] = np.where(one[:, HOW] == GAP, one[:, SET], one[:, LAST])
+    dead = np.array([steps.number(s[1:], DEAD) for s in rows.streams], np.int64)
+    conflict = one[:, HOW] == CONFLICT
+    bodies[conflict, EXIT] = dead[interner.groups[chosen[conflict]]]
+    bodies[:, PLACE] = one[:, BEFORE]
+    return bodies
