@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.errors import InputError
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.lines import beginning
@@ -28,22 +27,19 @@ class InputFile:
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """A file that cannot even be opened as what it is, and why; `form` is empty where that is not known."""
-
-    path: Path
-    reason: str
-    form: str = ""
-
-
-@dataclass(frozen=True)
 class Inputs:
-    """The files to read, in the order of their names, and those in a directory that are no traces."""
+    """The files to read, in the order of their names, those in a directory that are no traces, and empty ones."""
 
     files: tuple[InputFile, ...]
     passed_over: tuple[Path, ...]
-    left_out: tuple[LeftOut, ...] = ()
-    notes: tuple[str, ...] = ()
+    empty: tuple[Path, ...] = ()
+
+    def notes(self) -> list[str]:
+        """What is worth telling of them."""
+        notes = [
+            f"passed over {path}: its name is not that of a trace" for path in self.passed_over
+        ]
+        return [*notes, f"{len(self.empty):,} files are empty as yet"] if self.empty else notes
 
 
 def find_inputs(
@@ -51,49 +47,42 @@ def find_inputs(
     form: str = "auto",
     mapping: Plan | None = None,
     *,
-    skip_damaged: bool = False,
+    growing: bool = False,
 ) -> Inputs:
     """The trace files among the paths; directories are searched. With a mapping, all are of its form.
 
+    Files that are `growing` may be empty as yet.
+
     Raises:
-        InputError: a path does not exist, a directory has no traces; or a file is empty, cannot be read or is
-            of no known form, and this is not to be skipped.
+        InputError: a path does not exist, a file is empty or of no known form, a directory has no traces.
     """
     form = _mapped_form(form, mapping)
-    search = _Search(form, mapping, [] if skip_damaged else None)
+    files: dict[Path, InputFile] = {}
+    passed_over: list[Path] = []
+    empty: list[Path] = []
     for path in paths:
         if path.is_dir():
-            search.directory(path)
-        elif path.exists() or path.is_symlink():
-            search.file(path)
+            found = _in_directory(path, form, passed_over, mapping, empty if growing else None)
+        elif path.exists() and growing and path.stat().st_size == 0:
+            empty.append(path)
+            continue
+        elif path.exists():
+            found = [InputFile(path, _form_of(path, form), path.stat().st_size)]
         else:
             raise InputError(f"there is no file or directory {path}", help="check the path")
-    left_out = search.left_out or []
-    if left_out and not search.files:
-        told = "\n".join(one.reason for one in left_out)
-        raise InputError(told, help="there is nothing else to judge: take other copies")
-    files = sorted(search.files.values(), key=lambda f: str(f.path))
-    return Inputs(tuple(files), tuple(search.passed_over), tuple(left_out), tuple(search.notes))
+        for file in found:
+            files.setdefault(file.path.resolve(), file)
+    for file in files.values():
+        forms.reader(file.form).check(file.path)
+    in_order = sorted(files.values(), key=lambda f: str(f.path))
+    return Inputs(tuple(in_order), tuple(passed_over), tuple(empty))
 
 
-SKIP = "or leave out what is damaged with --skip-damaged"
-
-
-def unreadable(path: Path, error: Exception) -> StagewrightError:
-    """What keeps a file from being read, as an error that names it."""
-    if isinstance(error, StagewrightError):
-        return error
-    reason = error.strerror if isinstance(error, OSError) else None
-    return InputError(f"{path} cannot be read: {reason or error}", help="check it")
-
-
-def refuse_or_leave_out(
-    error: StagewrightError, path: Path, left_out: list[LeftOut] | None, form: str = ""
-) -> None:
-    """Add a file to those that are left out; where nothing is to be left out, raise the error."""
-    if left_out is None:
-        raise InputError(error.problem, help=f"{error.help}; {SKIP}") from error
-    left_out.append(LeftOut(path, error.problem, form))
+def is_taken(path: Path, form: str = "auto", mapping: Plan | None = None) -> bool:
+    """Whether a file is taken where it is found in a directory; an empty one may be, when it has something."""
+    if path.stat().st_size == 0 and mapping is None:
+        return forms.is_of_traces(_name(path))
+    return _taken_as(path, _mapped_form(form, mapping), mapping) is not None
 
 
 def _mapped_form(form: str, mapping: Plan | None) -> str:
@@ -108,85 +97,46 @@ def _mapped_form(form: str, mapping: Plan | None) -> str:
     return MAPPED_ALONE if mapping.alone else MAPPED
 
 
-class _Search:
-    """What was found so far; `left_out` is None where nothing is to be left out."""
-
-    def __init__(self, form: str, mapping: Plan | None, left_out: list[LeftOut] | None) -> None:
-        self._form, self._mapping = form, mapping
-        self.left_out = left_out
-        self.files: dict[Path, InputFile] = {}
-        self.passed_over: list[Path] = []
-        self.notes: list[str] = []
-
-    def file(self, path: Path) -> None:
-        """Take a file that was named."""
-        if path.exists() and not path.is_file():
-            raise InputError(
-                f"{path} is no file",
-                help="what comes through a pipe must be written to a file first",
-            )
-        self._take(path, _form_of)
-
-    def directory(self, directory: Path) -> None:
-        """Take the traces in a directory."""
-        before = len(self.files) + len(self.left_out or ())
-        for path in self._below(directory):
-            if not self._is_wanted(path):
-                self.passed_over.append(path)
-            elif path.is_dir():
-                self.notes.append(f"passed over {path}: links to directories are not followed")
-            elif path.exists() and not path.is_file():
-                self.notes.append(f"passed over {path}: it is no file")
-            else:
-                self._take(path, _form_in_directory)
-        if before == len(self.files) + len(self.left_out or ()):
-            raise self._nothing(directory)
-
-    def _below(self, directory: Path) -> Iterator[Path]:
-        """The files in a directory and below it, but for what Spark and others leave beside the data."""
-
-        def unreadable_directory(error: OSError) -> None:
-            path = Path(error.filename or directory)
-            refuse_or_leave_out(unreadable(path, error), path, self.left_out)
-
-        for folder, folders, names in os.walk(directory, onerror=unreadable_directory):
-            folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
-            links = [name for name in folders if Path(folder, name).is_symlink()]
-            for name in sorted([*names, *links]):
-                if not name.startswith((".", "_")):
-                    yield Path(folder, name)
-
-    def _is_wanted(self, path: Path) -> bool:
-        if path.is_dir():
-            return True
-        if self._mapping is not None:
-            return any(fnmatch(_name(path), p) for p in self._mapping.source.files)
-        return forms.is_of_traces(_name(path))
-
-    def _take(self, path: Path, form_of: Callable[[Path, str], str | None]) -> None:
-        known: str | None = None
-        try:
-            known = self._form if self._mapping is not None else form_of(path, self._form)
-            if known is None:
-                self.passed_over.append(path)
-                return
-            forms.reader(known).check(path)
-            self.files.setdefault(path.resolve(), InputFile(path, known, path.stat().st_size))
-        except (OSError, StagewrightError) as error:
-            refuse_or_leave_out(unreadable(path, error), path, self.left_out, known or "")
-
-    def _nothing(self, directory: Path) -> InputError:
-        if self._mapping is not None:
-            return InputError(
-                f"the directory {directory} has none of {', '.join(self._mapping.source.files)}",
-                help=f'say in {self._mapping.file} which files are meant: files = ["*.log"] under [source]',
-            )
-        return InputError(
-            f"the directory {directory} has no traces"
-            + (f" in {self._form}" * (self._form != "auto")),
+def _in_directory(
+    directory: Path,
+    form: str,
+    passed_over: list[Path],
+    mapping: Plan | None,
+    empty: list[Path] | None,
+) -> list[InputFile]:
+    """The files of a directory; empty ones go into their own list, and are refused if there is none."""
+    found: list[InputFile] = []
+    for path in sorted(p for p in directory.rglob("*") if p.is_file()):
+        if any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
+            continue  # what Spark and others leave beside the data
+        if empty is not None and path.stat().st_size == 0:
+            empty.append(path)
+            continue
+        known = _taken_as(path, form, mapping)
+        if known is None:
+            passed_over.append(path)
+        else:
+            found.append(InputFile(path, known, path.stat().st_size))
+    if not found and not empty and mapping is not None:
+        raise InputError(
+            f"the directory {directory} has none of {', '.join(mapping.source.files)}",
+            help=f'say in {mapping.file} which files are meant: files = ["*.log"] under [source]',
+        )
+    if not found and not empty:
+        raise InputError(
+            f"the directory {directory} has no traces" + (f" in {form}" * (form != "auto")),
             help=f"traces end in {', '.join(forms.endings())} (or these with "
             f"{' or '.join(forms.COMPRESSED)}); name other files one by one",
         )
+    return found
+
+
+def _taken_as(path: Path, form: str, mapping: Plan | None) -> str | None:
+    """As which form a file in a directory is taken; None if it is not."""
+    if mapping is not None:
+        return form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
+    known = _known_form(path) if forms.is_of_traces(_name(path)) else None
+    return known if form in ("auto", known) else None
 
 
 def _name(path: Path) -> str:
@@ -203,11 +153,6 @@ def _form_of(path: Path, form: str) -> str:
             help=f"say it with --format: one of {', '.join(forms.CHOICES)}; or how to read it, with --mapping",
         )
     return known
-
-
-def _form_in_directory(path: Path, form: str) -> str | None:
-    known = _known_form(path)
-    return known if form in {"auto", known} else None
 
 
 def _known_form(path: Path) -> str | None:

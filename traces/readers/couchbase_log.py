@@ -24,13 +24,14 @@ from stagewright.traces.readers.couchbase_replicas import (
     RECORDING as REPLICAS_RECORDING,
     ReplicasReading,
 )
-from stagewright.traces.readers.lines import Lines, lines_of
+from stagewright.traces.readers.lines import Lines, last_line_end, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.relevant import begins_with, sorted_out
 from stagewright.traces.recording import NOTHING_HIDDEN, Recording
 
 _LINES_MAX = 60  # of one record; what is longer is a list of something else
 _NEXT = re.compile(PREFIX.encode())
+_FIRST = re.compile(PREFIX.encode(), re.MULTILINE)
 STATES_RECORDING = Recording(NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}))
 
 
@@ -46,6 +47,25 @@ def check(path: Path) -> None:
 def parts(path: Path) -> list[tuple[int, int]]:
     """A file is not cut, so that no record is; the server's own are of 40 MB at most."""
     return [(0, path.stat().st_size)]
+
+
+def ends(path: Path) -> tuple[int, int]:
+    """How far a file that may grow can be read: its last record may go on, so it is not read for good."""
+    end = last_line_end(path)
+    return _last_record(path, end), end
+
+
+def _last_record(path: Path, end: int) -> int:
+    """Where the last record begins among the whole lines before `end`; 0 where no line begins one."""
+    begin, step = end, 1 << 16
+    with path.open("rb") as file:
+        while begin > 0:
+            begin, step = max(0, end - step), 4 * step
+            file.seek(begin)
+            found = [match.start() for match in _FIRST.finditer(file.read(end - begin))]
+            if found and (found[-1] or begin == 0):  # else it may be the middle of a line
+                return begin + found[-1]
+    return 0
 
 
 def extract(part: Part, tally: Tally) -> list[Record]:

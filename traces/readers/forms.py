@@ -9,19 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 from stagewright.traces.blocks import Block, Ints
-from stagewright.traces.readers import lines
-from stagewright.traces.readers.parts import (
-    EventReader,
-    Hole,
-    LogReader,
-    Part,
-    SkippingReader,
-    Tally,
-)
+from stagewright.traces.readers.lines import compression, last_line_end
+from stagewright.traces.readers.parts import EventReader, LogReader, Part, SkippingReader, Tally
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
@@ -46,7 +40,6 @@ class Form:
     )
     log: bool = False
     grows: bool = False  # a file of it may be appended to, and read on from where it ended
-    apart: bool = False  # of a log: each file tells of entities of its own
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
     releases: str = ""  # the module that knows which profile of a machine each release has
@@ -73,24 +66,47 @@ FORMS = (
         log=True,
         releases="scylla_versions",
     ),
-    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True, releases="scylla_versions"),
+    Form(
+        "scylla-log",
+        "scylla_log",
+        (),
+        r"\[shard\s*\d",
+        log=True,
+        grows=True,
+        releases="scylla_versions",
+    ),
     Form(
         "yugabyte-log",
         "yugabyte_log",
         (),
         r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
         log=True,
+        grows=True,
     ),
-    Form("couchbase-log", "couchbase_log", (), r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T", log=True),
+    Form(
+        "couchbase-log",
+        "couchbase_log",
+        (),
+        r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T",
+        log=True,
+        grows=True,
+    ),
     Form(
         "couchbase-master-events",
         "couchbase_events",
         (),
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
+        grows=True,
     ),
     Form(
-        "otlp", "otlp", (), r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:', log=True, shared=_JSON
+        "otlp",
+        "otlp",
+        (),
+        r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:',
+        log=True,
+        grows=True,
+        shared=_JSON,
     ),
     Form(
         "itf",
@@ -98,12 +114,11 @@ FORMS = (
         (".itf.json",),
         r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
         log=True,
-        apart=True,
         shared=(".json",),
     ),
-    Form("mapped", "mapped", log=True, by_mapping=True),
+    Form("mapped", "mapped", log=True, grows=True, by_mapping=True),
     # The same where each row is an event by itself.
-    Form("mapped-numbered", "mapped_alone", by_mapping=True),
+    Form("mapped-numbered", "mapped_alone", grows=True, by_mapping=True),
 )
 NAMES = tuple(form.name for form in FORMS)
 CHOICES = tuple(form.name for form in FORMS if not form.by_mapping)
@@ -148,6 +163,22 @@ def _module(name: str) -> ModuleType:
     return import_module(f"stagewright.traces.readers.{name}")
 
 
+def is_log(name: str) -> bool:
+    """Whether it is the name of a form of logs: the definition of their events is called so."""
+    return name in NAMES and form_named(name).log
+
+
+def ends(form: str, path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read: for good, and for now; None if only as a whole."""
+    if not form_named(form).grows or compression(path):
+        return None
+    if (tell := getattr(reader(form), "ends", None)) is not None:
+        found: tuple[int, int] | None = tell(path)
+        return found
+    end = last_line_end(path)
+    return end, end
+
+
 def event_reader(form: str) -> EventReader:
     """The reader of a form whose every line is an event by itself."""
     assert not form_named(form).log, form
@@ -162,13 +193,6 @@ def blocks(
     if wanted is not None and form_named(part.form).skips:
         return cast("SkippingReader", known).read(part, tally, wanted)
     return known.read(part, tally)
-
-
-def holes(part: Part, reason: str) -> tuple[Hole, ...]:
-    """What of a part cannot be read; all of it where that cannot be told, for the given reason."""
-    find: Callable[[Part], list[Hole]] = getattr(reader(part.form), "holes", lines.holes)
-    found = () if part.holes else tuple(find(part))
-    return found or (Hole(1, reason),)
 
 
 def log_reader(form: str) -> LogReader:

@@ -14,12 +14,12 @@ from pathlib import Path
 from stagewright.spec.trace import Event
 from stagewright.traces.mapping.plan import Plan, Rule
 from stagewright.traces.mapping.templates import as_text
-from stagewright.traces.readers import lines, parquet
+from stagewright.traces.readers import parquet
 from stagewright.traces.readers.beginnings import begun
-from stagewright.traces.readers.lines import beginning, line_parts
+from stagewright.traces.readers.lines import beginning, last_line_end, line_parts
 from stagewright.traces.readers.mapped_meaning import Meanings, Told, plan_of, told_by
 from stagewright.traces.readers.mapped_rows import rows_of
-from stagewright.traces.readers.parts import Hole, Interpreted, Part, Tally
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.recording import Recording
 
 
@@ -40,15 +40,10 @@ def parts(path: Path) -> list[tuple[int, int]]:
     return parquet.parts(path) if beginning(path, 4) == b"PAR1" else line_parts(path)
 
 
-def holes(part: Part) -> list[Hole]:
-    """What cannot be read: of a damaged text the rest, of Parquet all rows of the part."""
-    if plan_of(part).source.form != "parquet":
-        return lines.holes(part)
-    damaged = parquet.holes(part)
-    rows = [hole.lines for hole in damaged]
-    return (
-        [Hole(1, damaged[0].reason, None if None in rows else parquet.rows(part))] if rows else []
-    )
+def ends(path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read: text to its last whole line, Parquet only as a whole."""
+    end = last_line_end(path)
+    return None if beginning(path, 4) == b"PAR1" else (end, end)
 
 
 def extract(part: Part, tally: Tally) -> list[Found]:

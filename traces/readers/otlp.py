@@ -15,7 +15,7 @@ from pathlib import Path
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.readers.beginnings import begun
-from stagewright.traces.readers.lines import beginning, line_parts, lines_of
+from stagewright.traces.readers.lines import beginning, last_line_end, line_parts, lines_of
 from stagewright.traces.readers.located_json import load_located
 from stagewright.traces.readers.otlp_records import PREFIX, Telling, WrongRecordError, tellings
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
@@ -44,6 +44,12 @@ def check(path: Path) -> None:
 def parts(path: Path) -> list[tuple[int, int]]:
     """Pieces of whole lines; a file that is one document is one piece."""
     return [(0, path.stat().st_size)] if _is_document(path) else line_parts(path)
+
+
+def ends(path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read: lines to the last whole one, a document only as a whole."""
+    end = last_line_end(path)
+    return None if _is_document(path) else (end, end)
 
 
 def extract(part: Part, tally: Tally) -> list[Telling]:
