@@ -21,6 +21,7 @@ from stagewright.traces.replay.rows import (
     PLACE,
     SEQUENCE,
     SYMBOL,
+    TIME,
     WIDTH,
     OfCandidate,
     PossibleStates,
@@ -31,14 +32,14 @@ from stagewright.traces.stepcode import State
 
 Ints = NDArray[Any]
 
-_NUMBERS = {"sequence": SEQUENCE, "length": LENGTH, "kind": KIND, "place": PLACE}
+_NUMBERS = {"sequence": SEQUENCE, "length": LENGTH, "kind": KIND, "place": PLACE, "time": TIME}
 
 
 def save(rows: Rows, path: Path) -> None:
     """Write rows to a file.
 
     Raises:
-        OSError: there is no room.
+        InputError: there is no room.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -54,7 +55,13 @@ def save(rows: Rows, path: Path) -> None:
     columns["entry"] = _coded(sets, table[:, ENTRY])
     columns["exit"] = _coded(sets, table[:, EXIT])
     columns |= {name: table[:, column] for name, column in _NUMBERS.items()}
-    pq.write_table(pa.table(columns), path, compression="zstd")
+    try:
+        pq.write_table(pa.table(columns), path, compression="zstd")
+    except OSError as error:
+        raise InputError(
+            f"{path.parent} cannot be written: {error.strerror or error}",
+            help="make room there; what earlier runs left is as it was",
+        ) from error
 
 
 def load(path: Path) -> Rows:

@@ -16,16 +16,7 @@ from numpy.typing import NDArray
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
 from stagewright.traces.determinised import ANY, DEAD, START, UNDECIDED, UNKNOWN
-from stagewright.traces.judge import (
-    DETAILS_MAX,
-    VERDICTS,
-    Cause,
-    Finding,
-    Judged,
-    NotUnderstood,
-    doubted,
-)
-from stagewright.traces.recording import Doubt
+from stagewright.traces.judge import DETAILS_MAX, VERDICTS, Cause, Finding, Judged, NotUnderstood
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
@@ -41,11 +32,9 @@ from stagewright.traces.replay.rows import (
     REPEAT,
     SEQUENCE,
     SYMBOL,
+    WATCHED,
     WIDTH,
-    PossibleStates,
     Rows,
-    concatenated,
-    select,
 )
 from stagewright.traces.replay.segments import salt_of
 from stagewright.traces.replay.settle import (
@@ -66,15 +55,18 @@ from stagewright.traces.replay.settle import (
     SET,
     STOP,
     TOLD,
+    UNCOMPARED,
     WHOLE,
     WITH,
     settle,
 )
 from stagewright.traces.replay.standings import standings_of
 from stagewright.traces.replay.steps import FINISHED, STOPPED, Steps
-from stagewright.traces.together.timeline import Changes, changes_of
+from stagewright.traces.together.timeline import Changes, Watched, changes_of
 
 Ints = NDArray[Any]
+
+_NEVER = np.iinfo(np.int64).max
 
 
 @dataclass
@@ -84,71 +76,34 @@ class Glued:
     judged: Judged = field(default_factory=Judged)
     unsettled: list[EntityKey] = field(default_factory=list)
     carried: Rows | None = None  # of the settled entities, for another run
+    held: int = 0  # events of earlier runs that wait behind a gap
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
+    uncompared: int = 0  # events that repeat some of earlier runs, which are not at hand
     changes: Changes | None = None  # of how properties over several entities see the entities
 
-    def add(self, other: Glued, details: int) -> None:
-        """Take what the rows of other entities of the partition came to; so many findings are told."""
-        self.judged.add(other.judged, details)
-        self.unsettled += other.unsettled
-        self.open += other.open
-        self.told += other.told
-        if other.carried is not None:
-            parts = [other.carried] if self.carried is None else [self.carried, other.carried]
-            self.carried = concatenated(parts) if len(parts) > 1 else other.carried
-        if other.changes is not None:
-            self.changes = (
-                other.changes if self.changes is None else self.changes.and_(other.changes)
-            )
 
-
-def glue(rows: Rows, steps: Steps, *, carry: bool = False, details: int = DETAILS_MAX) -> Glued:
+def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     """Judge the entities of all rows; `rows` holds all rows of its entities.
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
-    Where the table of steps has no room for all entities, some are judged after it was forgotten. `details`: so
-    many findings are told, violations first.
     """
-    result, waiting = Glued(), [rows]
-    while waiting:
-        some = waiting.pop()
-        halves = None
-        if (one := _glued(some, steps, details, carry=carry, all_at_once=False)) is None:
-            steps.forget(counted=False)
-            halves = _halves(some)
-            if halves is None:  # a single entity, whatever it takes
-                one = _glued(some, steps, details, carry=carry, all_at_once=True)
-        if halves is not None:
-            waiting += halves
-        elif one is not None:
-            result.add(one, details)
-    return result
-
-
-def _halves(rows: Rows) -> tuple[Rows, Rows] | None:
-    """The rows of half of the entities, and those of the others; None if there is but one entity."""
-    interner = Interner()
-    salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
-    entity = interner.number(rows.names, rows.stream, salts)[rows.table[:, ENTITY]]
-    first = entity < len(interner) // 2
-    if not first.any():
-        return None
-    return select(rows, np.flatnonzero(~first)), select(rows, np.flatnonzero(first))
-
-
-def _glued(
-    rows: Rows, steps: Steps, details: int, *, carry: bool, all_at_once: bool
-) -> Glued | None:
-    """What all rows come to; None if the table of steps was full before, unless it must have room."""
     result = Glued()
     if not len(rows):
         return result
-    steps.keep()
     interner = Interner(max(1 << 12, _power_of_two(len(rows.names))))
     salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
     number = interner.number(rows.names, rows.stream, salts)
-    table, bounds, told = _numbered(rows, number, len(interner), steps)
+    table = rows.table
+    table[:, ENTITY] = number[table[:, ENTITY]]
+    symbols = np.array([steps.symbol(text) for text in rows.symbols] or [0], np.int64)
+    table[:, SYMBOL] = np.where(table[:, SYMBOL] < 0, -1, symbols[table[:, SYMBOL]])
+    sets = np.array([steps.number_of(s) for s in rows.sets] or [0], np.int64)
+    for column in (ENTRY, EXIT):
+        table[:, column] = np.where(table[:, column] < 0, -1, sets[table[:, column]])
+    changing = np.isin(table[:, KIND], (CHANGE, WATCHED))
+    told, table = table[changing], table[~changing]
+    table, bounds = by_entity(table, len(interner))
     if steps.compares:
         _name_bodies(table, steps)
     first = np.array(
@@ -158,8 +113,6 @@ def _glued(
     refused = np.zeros(len(table), np.int8)
     done = 0
     while done < len(table):
-        if steps.full and not all_at_once:
-            return None
         done, state, symbol = settle(
             table, done, first[:, 0].copy(), first[:, 1].copy(),
             steps.keys, steps.values, steps.counts, steps.flags, found, refused,
@@ -168,29 +121,17 @@ def _glued(
             steps.fill(state, symbol)
     if carry and steps.compares:
         _not_waiting(table, found)
-    ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
+    ok = _tell(result, rows, interner, found, table, refused, steps, carry=carry)
     if steps.compares:
         result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
-    if carry:
-        result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
+    watched = None
     if steps.views:
-        result.changes = changes_of(rows.streams, interner, table, bounds, told, steps)
+        result.changes, watched = changes_of(
+            rows.streams, interner, table, bounds, told, steps, goes_on=carry
+        )
+    if carry:
+        result.carried = _carried(rows, interner, found, table, told, watched, steps)
     return result
-
-
-def _numbered(rows: Rows, number: Ints, entities: int, steps: Steps) -> tuple[Ints, Ints, Ints]:
-    """The rows in order, in terms of the table of steps; where each entity's begin; and the changes among them."""
-    symbols = np.array([*(steps.symbol(text) for text in rows.symbols), -1], np.int64)
-    sets = np.array([*(steps.number_of(s) for s in rows.sets), -1], np.int64)
-    table = rows.table.copy()  # the rows themselves are still wanted if the table of steps is full
-    table[:, ENTITY] = number[table[:, ENTITY]]
-    table[:, SYMBOL] = symbols[table[:, SYMBOL]]
-    for column in (ENTRY, EXIT):
-        table[:, column] = sets[table[:, column]]
-    changing = table[:, KIND] == CHANGE
-    if not changing.any():
-        return *by_entity(table, entities), table[:0]
-    return *by_entity(table[~changing], entities), table[changing]
 
 
 def _name_bodies(table: Ints, steps: Steps) -> None:
@@ -221,7 +162,6 @@ def _tell(
     table: Ints,
     refused: Ints,
     steps: Steps,
-    details: int,
     *,
     carry: bool,
 ) -> Ints:
@@ -234,38 +174,33 @@ def _tell(
     judged.events_duplicate = int(counted[:, REPEATED].sum())
     judged.events_not_understood = int(counted[:, REFUSED].sum())
     finished = (steps.flags[found[:, LAST]] & FINISHED) != 0
-    recordings = [steps.machine(s[1:]).source.recording for s in rows.streams]
-    open_end = ~np.array([r.end_marked for r in recordings], bool)[interner.groups]
-    doubted_ends = np.array([r.doubt is Doubt.ENDS for r in recordings], bool)[interner.groups]
-    doubted_all = np.array([r.doubt is Doubt.ALL for r in recordings], bool)[interner.groups]
+    open_end = ~np.array(
+        [steps.machine(s[1:]).source.recording.end_marked for s in rows.streams], bool
+    )
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
-    good = live & (finished | open_end | carry)
-    ok: Ints = good & ~doubted_all & (finished | carry | ~doubted_ends)
+    ok: Ints = live & (finished | open_end[interner.groups] | carry)
     judged.verdicts[TraceVerdict.OK] = int(ok.sum())
     told = found[:, HOW] == TOLD
     for last in found[told, LAST].tolist():
         verdict = VERDICTS[_cause_of_stop(steps, last)]
         judged.verdicts[verdict] = judged.verdicts.get(verdict, 0) + 1
-    result.open = int((live & ~finished).sum())
+    result.open = int((live & ~finished & ~open_end[interner.groups]).sum())
     result.told = int(told.sum())
+    result.uncompared = int(counted[:, UNCOMPARED].sum())
     names: Names = interner.names
 
     def key(entity: int) -> EntityKey:
         return EntityKey(rows.streams[interner.groups[entity]], names.text(entity))
 
     result.unsettled = [key(e) for e in np.flatnonzero(~settled).tolist()]
-    bad = np.flatnonzero(settled & ~ok & ~told)
-    before: dict[int, PossibleStates] = {}
-    for entity in bad[np.argsort(~_violated(rows, found[bad], steps), kind="stable")].tolist():
-        finding = _finding(key(entity), found[entity], steps, before)
-        doubt = recordings[interner.groups[entity]].doubt
-        finding = doubted(finding, doubt, good=bool(good[entity]))
+    for entity in np.flatnonzero(settled & ~ok & ~told).tolist():
+        finding = _finding(key(entity), found[entity], steps)
         judged.verdicts[finding.verdict] = judged.verdicts.get(finding.verdict, 0) + 1
-        if len(judged.findings) < details:
+        if len(judged.findings) < DETAILS_MAX:
             judged.findings.append(finding)
         else:
             judged.findings_left_out += 1
-    for row in np.flatnonzero(refused).tolist()[:details]:
+    for row in np.flatnonzero(refused).tolist()[:DETAILS_MAX]:
         entity = int(table[row, ENTITY])
         if settled[entity]:
             whose, text = key(entity), steps.symbols[int(table[row, SYMBOL])]
@@ -278,23 +213,13 @@ def _tell(
     return ok
 
 
-def _violated(rows: Rows, found: Ints, steps: Steps) -> Ints:
-    """Which of some entities are violations."""
-    dead = [steps.number(s[1:], DEAD) for s in rows.streams]
-    how = found[:, HOW]
-    violated: Ints = (how == CONFLICT) | ((how == STOP) & np.isin(found[:, LAST], dead))
-    return violated
-
-
-def _finding(key: EntityKey, found: Ints, steps: Steps, sets: dict[int, PossibleStates]) -> Finding:
-    """What was found of an entity; `sets` has those that were asked for before."""
+def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
     cause, before = _cause(found, steps), None
     symbols: tuple[str, ...] = ()
     if found[HOW] in (STOP, CONFLICT):
         symbols = (steps.symbols[found[WITH]],)
-        number = int(found[SET])
-        before = sets.setdefault(number, sets.get(number) or steps.set_of(number))
-        if cause is Cause.STEP and steps.flags[number] & FINISHED:
+        before = steps.set_of(int(found[SET]))
+        if cause is Cause.STEP and steps.flags[found[SET]] & FINISHED:
             cause = Cause.AFTER_END
     here, last = int(found[HERE]), int(found[BEFORE])
     return Finding(
@@ -322,27 +247,31 @@ def _cause_of_stop(steps: Steps, last: int) -> Cause:
 
 
 def _carried(
-    rows: Rows, interner: Interner, found: Ints, table: Ints, start: Ints, steps: Steps
+    rows: Rows,
+    interner: Interner,
+    found: Ints,
+    table: Ints,
+    told: Ints,
+    watched: Watched | None,
+    steps: Steps,
 ) -> Rows:
-    """One row for each settled entity, and what waits behind the gap of those that have one."""
-    settled = np.flatnonzero((found[:, HOW] != OVERLAP) & (found[:, AT] > 0))
-    one = found[settled]
-    bodies = np.full((len(settled), WIDTH), -1, np.int64)
-    bodies[:, ENTITY] = settled
-    bodies[:, SEQUENCE] = 0
-    stopped = np.isin(one[:, HOW], (STOP, CONFLICT))
-    bodies[:, LENGTH] = one[:, AT] + stopped
-    bodies[:, KIND] = CARRIED
-    bodies[:, ENTRY] = start[settled]
-    bodies[:, EXIT] = np.where(one[:, HOW] == GAP, one[:, SET], one[:, LAST])
-    dead = np.array([steps.number(s[1:], DEAD) for s in rows.streams], np.int64)
-    conflict = one[:, HOW] == CONFLICT
-    bodies[conflict, EXIT] = dead[interner.groups[settled[conflict]]]
-    bodies[:, PLACE] = one[:, BEFORE]
-    waiting = (found[table[:, ENTITY], HOW] == GAP) & (table[:, KIND] != REPEAT)
-    waiting &= table[:, SEQUENCE] >= found[table[:, ENTITY], AT]
-    left = table[waiting]
+    """One row for each settled entity, and what waits behind the gap of those that have one.
+
+    Where properties over several entities are judged there are also what these have seen of it until then.
+    """
+    settled = found[:, HOW] != OVERLAP
+    waits = settled[table[:, ENTITY]] & (table[:, KIND] != REPEAT) & (table[:, KIND] != CARRIED)
+    after = np.where(found[:, HOW] == GAP, found[:, AT], _NEVER)
+    parts = [_judged(interner, found, rows, steps)]
+    if watched is not None:
+        # These look at the events after a violation, too: so more may wait for one that is missing.
+        after = np.where(watched.reached < 0, after, watched.reached)
+        later = settled[told[:, ENTITY]] & (told[:, KIND] == CHANGE)
+        later &= told[:, SEQUENCE] >= after[told[:, ENTITY]]
+        parts += [watched.table[settled[watched.table[:, ENTITY]]], told[later]]
+    left = table[waits & (table[:, SEQUENCE] >= after[table[:, ENTITY]])]
     left[left[:, KIND] == BODY, SYMBOL] = -1
+    parts.append(left)
     return Rows(
         rows.streams,
         interner.groups.copy(),
@@ -350,5 +279,24 @@ def _carried(
         interner.hashes.copy(),
         steps.symbols,
         tuple(steps.set_of(number) for number in range(steps.sets)),
-        np.concatenate([bodies, left]),
+        np.concatenate(parts),
     )
+
+
+def _judged(interner: Interner, found: Ints, rows: Rows, steps: Steps) -> Ints:
+    """One row for each settled entity of which an event was judged."""
+    stopped = np.isin(found[:, HOW], (STOP, CONFLICT))
+    length = found[:, AT] + stopped
+    chosen = np.flatnonzero((found[:, HOW] != OVERLAP) & (length > 0))
+    one = found[chosen]
+    bodies = np.full((len(chosen), WIDTH), -1, np.int64)
+    bodies[:, ENTITY] = chosen
+    bodies[:, SEQUENCE] = 0
+    bodies[:, LENGTH] = length[chosen]
+    bodies[:, KIND] = CARRIED
+    bodies[:, EXIT] = np.where(one[:, HOW] == GAP, one[:, SET], one[:, LAST])
+    dead = np.array([steps.number(s[1:], DEAD) for s in rows.streams], np.int64)
+    conflict = one[:, HOW] == CONFLICT
+    bodies[conflict, EXIT] = dead[interner.groups[chosen[conflict]]]
+    bodies[:, PLACE] = one[:, BEFORE]
+    return bodies

@@ -7,7 +7,9 @@ A row says something of an entity's events `sequence .. sequence + length - 1`:
 - REPEAT: one event that repeats the one with the same sequence number;
 - CARRIED: all events that earlier runs have judged, from the first one on: they lead to the set `exit`;
 - CHANGE: an event of a body after which properties over several entities see the entity in another way: the
-  set `exit` says how. There are such rows only where such properties are judged.
+  set `exit` says how. There are such rows only where such properties are judged;
+- WATCHED: all events up to the first gap that such properties have seen in earlier runs; they lead to the set
+  `exit`. The changes among them are CHANGE rows of length 0.
 
 Raw rows before a body make sure that `entry` is the only set in which the body can begin, or that no run
 explains the events at all: so glueing rows gives exactly what replaying the events in order would give.
@@ -23,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.traces.blocks import Stream
-from stagewright.traces.replay.names import Names, joined
+from stagewright.traces.replay.names import Names, joined, names_of
 from stagewright.traces.stepcode import State
 
 Ints = NDArray[Any]
@@ -32,7 +34,7 @@ Ints = NDArray[Any]
 ENTITY, SEQUENCE, LENGTH, KIND, SYMBOL, ENTRY, EXIT, PLACE, TIME = range(9)
 WIDTH = 9
 
-RAW, BODY, REPEAT, CARRIED, CHANGE = range(5)  # kinds
+RAW, BODY, REPEAT, CARRIED, CHANGE, WATCHED = range(6)  # kinds
 
 
 class OfCandidate(NamedTuple):
@@ -65,7 +67,7 @@ class Rows:
 
     `streams` and `names` are of the entities, `hashes` the entities' hashes; SYMBOL is an index in
     `symbols` (-1: none), ENTRY and EXIT are indices in `sets` (-1: none), PLACE and TIME are as in a
-    block; a body has those of its last event.
+    block; a row of several events has those of its last one.
     """
 
     streams: tuple[Stream, ...]
@@ -147,6 +149,13 @@ def concatenated(parts: Sequence[Rows]) -> Rows:
         tuple(sets),
         np.concatenate(tables) if tables else np.zeros((0, WIDTH), np.int64),
     )
+
+
+def no_rows() -> Rows:
+    """No rows at all."""
+    none = np.zeros(0, np.int32)
+    empty = np.zeros((0, WIDTH), np.int64)
+    return Rows((), none, names_of(()), none.astype(np.uint64), (), (), empty)
 
 
 def _joined(arrays: Iterable[Ints], kind: Any) -> Ints:

@@ -85,7 +85,6 @@ class Segments:
         self._emit()
         self._entities = Interner(most=ENTITIES_MAX)
         self._numbered = None
-        self._said = (), np.zeros(0, np.int32)
 
     def _numbers(self, block: Block) -> Ints:
         for stream in block.streams:
@@ -126,7 +125,7 @@ class Segments:
             new[:, (_START, _ANY)] = sets[self._entities.groups[before:count]]
 
     def _replay(self, block: Block, entities: Ints, symbols: Ints) -> None:
-        steps, done, forgotten = self._steps, 0, -1
+        steps, done = self._steps, 0
         while True:
             done, self._rows, why, state, missing = _replay(
                 block.entity, entities, block.sequence, block.symbol, symbols, block.place,
@@ -137,11 +136,6 @@ class Segments:
                 return
             if why == _FILL:
                 steps.fill(state, missing)
-                if steps.full and forgotten != done:  # one event's steps have room in any table
-                    forgotten = done
-                    self.flush()
-                    steps.forget()
-                    entities, symbols = self._numbers(block), self._symbols(block)
             else:
                 self._emit()
 

@@ -26,9 +26,10 @@ from stagewright.traces.replay.steps import REFUSED as REFUSED_STEP, STOPPED, sl
 Ints = NDArray[Any]
 
 # What is found of an entity: how, at which sequence number, its place and the one before, the set before
-# and the symbol there, the last set, and how many of its events were judged, not judged, repeated, refused.
-HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED = range(11)
-FOUND = 11
+# and the symbol there, the last set, how many of its events were judged, not judged, repeated and refused; and
+# how many of the repeated ones are of earlier runs, which are not at hand to be compared with.
+HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED, UNCOMPARED = range(12)
+FOUND = 12
 WHOLE, STOP, CONFLICT, GAP, OVERLAP, TOLD = range(6)  # how; TOLD: in an earlier run
 
 NOWHERE = -1
@@ -165,6 +166,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
         if row[KIND] == REPEAT or row[SEQUENCE] + row[LENGTH] <= carried:
             # What earlier runs have judged is not at hand any more: it counts as the same.
             one[REPEATED] += row[LENGTH]
+            one[UNCOMPARED] += row[LENGTH] * (row[KIND] != REPEAT)
             r += 1
             continue
         if running and row[SEQUENCE] != expected:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stagewright.traces.blocks import Stream
 from stagewright.traces.determinised import DEAD
-from stagewright.traces.judge import Stands, added
+from stagewright.traces.judge import Stands
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner
 from stagewright.traces.replay.settle import CONFLICT, GAP, HOW, LAST, OVERLAP, SET
@@ -43,6 +43,11 @@ def standings_of(
             stands = Stands(stream.trace, stream[1:], bool(is_ok), standings)
             told[stands] = added(told.get(stands), (count, names.text(entity)))
     return told
+
+
+def added(one: tuple[int, str] | None, other: tuple[int, str]) -> tuple[int, str]:
+    """Both counts together, and the first of both names."""
+    return other if one is None else (one[0] + other[0], min(one[1], other[1]))
 
 
 @compiled

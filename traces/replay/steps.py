@@ -31,24 +31,20 @@ from stagewright.traces.determinised import (
 )
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.rows import PossibleStates
-from stagewright.traces.running import of_this_thread, renewed
+from stagewright.traces.running import of_this_thread
 from stagewright.traces.together.views import Seen, View
 
 Ints = NDArray[Any]
 
 MachineKey = tuple[str, str, str]
 
+NOT_KNOWN = -1  # what a look-up gives where the table must be filled first
 REFUSED = 1 << 30  # added to a set's number where the event is none of the machine's
 
 # What machine code must know of a set.
 FREE, SURE, STOPPED, FINISHED = 0, 1, 2, 4
 
 KEPT = -1  # in place of a class: the entity stays in the one that it is in
-
-
-KEPT_MAX = 1 << 22  # numbers, of some forty bytes each; a table with more is forgotten
-_KEPT_A_STATE = 64  # numbers, so that a table has room for what one event may ask
-TAKEN_MAX = 1 << 19  # possible states of events that are told to have been exercised
 
 
 class Steps:
@@ -64,12 +60,6 @@ class Steps:
         self.seen: list[Seen] = []  # the classes of entities, by number
         self._seen_numbers: dict[Seen, int] = {}
         self._running: dict[MachineKey, Running] = {}
-        self._taken: list[tuple[PossibleStates, str, int]] = []  # before the table was forgotten
-        self._taken_states = 0
-        self.untold = 0  # events that were exercised, but with too many possible states to tell
-        self._forget()
-
-    def _forget(self) -> None:
         self._sets: list[tuple[MachineKey, int]] = []
         self._numbers: dict[tuple[MachineKey, int], int] = {}
         self.flags = np.zeros(64, np.int8)
@@ -82,23 +72,6 @@ class Steps:
         self.values = np.zeros(1 << 10, np.int64)
         self.counts = np.zeros(1 << 10, np.int64)
         self._used = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether the table is so large that it should be forgotten."""
-        most = max((a.max_states for a in self._automata.values()), default=0)
-        kept = self._used + sum(one.size for one in self._running.values())
-        return kept > max(KEPT_MAX, _KEPT_A_STATE * most)
-
-    def forget(self, *, counted: bool = True) -> None:
-        """Begin anew: no number of a set or a symbol means anything any more; those of classes stay.
-
-        `counted`: what was counted since it was kept last was right.
-        """
-        if counted:
-            self.keep()
-        self._running = {key: renewed(one) for key, one in self._running.items()}
-        self._forget()
 
     @property
     def sets(self) -> int:
@@ -189,22 +162,9 @@ class Steps:
 
     def taken(self) -> Iterator[tuple[PossibleStates, str, int]]:
         """Each set from which a symbol was read, with the symbol and how often."""
-        self.keep()
-        yield from self._taken
-
-    def keep(self) -> None:
-        """Add what was counted until now to what was taken."""
-        sets: dict[int, PossibleStates] = {}
         for slot in np.flatnonzero(self.counts).tolist():
             number, symbol = divmod(int(self.keys[slot]) - 1, 1 << 31)
-            if number not in sets:
-                sets[number] = self.set_of(number)
-                self._taken_states += len(sets[number].states)
-            if self._taken_states > TAKEN_MAX:
-                self.untold += int(self.counts[slot])
-                continue
-            self._taken.append((sets[number], self._texts[symbol], int(self.counts[slot])))
-        self.counts[:] = 0
+            yield self.set_of(number), self._texts[symbol], int(self.counts[slot])
 
     def _flags(self, key: MachineKey, local: int) -> int:
         if local in (DEAD, UNDECIDED, UNKNOWN):

@@ -40,6 +40,10 @@ class Together:
     unjudged: tuple[Unjudged, ...] = ()
     foreign: tuple[str, ...] = ()  # systems that have no recorded machine as a part
 
+    def asked(self) -> dict[MachineKey, str]:
+        """By machine, what stands for all that is asked of its entities."""
+        return {key: view.fingerprint() for key, view in self.views.items()}
+
     def check(self, judges: Mapping[MachineKey, Judge]) -> None:
         """Refuse systems that have nothing to do with the traces.
 

@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 from stagewright.traces.blocks import NO_TIME, EntityKey, Stream
 from stagewright.traces.determinised import ANY, START
 from stagewright.traces.replay.compiled import compiled
-from stagewright.traces.replay.names import Interner, Names, joined
+from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
     BODY,
+    CARRIED,
+    CHANGE,
+    ENTITY,
     EXIT,
     KIND,
     LENGTH,
@@ -30,6 +33,8 @@ from stagewright.traces.replay.rows import (
     SEQUENCE,
     SYMBOL,
     TIME,
+    WATCHED,
+    WIDTH,
 )
 from stagewright.traces.replay.steps import FINISHED, KEPT, REFUSED, STOPPED, Steps, slot_of
 from stagewright.traces.together.views import Seen
@@ -41,6 +46,9 @@ BEGINNING = NO_TIME + 1  # the time before all events
 # Columns of a change: whose, when, from which class (-1: it was not there) to which, and the event's place.
 WHOSE, WHEN, OLD, NEW, WHERE = range(5)
 CHANGE_WIDTH = 5
+
+# What is known of an entity where its events go on: how many there were, and the last one's set, time and place.
+_POSITION = [LENGTH, EXIT, TIME, PLACE]
 
 UNTIMED, BACKWARDS = 1, 2  # what is wrong with the times of an entity's changes
 
@@ -64,27 +72,21 @@ class Changes:
         """About how much memory the changes take."""
         return int(self.table.nbytes + self.names.data.nbytes + 24 * len(self.names))
 
-    def and_(self, other: Changes) -> Changes:
-        """These and those of other entities, whose classes have the same numbers."""
-        table = other.table.copy()
-        table[:, WHOSE] += len(self.names)
-        streams = list(dict.fromkeys((*self.streams, *other.streams)))
-        stream = [
-            np.array([streams.index(s) for s in one.streams], np.int32)[one.stream]
-            for one in (self, other)
-        ]
-        return Changes(
-            tuple(streams),
-            np.concatenate(stream),
-            joined([self.names, other.names]),
-            np.concatenate([self.wrong, other.wrong]),
-            max(self.classes, other.classes, key=len),
-            np.concatenate([self.table, table]),
-        )
-
     def key(self, entity: int) -> EntityKey:
         """An entity by its index."""
         return EntityKey(self.streams[self.stream[entity]], self.names.text(entity))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What another run needs to know of the changes until now.
+
+    `table` has rows of kind WATCHED and CHANGE; `reached` is, of each entity, the number of the first event that
+    is missing, or -1 if no property speaks of it.
+    """
+
+    table: Ints
+    reached: Ints
 
 
 def changes_of(
@@ -94,13 +96,22 @@ def changes_of(
     bounds: Ints,
     told: Ints,
     steps: Steps,
-) -> Changes:
-    """The changes of a partition's entities.
+    *,
+    goes_on: bool = False,
+) -> tuple[Changes, Watched]:
+    """The changes of a partition's entities, and what another run needs of them.
 
-    `table` holds their rows in order, `bounds` where each entity's begin, `told` the changes in bodies.
+    `table` holds their rows in order, `bounds` where each entity's begin, `told` the changes in bodies and what
+    earlier runs have watched. With `goes_on` an entity without its end marker may have more events in another run;
+    until then it is as it was last.
     """
     entities = len(interner)
-    told, told_bounds = by_entity(told, entities)
+    begin = np.full((entities, len(_POSITION)), -1, np.int64)
+    watched = told[told[:, KIND] == WATCHED]
+    begin[watched[:, ENTITY]] = watched[:, _POSITION]
+    known = begin[told[:, ENTITY], 0]  # how many events earlier runs have watched
+    new = (told[:, KIND] == CHANGE) & ((told[:, SEQUENCE] >= known) | (told[:, LENGTH] == 0))
+    told, told_bounds = by_entity(told[new], entities)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in streams], np.int64
     ).reshape(-1, 2)[interner.groups]
@@ -110,19 +121,35 @@ def changes_of(
     )[interner.groups]
     from_start = np.array([v is not None and v.from_start for v in views], bool)[interner.groups]
     end_marked = np.array([v is not None and v.end_marked for v in views], bool)[interner.groups]
+    end_marked &= not goes_on
     out = np.zeros((len(told) + 2 * len(table) + 2 * entities, CHANGE_WIDTH), np.int64)
     wrong = np.zeros(entities, np.int8)
-    done, rows = 0, 0
+    seen = np.full((len(told) + len(table) if goes_on else 0, WIDTH), -1, np.int64)
+    reached = np.full((entities, len(_POSITION)), -1, np.int64)
+    done, rows, kept = 0, 0, 0
     while done < entities:
-        done, rows, state, symbol = _timelines(
-            table, bounds, told, told_bounds, first, nothing, from_start, end_marked, done,
+        done, rows, kept, state, symbol = _timelines(
+            table, bounds, told, told_bounds, first, nothing, from_start, end_marked, begin, done,
             steps.keys, steps.values, steps.flags, steps.classes, out, rows, wrong,
+            seen, kept, reached,
         )  # fmt: skip
         if done < entities:
             steps.fill(state, symbol)
-    return Changes(
+    changes = Changes(
         streams, interner.groups, interner.names, wrong, tuple(steps.seen), out[:rows].copy()
     )
+    return changes, Watched(_watched(seen[:kept], reached), reached[:, 0])
+
+
+def _watched(seen: Ints, reached: Ints) -> Ints:
+    """The rows that say what was seen until now."""
+    some = np.flatnonzero(reached[:, 0] > 0)
+    rows = np.full((len(some), WIDTH), -1, np.int64)
+    rows[:, ENTITY] = some
+    rows[:, SEQUENCE] = 0
+    rows[:, KIND] = WATCHED
+    rows[:, _POSITION] = reached[some]
+    return np.concatenate([rows, seen])
 
 
 @compiled
@@ -146,43 +173,100 @@ def _put(
 
 
 @compiled
+def _change(
+    out: Ints, at: int, whose: int, class_: int, now: int, time: int, place: int, wrong: Ints,
+    begins: bool, from_start: bool, nothing: int,
+) -> int:  # fmt: skip
+    """Add the change at an event; the first one tells what was before, too, if it is the beginning."""
+    when = time
+    if begins:
+        when = BEGINNING
+        if not from_start:
+            at = _put(out, at, whose, nothing, now, when, place, wrong)
+            now, when = nothing, time
+    return _put(out, at, whose, class_, now, when, place, wrong)
+
+
+@compiled
 def _after(time: int) -> int:
     return time if time == NO_TIME else time + 1
 
 
 @compiled
+def _see(
+    seen: Any, at: int, whose: int, sequence: int, state: int, time: int, place: int
+) -> int:  # fmt: skip
+    """Add an event after which an entity is of another class, for another run; returns how many there are."""
+    row = seen[at]
+    row[ENTITY] = whose
+    row[SEQUENCE] = sequence
+    row[LENGTH] = 0
+    row[KIND] = CHANGE
+    row[EXIT] = state
+    row[TIME] = time
+    row[PLACE] = place
+    return at + 1
+
+
+@compiled
+def _reach(reached: Any, whose: int, expected: int, state: int, time: int, place: int) -> None:
+    """Remember where the events of an entity go on."""
+    one = reached[whose]
+    one[0] = expected
+    one[1] = state
+    one[2] = time
+    one[3] = place
+
+
+@compiled
 def _timelines(  # noqa: C901 - one loop, compiled as a whole
     table: Any, bounds: Ints, told: Any, told_bounds: Ints, first: Any, nothing: Any,
-    from_start: Ints, end_marked: Ints, begin: int, keys: Ints, values: Ints, flags: Ints,
-    classes: Any, out: Ints, at: int, wrong: Ints,
-) -> tuple[int, int, int, int]:  # fmt: skip
+    from_start: Ints, end_marked: Ints, watched: Any, begin: int, keys: Ints, values: Ints,
+    flags: Ints, classes: Any, out: Ints, at: int, wrong: Ints, seen: Any, kept: int, reached: Any,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
     """The changes from entity `begin` on; stops at one that needs a step not yet known."""
     for whose in range(begin, len(bounds) - 1):
         if nothing[whose] == KEPT:
             continue  # of no machine that a property speaks of
-        kept, any_ = at, first[whose, 1]
+        out_before, seen_before, any_ = at, kept, first[whose, 1]
         state, expected = first[whose, 0], 0
         now, time, place = -1, NO_TIME, 0  # the class, and the last event
+        if watched[whose, 0] > 0:
+            expected, state = watched[whose, 0], watched[whose, 1]
+            time, place = watched[whose, 2], watched[whose, 3]
+        whole, keeps = (
+            True,
+            len(seen) > 0,
+        )  # no event is missing until now; whether another run follows
         t, last = told_bounds[whose], told_bounds[whose + 1]
-        r = bounds[whose]
-        while r < bounds[whose + 1]:
-            row = table[r]
-            sequence = row[SEQUENCE]
-            if row[KIND] == REPEAT:
+        r, end = bounds[whose], bounds[whose + 1]
+        while r <= end:
+            # The changes in bodies come before the row that is next, and after the last one.
+            sequence = table[r, SEQUENCE] if r < end else 0
+            if r < end and (table[r, KIND] == REPEAT or table[r, KIND] == CARRIED):
                 r += 1
                 continue
-            while t < last and told[t, SEQUENCE] < sequence:
+            while t < last and (r == end or told[t, SEQUENCE] < sequence):
                 when = told[t, TIME]
-                if now < 0 and told[t, SEQUENCE] == 0:
-                    when = BEGINNING
-                    if not from_start[whose]:
-                        at = _put(out, at, whose, nothing[whose], now, when, told[t, PLACE], wrong)
-                        now, when = nothing[whose], told[t, TIME]
                 class_ = classes[told[t, EXIT]]
-                at = _put(out, at, whose, class_, now, when, told[t, PLACE], wrong)
+                if whole and keeps and (now < 0 or class_ != now):
+                    kept = _see(
+                        seen, kept, whose, told[t, SEQUENCE], told[t, EXIT], when, told[t, PLACE]
+                    )
+                begins = now < 0 and told[t, SEQUENCE] == 0
+                at = _change(
+                    out, at, whose, class_, now, when, told[t, PLACE], wrong,
+                    begins, from_start[whose], nothing[whose],
+                )  # fmt: skip
                 now = class_
                 t += 1
+            if r == end:
+                break
+            row = table[r]
             if sequence > expected:  # events are missing
+                if whole:
+                    _reach(reached, whose, expected, state, time, place)
+                    whole = False
                 when = BEGINNING
                 if now >= 0:
                     when = time if row[TIME] == time else _after(time)
@@ -197,11 +281,7 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
                 r += 1
                 continue
             here, different = r, 0
-            while (
-                here < bounds[whose + 1]
-                and table[here, SEQUENCE] == sequence
-                and table[here, KIND] == RAW
-            ):
+            while here < end and table[here, SEQUENCE] == sequence and table[here, KIND] == RAW:
                 if here == r or table[here, SYMBOL] != table[here - 1, SYMBOL]:
                     different += 1
                 here += 1
@@ -219,37 +299,27 @@ def _timelines(  # noqa: C901 - one loop, compiled as a whole
                 symbol = row[SYMBOL]
                 slot = slot_of(keys, state, symbol)
                 if keys[slot] == 0:
-                    return whose, kept, state, symbol
+                    return whose, out_before, seen_before, state, symbol
                 after = values[slot] & (REFUSED - 1)
                 if flags[after] & STOPPED:  # what the event itself says counts all the same
                     slot = slot_of(keys, any_, symbol)
                     if keys[slot] == 0:
-                        return whose, kept, any_, symbol
+                        return whose, out_before, seen_before, any_, symbol
                     after = values[slot]
                     if after >= REFUSED or flags[after] & STOPPED:
                         after = any_
                 state = after
                 class_ = classes[state]
-            when = time
-            if now < 0:
-                when = BEGINNING
-                if not from_start[whose]:
-                    at = _put(out, at, whose, nothing[whose], now, when, place, wrong)
-                    now, when = nothing[whose], time
-            at = _put(out, at, whose, class_, now, when, place, wrong)
-            if class_ != KEPT:
-                now = class_
-        while t < last:
-            when = told[t, TIME]
-            if now < 0 and told[t, SEQUENCE] == 0:
-                when = BEGINNING
-                if not from_start[whose]:
-                    at = _put(out, at, whose, nothing[whose], now, when, told[t, PLACE], wrong)
-                    now, when = nothing[whose], told[t, TIME]
-            class_ = classes[told[t, EXIT]]
-            at = _put(out, at, whose, class_, now, when, told[t, PLACE], wrong)
-            now = class_
-            t += 1
+            if whole and keeps and class_ != KEPT and (now < 0 or class_ != now):
+                kept = _see(seen, kept, whose, sequence, state, time, place)
+            at = _change(
+                out, at, whose, class_, now, time, place, wrong,
+                now < 0, from_start[whose], nothing[whose],
+            )  # fmt: skip
+            if class_ != KEPT or (now < 0 and not from_start[whose]):
+                now = nothing[whose] if class_ == KEPT else class_
+        if whole:
+            _reach(reached, whose, expected, state, time, place)
         if end_marked[whose] and not flags[state] & (FINISHED | STOPPED):
             at = _put(out, at, whose, nothing[whose], now, _after(time), place, wrong)
-    return len(bounds) - 1, at, 0, 0
+    return len(bounds) - 1, at, kept, 0, 0

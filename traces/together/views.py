@@ -6,6 +6,7 @@ it is may have several values: then its class says all of them.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,6 +46,11 @@ class View:
     def anything(self) -> Seen:
         """The class of an entity of which nothing is known."""
         return Seen(self.machine, ())
+
+    def fingerprint(self) -> str:
+        """What is the same for views that see the same changes."""
+        asked = self.instructions, self.atoms, self.ranges, self.from_start, self.end_marked
+        return hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
 
     @cached_property
     def _compiled(self) -> object:
