@@ -114,13 +114,12 @@ def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") 
 
 
 def chosen(block: Block, rows: Ints) -> Block:
-    """Some of the events, with no other entities and streams than theirs."""
+    """Some of the events, with no other entities than theirs."""
     used, entity = np.unique(block.entity[rows], return_inverse=True)
-    streams, stream = np.unique(block.stream[used], return_inverse=True)
     return Block(
-        tuple(block.streams[number] for number in streams.tolist()),
+        block.streams,
         block.names.take(used),
-        stream.astype(np.int32),
+        block.stream[used],
         block.symbols,
         entity.astype(np.int32),
         block.sequence[rows],

@@ -70,12 +70,6 @@ class Product:
         self._numbers: dict[tuple[int, ...], int] = {}
         self._known: dict[tuple[int, str], int] = {}
 
-    @property
-    def size(self) -> int:
-        """About how many numbers are kept."""
-        own = len(self._known) + len(self._tuples) * len(self.members)
-        return own + sum(member.size for member in self.members)
-
     def advance(self, number: int, symbol: str) -> int:
         """The number of the tuple after an event, given its symbol's text."""
         if number in (DEAD, UNDECIDED, UNKNOWN):
@@ -161,6 +155,8 @@ class Product:
         if distinct in ({START}, {ANY}):
             return distinct.pop()
         if parts not in self._numbers:
+            if len(self._tuples) > self.source.max_states:
+                return UNDECIDED
             self._numbers[parts] = len(self._tuples)
             self._tuples.append(parts)
         return self._numbers[parts]

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from stagewright.traces.candidates import Standing
 from stagewright.traces.coverage import Whose
-from stagewright.traces.judge import Judged, MachineKey, Stands, added
+from stagewright.traces.judge import Judged, MachineKey, Stands
 from stagewright.traces.judges import Panel
+from stagewright.traces.replay.standings import added
 from stagewright.traces.trace_report import CandidateReport
 
 _TRACES_SHOWN = 20

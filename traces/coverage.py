@@ -8,7 +8,7 @@ them. What is reachable at all is looked up where that is cheap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
@@ -16,6 +16,7 @@ from typing import TypeVar
 from stagewright.spec.coverable import (
     ActionOf,
     Edge,
+    Move,
     RequirementOf,
     Thing,
     parts_of,
@@ -24,10 +25,8 @@ from stagewright.spec.coverable import (
 )
 from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.nodes import Node
 from stagewright.spec.sorts import EnumSort
 from stagewright.spec.state_diagram import diagrams_of
-from stagewright.spec.values import State as FullState
 from stagewright.traces.determinised import START, Determinised, SpentError
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
@@ -37,7 +36,6 @@ from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
-STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
 
 Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
 _Key = TypeVar("_Key", bound=Hashable)
@@ -136,7 +134,7 @@ class _Tally:
 
     def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
         """Count events; `judge` knows how they were recorded."""
-        running = beside(judge.automaton, "coverage", STATES_MAX)
+        running = beside(judge.automaton)
         things = _Things(judge, running)
         for before, symbol, count in pairs:
             letter = running.letter(symbol)
@@ -146,14 +144,14 @@ class _Tally:
                 own, between = _explaining(running, before, letter)
             except SpentError:
                 continue
-            found = {things.of(taken) for taken in own}
+            found = [things.of(taken) for taken in own]
             if not found:
                 continue  # nothing explains it: it exercised nothing
             self.events += count
-            for number in frozenset.intersection(*found):
-                self.certain[things.named[number]] += count
-            for number in frozenset().union(*found, *{things.of(taken) for taken in between}):
-                self.possible[things.named[number]] += count
+            for thing in frozenset.intersection(*found):
+                self.certain[thing] += count
+            for thing in frozenset().union(*found, *(things.of(taken) for taken in between)):
+                self.possible[thing] += count
 
     def result(self) -> MachineCoverage:
         """Everything that the definition has, and everything that was seen."""
@@ -238,63 +236,32 @@ def _fits(running: Determinised, state: int, letter: Letter) -> bool:
 
 
 class _Things:
-    """What a step and the state after it exercise; each is worked out once.
-
-    The things are told by their numbers in `named`: these are put together much faster.
-    """
+    """What a step and the state after it exercise; each is worked out once."""
 
     def __init__(self, judge: Judge, running: Determinised, *, parts: bool = True) -> None:
         self._judge = judge
         self._running = running
         self._parts = parts_of(judge.definition) if parts else {}
         self._interpreter = Interpreter(judge.definition, judge.scope)
-        self.named: list[Thing] = []
-        self._numbers: dict[Thing, int] = {}
-        self._values = [
-            (cell, low, [self._number(one) for one in names])
-            for cell, low, names in value_names(judge.model.cells, judge.scope)
-        ]
-        self._always = {
-            a.name: self._all(
-                [ActionOf(a.name), *(RequirementOf(a.name, r.name) for r in a.requirements)]
-            )
-            for a in judge.definition.actions
+        self._values = value_names(judge.model.cells, judge.scope)
+        self._requirements = {
+            a.name: [r.name for r in a.requirements] for a in judge.definition.actions
         }
-        drawn = {d.variable for d in diagrams_of(judge.definition)}
-        self._drawn = {
-            cell.index: (cell.variable, [member.name for member in cell.sort.members])
-            for cell in judge.model.cells
-            if cell.variable in drawn and isinstance(cell.sort, EnumSort)
-        }
-        self._decoded: dict[int, FullState] = {}
-        self._moves: dict[tuple[int, int, int, str], frozenset[int]] = {}
-        self._of_states: dict[int, frozenset[int]] = {}
-        self._of_steps: dict[tuple[int, int], frozenset[int]] = {}
+        self._drawn = {d.variable for d in diagrams_of(judge.definition)}
+        self._of_states: dict[int, frozenset[Thing]] = {}
+        self._of_steps: dict[tuple[int, int], frozenset[Thing]] = {}
 
-    def _number(self, thing: Thing) -> int:
-        number = self._numbers.setdefault(thing, len(self.named))
-        if number == len(self.named):
-            self.named.append(thing)
-        return number
-
-    def _all(self, things: Iterable[Thing]) -> frozenset[int]:
-        return frozenset(self._number(thing) for thing in things)
-
-    def all_named(self, numbers: Iterable[int]) -> frozenset[Thing]:
-        """The things behind some numbers."""
-        return frozenset(self.named[number] for number in numbers)
-
-    def of(self, taken: _Taken) -> frozenset[int]:
+    def of(self, taken: _Taken) -> frozenset[Thing]:
         """All of it."""
         state, step, after = taken
         if step < 0:
             return self._of_state(after)
         if (state, step) not in self._of_steps:
-            found = self._of_step(state, step, after)
-            self._of_steps[state, step] = found.union(self._of_state(after))
+            found = frozenset(self._of_step(state, step, after))
+            self._of_steps[state, step] = found | self._of_state(after)
         return self._of_steps[state, step]
 
-    def _of_state(self, state: int) -> frozenset[int]:
+    def _of_state(self, state: int) -> frozenset[Thing]:
         if state not in self._of_states:
             codes = self._running.states[state]
             self._of_states[state] = frozenset(
@@ -302,61 +269,34 @@ class _Things:
             )
         return self._of_states[state]
 
-    def _of_step(self, state: int, number: int, after: int) -> frozenset[int]:
+    def _of_step(self, state: int, number: int, after: int) -> Iterable[Thing]:
         step = self._judge.model.steps[number]
         action = step.action.name
+        yield ActionOf(action)
         old, new = self._running.states[state], self._running.states[after]
-        moves = [
-            self._move(index, old[index], new[index], action)
-            for index in step.updates
-            if index in self._drawn
-        ]
-        parts = [
-            self._number(RequirementOf(action, requirement, told))
-            for requirement, sides in self._parts.get(action, {}).items()
-            for told in self._holding(sides, state, number)
-        ]
-        return self._always[action].union(parts, *moves)
-
-    def _move(self, index: int, old: int, new: int, action: str) -> frozenset[int]:
-        known = index, old, new, action
-        if known not in self._moves:
-            variable, members = self._drawn[index]
-            edge = Edge(variable, members[old], members[new], action)
-            self._moves[known] = self._all([edge.move, edge])
-        return self._moves[known]
-
-    def _holding(self, sides: Sequence[tuple[str, Node]], state: int, number: int) -> Iterable[str]:
-        """Those sides of a requirement that hold where a step is taken."""
-        step = self._judge.model.steps[number]
-        environment = dict(step.arguments)
-        bound = {p: environment[p.name] for p in step.action.params}
-        if state not in self._decoded:
-            self._decoded[state] = self._judge.model.decode(self._running.states[state])
-        for told, side in sides:
-            if self._interpreter.evaluate(side, self._decoded[state], environment=bound):
-                yield told
+        for index in step.updates:
+            cell = self._judge.model.cells[index]
+            if cell.variable in self._drawn and isinstance(cell.sort, EnumSort):
+                members = cell.sort.members
+                source, target = members[old[index]].name, members[new[index]].name
+                yield Move(cell.variable, source, target)
+                yield Edge(cell.variable, source, target, action)
+        for name in self._requirements[action]:
+            yield RequirementOf(action, name)
+        for requirement, parts in self._parts.get(action, {}).items():
+            environment = dict(step.arguments)
+            bound = {p: environment[p.name] for p in step.action.params}
+            decoded = self._judge.model.decode(old)
+            for told, part in parts:
+                if self._interpreter.evaluate(part, decoded, environment=bound):
+                    yield RequirementOf(action, requirement, told)
 
 
-_Reached = tuple[frozenset[Thing], int, bool]
-_REMEMBERED_MAX = 16  # definitions at scopes; `--follow` asks for the same ones with each batch
-_remembered: dict[tuple[str, str], _Reached] = {}
-
-
-def _reachable(judge: Judge) -> _Reached:
+def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
     """The things that some run does, from how many states this is known, and whether these are all."""
-    what = judge.definition.fingerprint(), str(judge.scope)
-    if what not in _remembered:
-        while len(_remembered) >= _REMEMBERED_MAX:
-            _remembered.pop(next(iter(_remembered)))
-        _remembered[what] = _looked_for(judge)
-    return _remembered[what]
-
-
-def _looked_for(judge: Judge) -> _Reached:
-    running = beside(judge.automaton, "coverage", STATES_MAX)
+    running = beside(judge.automaton)
     things = _Things(judge, running, parts=False)
-    found: set[int] = set()
+    found: set[Thing] = set()
     try:
         waiting = [running.state_number(state) for state in judge.automaton.initial]
         reached = set(waiting)
@@ -366,9 +306,9 @@ def _looked_for(judge: Judge) -> _Reached:
                 found |= things.of((state, step, after))
                 if after not in reached:
                     if len(reached) >= REACHED_MAX:
-                        return things.all_named(found), len(reached), False
+                        return found, len(reached), False
                     reached.add(after)
                     waiting.append(after)
     except SpentError:
-        return things.all_named(found), len(running.states), False
-    return things.all_named(found), len(reached), True
+        return found, len(running.states), False
+    return found, len(reached), True

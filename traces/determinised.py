@@ -1,12 +1,8 @@
-"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once.
-
-A step for which more states must be looked at than the automaton's budget allows leads to `UNDECIDED`. That
-depends on the set and the event alone, and on nothing that was numbered before.
-"""
+"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cached_property
 
 from stagewright.traces.automaton import Automaton
@@ -17,7 +13,7 @@ from stagewright.traces.symbols import parse_symbol, value_key
 
 # Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
 DEAD = 0  # no run explains the events so far
-UNDECIDED = 1  # too many states are possible
+UNDECIDED = 1  # the budget was spent
 UNKNOWN = 2  # an event was not understood
 ENDED = 3  # the end marker was read
 START = 4  # nothing was read
@@ -25,31 +21,16 @@ ANY = 5  # some events were read elsewhere
 LIVE = 6
 
 
-_STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
-
-
 class Determinised:
-    """Numbers the sets of possible states of one automaton, and finds each step between them once.
+    """Numbers the sets of possible states of one automaton, and finds each step between them once."""
 
-    `most`: how many states are numbered in all, before `SpentError`; None: as many as come up. `size` is about
-    how many numbers are kept. `functions`: steps that were compiled already.
-    """
-
-    def __init__(
-        self,
-        source: Automaton,
-        *,
-        most: int | None = None,
-        functions: Mapping[int, StepFunction] | None = None,
-    ) -> None:
+    def __init__(self, source: Automaton) -> None:
         self.source = source
-        self.size = 0
-        self._most = most
         self.states: list[State] = []
         self.sets: list[tuple[int, ...]] = [()] * LIVE  # state numbers, sorted, by set number
         self._state_numbers: dict[State, int] = {}
         self._set_numbers: dict[tuple[int, ...], int] = {}
-        self._functions: dict[int, StepFunction] = dict(functions or {})
+        self._functions: dict[int, StepFunction] = {}
         self._alphabet = Alphabet(source)
         self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._closures: dict[tuple[int, ...], frozenset[int]] = {}
@@ -65,10 +46,6 @@ class Determinised:
         if known is None:
             known = self._known[number, symbol] = self._advance(number, symbol)
         return known
-
-    def renewed(self) -> Determinised:
-        """The same automaton, of which nothing is numbered yet."""
-        return Determinised(self.source, most=self._most, functions=self._functions)
 
     def letter(self, symbol: str) -> Letter | str:
         """A symbol in this machine's terms, or why it is none of this machine's."""
@@ -90,11 +67,7 @@ class Determinised:
         return None
 
     def before_observation(self, number: int, letter: Letter) -> frozenset[int]:
-        """The states that an event may lead to, whatever was observed after it.
-
-        Raises:
-            SpentError: these, or those on the way to them, are more than the budget allows.
-        """
+        """The states that an event may lead to, whatever was observed after it."""
         hidden = self.source.recording.hidden.exist
         if number == START:
             first = self._initial
@@ -103,9 +76,9 @@ class Determinised:
         if hidden:
             here = self._closure(self.sets[number])
         if letter.steps is not None:
-            return self._few(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
+            return frozenset(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
         if not hidden:
-            return self._few(n for s in here for n in self._every_step(s))
+            return frozenset(n for s in here for n in self._every_step(s))
         return frozenset(here).union(*(self._expand(s)[1] for s in here))
 
     def matching(self, states: Iterable[int], letter: Letter) -> tuple[int, ...]:
@@ -167,7 +140,7 @@ class Determinised:
     def _initial(self) -> frozenset[int]:
         if not self.source.recording.from_start:
             return self._reachable
-        return self._few(self._number(s) for s in self.source.initial)
+        return frozenset(self._number(s) for s in self.source.initial)
 
     @cached_property
     def _reachable(self) -> frozenset[int]:
@@ -178,7 +151,6 @@ class Determinised:
                 if n not in reached:
                     reached.add(n)
                     frontier.append(n)
-            self._check(reached)
         return frozenset(reached)
 
     def _advance(self, number: int, symbol: str) -> int:
@@ -209,7 +181,8 @@ class Determinised:
         if not chosen:
             return DEAD
         if chosen not in self._set_numbers:
-            self.size += len(chosen) + _STATE_SIZE
+            if len(self.sets) > self.source.max_states:
+                return UNDECIDED
             self._set_numbers[chosen] = len(self.sets)
             self.sets.append(chosen)
         return self._set_numbers[chosen]
@@ -231,9 +204,8 @@ class Determinised:
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)
         if number is None:
-            if self._most is not None and len(self.states) >= self._most:
+            if len(self.states) >= self.source.max_states:
                 raise SpentError
-            self.size += _STATE_SIZE
             number = self._state_numbers[state] = len(self.states)
             self.states.append(state)
         return number
@@ -261,55 +233,31 @@ class Determinised:
                 if after >= 0:
                     (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
             self._unseen[state] = frozenset(hidden), frozenset(visible)
-            self.size += len(hidden) + len(visible) + _STATE_SIZE
         return self._unseen[state]
 
     def _is_hidden(self, action: str, old: int, new: int) -> bool:
-        actions = self.source.recording.hidden.actions
-        if actions is not None and action not in actions:
+        steps = self.source.recording.hidden
+        if steps.actions is not None and action not in steps.actions:
             return False
-        before, after = self.states[old], self.states[new]
-        return not any(
-            before[cell] != after[cell] and (codes is None or after[cell] in codes)
-            for cell, codes in self._visible
-        )
-
-    @cached_property
-    def _visible(self) -> list[tuple[int, frozenset[int] | None]]:
-        """The cells to which no hidden step gives one of these codes (None: any other one)."""
-        found: list[tuple[int, frozenset[int] | None]] = []
-        for name, values in self.source.recording.hidden.visible.items():
+        for name, values in steps.visible.items():
             leaf = self.source.leaves[name]
             assert leaf.cell is not None
-            known = None if values is None else [leaf.codes.get(value_key(v)) for v in values]
-            codes = None if known is None else frozenset(c for c in known if c is not None)
-            found.append((leaf.cell, codes))
-        return found
+            code = self.states[new][leaf.cell]
+            seen = values is None or any(leaf.codes.get(value_key(v)) == code for v in values)
+            if code != self.states[old][leaf.cell] and seen:
+                return False
+        return True
 
     def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
         if states not in self._closures:
             reached, frontier = set(states), list(states)
-            looked_at = set(states)
             while frontier:
-                hidden, visible = self._expand(frontier.pop())
-                frontier += hidden - reached
-                reached |= hidden
-                looked_at |= hidden | visible
-                self._check(looked_at)
+                for n in self._expand(frontier.pop())[0]:
+                    if n not in reached:
+                        reached.add(n)
+                        frontier.append(n)
             self._closures[states] = frozenset(reached)
-            self.size += len(states) + len(reached)
         return self._closures[states]
-
-    def _few(self, states: Iterable[int]) -> frozenset[int]:
-        found: set[int] = set()
-        for state in states:
-            found.add(state)
-            self._check(found)
-        return frozenset(found)
-
-    def _check(self, states: set[int]) -> None:
-        if len(states) > self.source.max_states:
-            raise SpentError
 
 
 class SpentError(Exception):

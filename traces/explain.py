@@ -26,7 +26,6 @@ from stagewright.traces.symbols import parse_symbol
 from stagewright.traces.telling import call, changes, label, summary
 from stagewright.traces.trace_report import AccountingError, Explanation, GoodStep
 
-_STATES_BESIDE = 100_000  # beyond the budget of one event
 _STATES_MAX = 200  # possible states that are looked at; one is enough where all is observed
 DISTINCT_MAX = (
     200  # different mistakes; of further ones the event is told, and not why it is refused
@@ -49,8 +48,7 @@ class Explainer:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        most = judge.automaton.max_states + _STATES_BESIDE
-        self._running = beside(judge.automaton, "explanations", most)
+        self._running = beside(judge.automaton)
         self._interpreter = Interpreter(judge.definition, judge.scope)
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}

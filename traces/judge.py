@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -21,11 +21,10 @@ from stagewright.traces.determinised import (
     UNKNOWN,
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
-from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.running import of_this_thread
 
-DETAILS_MAX = 400_000  # of one kind in all partitions; the counts know all
+DETAILS_MAX = 100_000  # of one kind in one partition; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
 
 MachineKey = tuple[str, str, str]  # machine, profile and definition, as a stream names them
@@ -40,8 +39,7 @@ class Cause(Enum):
     MISSING = "events are missing"
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
-    BUDGET = "more possible states than --max-states"
-    LEFT_OUT = "a part of what was recorded is damaged and was left out"
+    BUDGET = "more possible states than the budget allows"
 
 
 VERDICTS = {
@@ -52,7 +50,6 @@ VERDICTS = {
     Cause.NO_END: TraceVerdict.GAP,
     Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
     Cause.BUDGET: TraceVerdict.UNDECIDED,
-    Cause.LEFT_OUT: TraceVerdict.UNDECIDED,
 }
 
 
@@ -71,7 +68,6 @@ class Finding:
     last_good: Place | None = None
     symbols: tuple[str, ...] = ()
     before: PossibleStates | None = None  # the set in which that event was read, where it is known
-    looks: Cause | None = None  # what it would be if nothing had been left out; None: ok
 
     @property
     def verdict(self) -> TraceVerdict:
@@ -97,11 +93,6 @@ class Stands(NamedTuple):
     standings: tuple[Standing, ...]
 
 
-def added(one: tuple[int, str] | None, other: tuple[int, str]) -> tuple[int, str]:
-    """Both counts together, and the first of both names."""
-    return other if one is None else (one[0] + other[0], min(one[1], other[1]))
-
-
 @dataclass
 class Judged:
     """What one partition found. The four counts of events add up to all that came in."""
@@ -116,22 +107,6 @@ class Judged:
     findings_left_out: int = 0
     # Of how many entities each is true, and the first of them by name; only where candidates are compared.
     standings: dict[Stands, tuple[int, str]] = field(default_factory=dict[Stands, tuple[int, str]])
-
-    def add(self, other: Judged, details: int) -> None:
-        """Take what was found of other entities of the partition; so much of it is told."""
-        for verdict, count in other.verdicts.items():
-            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
-        self.findings += other.findings
-        self.findings_left_out += other.findings_left_out + len(self.findings[details:])
-        del self.findings[details:]
-        for stands, told in other.standings.items():
-            self.standings[stands] = added(self.standings.get(stands), told)
-        self.not_understood += other.not_understood
-        del self.not_understood[details:]
-        self.events_judged += other.events_judged
-        self.events_not_judged += other.events_not_judged
-        self.events_duplicate += other.events_duplicate
-        self.events_not_understood += other.events_not_understood
 
 
 def judge(
@@ -236,14 +211,6 @@ def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, o
         _place(block, int(ordered.row[start + at - 1])) if at > 0 else None,
         tuple(symbols),
     )
-
-
-def doubted(finding: Finding, doubt: Doubt, *, good: bool) -> Finding:
-    """The finding as far as it can be relied on; `good`: it would be ok if nothing had been left out."""
-    if doubt is Doubt.NOTHING or (doubt is Doubt.ENDS and not good):
-        return finding
-    looks = None if good else finding.cause
-    return replace(finding, cause=Cause.LEFT_OUT, looks=looks, symbols=(), before=None)
 
 
 def _has_end(symbols: Sequence[str]) -> bool:

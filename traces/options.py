@@ -43,7 +43,6 @@ class Options:
     `mapping`: the mapping file that says how to read all files.
     `together`: systems whose invariants are judged over the traces of their parts; `group`: a pattern, and what
     names of one group have in common where it matches (empty: all entities of a trace are one group).
-    `skip_damaged`: leave out what cannot be read, and judge the rest.
     """
 
     scope: Callable[[Definition], Scope] = unbounded_scope
@@ -58,4 +57,3 @@ class Options:
     mapping: Path | None = None
     together: tuple[type[Machine], ...] = ()
     group: str = ""
-    skip_damaged: bool = False

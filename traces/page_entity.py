@@ -36,17 +36,6 @@ def entity_item(number: int, entity: EntityReport, links: Sequence[str]) -> str:
     )
 
 
-def kind_of(entity: EntityReport) -> tuple[str, str, str]:
-    """What kind of mistake it is: verdict, what happened, and what refuses it."""
-    explanation = entity.explanation
-    if explanation is None:
-        return entity.verdict.value, entity.cause.value, ""
-    action = explanation.event.partition("(")[0]
-    if action.startswith("an observation of "):
-        action = "an observation"
-    return entity.verdict.value, action, refused_by(entity) or entity.cause.value
-
-
 def refused_by(entity: EntityReport) -> str:
     """In a few words what refuses the event; empty if that is not known."""
     explanation = entity.explanation

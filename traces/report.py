@@ -40,8 +40,6 @@ def print_report(report: TraceReport, console: Console) -> None:
     for machine in report.machines:
         console.print(f"machine   {machine}", markup=False, highlight=False)
     _print_counts(report, console)
-    for text in damaged_lines(report):
-        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     for note in report.notes:
         console.print(visible(f"note: {note}"), markup=False, highlight=False)
     for text in (*candidates_told(report.candidates), *together_lines(report.together)):
@@ -66,18 +64,6 @@ def print_report(report: TraceReport, console: Console) -> None:
         console.print(f"  … and {more:,} more")
 
 
-def damaged_lines(report: TraceReport) -> list[str]:
-    """What was left out since it could not be read, if there is any."""
-    if not report.damaged:
-        return []
-    more = len(report.damaged) - _SHOWN_MAX
-    return [
-        "damaged   left out, so that not everything was judged:",
-        *(f"  {one}" for one in report.damaged[:_SHOWN_MAX]),
-        *([f"  … and {more:,} more"] if more > 0 else []),
-    ]
-
-
 def as_json(report: TraceReport) -> dict[str, object]:
     """The report as plain data."""
     totals = report.totals
@@ -92,19 +78,15 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "other": totals.other,
             "unparsed": totals.unparsed,
             "told": totals.told,
-            "lost": totals.lost,
         },
         "events": {
             "read": totals.events,
+            "earlier": totals.earlier,
             "judged": totals.judged,
             "not_judged": totals.not_judged,
             "duplicate": totals.duplicates,
             "not_understood": totals.not_understood,
         },
-        "damaged": [
-            {"file": one.file, "line": one.line, "lines": one.lines, "reason": one.reason}
-            for one in report.damaged
-        ],
         "notes": list(report.notes),
         **together_data(report.together),
         **_candidates_data(report.candidates),
@@ -137,11 +119,14 @@ def _print_counts(report: TraceReport, console: Console) -> None:
         (totals.unparsed, "unparsed"),
         (totals.other, "of other matters"),
         (totals.blank, "blank"),
-        (totals.lost, "in damaged parts"),
     ]
-    for name, total, kinds in (("events", totals.events, events), ("lines", totals.lines, lines)):
+    earlier = f" and {totals.earlier:,} of earlier runs" if totals.earlier else ""
+    for name, total, kinds in (
+        ("events", f"{totals.events:,}{earlier}", events),
+        ("lines", f"{totals.lines:,}", lines),
+    ):
         told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
-        text = f"{name:<9} {total:,} = {told or 'none'}"
+        text = f"{name:<9} {total} = {told or 'none'}"
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -58,8 +58,7 @@ def write_report(
         write_table(report, table)
     except OSError as error:
         raise InputError(
-            f"cannot write to {directory}: {error.strerror or error}",
-            help="make room there, or name another directory",
+            f"cannot write to {directory}: {error.strerror or error}", help="check it"
         ) from error
     return written
 
@@ -83,10 +82,6 @@ def _text(report: TraceReport) -> str:
 
 def _write(path: Path, content: str) -> None:
     partial = path.with_name(f".{path.name}.partial")
-    try:
-        # A trace may hold halves of characters, which UTF-8 has no bytes for.
-        partial.write_text(content, encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
+    # A trace may hold halves of characters, which UTF-8 has no bytes for.
+    partial.write_text(content, encoding="utf-8", errors="backslashreplace", newline="\n")
     partial.replace(path)

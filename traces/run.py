@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
-from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.traces import aside
-from stagewright.traces.aside import Aside, all_of, as_judged
-from stagewright.traces.blocks import Block, place_of
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.blocks import EntityKey
 from stagewright.traces.candidates import Source
-from stagewright.traces.compose import Read
+from stagewright.traces.compose import EXPLAINED_MAX, Read
+from stagewright.traces.continued import Continued
 from stagewright.traces.coverage import Exercised, Whose, exercised_of
-from stagewright.traces.definitions import Definitions
 from stagewright.traces.engines import Engine, Stage
-from stagewright.traces.inputs import InputFile
-from stagewright.traces.judge import Judged, MachineKey
-from stagewright.traces.judges import Panel
+from stagewright.traces.judge import Finding, Judged, MachineKey
+from stagewright.traces.judges import Panel, panels_of
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.passes import (
     FirstPass,
@@ -28,13 +22,11 @@ from stagewright.traces.passes import (
     SecondPass,
     Task,
     agreed,
-    refuse_damaged,
-    to_be_told,
 )
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
-from stagewright.traces.reading import PROBED, Logs, beginnings, tasks_of
-from stagewright.traces.state import FileRead, State
+from stagewright.traces.reading import Logs, first_streams, tasks_of
+from stagewright.traces.state import State
 from stagewright.traces.together.system import Together, together
 from stagewright.traces.together.verdicts import TogetherReport, report_together
 
@@ -42,37 +34,31 @@ _PARTITION_BYTES = 1 << 27  # of input; the rows of so much fit into a worker's 
 
 
 class Run:
-    """The passes over an input, of which `earlier` runs may have seen a part.
-
-    `left_out`: forms of files that could not even be opened; "" where the form of one is not known.
-    """
+    """The passes over an input, of which earlier runs may have seen a part."""
 
     def __init__(
         self,
         engine: Engine,
         parts: Sequence[Part],
         logs: Logs,
-        earlier: State | None,
+        continued: Continued | None,
         progress: Progress,
-        left_out: Collection[str] = (),
     ) -> None:
         self.panels: dict[MachineKey, Panel] = {}
-        self._engine, self._logs, self._earlier, self._progress = engine, logs, earlier, progress
-        self._left_out = frozenset(left_out)
+        self._engine, self._logs, self._progress = engine, logs, progress
+        self._continued = continued
         self._events = [part for part in parts if not forms.form_named(part.form).log]
         self._tasks = tasks_of(self._events, engine.workers)
         if logs.blocks:
             self._tasks.append(Task(blocks=tuple(logs.blocks)))
-        if earlier is not None:
-            files = tuple(str(earlier.folder / name) for name in earlier.carried)
-            self._tasks += [Task(carried=(file,)) for file in files]
+        if continued is not None:
+            self._tasks += [Task(carried=(file,)) for file in continued.carried]
         size = sum(part.weight for part in parts)
         self._partitions = max(engine.workers, size // _PARTITION_BYTES) + 1
-        self._carry_to = "" if earlier is None else str(earlier.new_folder())
+        self._carry_to = "" if continued is None else str(continued.folder)
         self._found: list[Partition] = []
         self._watched = Together()
         self._looked: list[Looked] = []
-        self._set_aside, self._aside = Aside(), Judged()
 
     @property
     def read(self) -> list[PartRead]:
@@ -81,36 +67,28 @@ class Run:
 
     @property
     def held(self) -> int:
-        """Events of earlier runs that wait behind gaps."""
+        """Events of earlier runs that waited behind gaps."""
         return sum(s.held for one in self._found for s in one.summaries)
 
     @property
     def exercised(self) -> dict[Whose, list[Exercised]]:
-        """What the replay did, without the few events that were judged one by one."""
+        """What the replay did, without the few events that were judged one by one; that of all runs."""
         tasks = (s.taken for one in self._found for s in one.summaries)
         members = {key: len(panel.members) for key, panel in self.panels.items()}
-        return exercised_of([*tasks, *(one.taken for one in self._found)], members)
-
-    @property
-    def damaged(self) -> set[str]:
-        """The forms of which something is left out; "" where it is not known of which."""
-        holed = {part.form for part in self._events if part.holes}
-        return holed | self._logs.damaged | self._left_out
+        found = exercised_of([*tasks, *(one.taken for one in self._found)], members)
+        return found if self._continued is None else self._continued.exercised(found)
 
     def first_pass(self, resolve: Resolve, options: Options) -> list[str]:
-        """Replay everything; returns what is to be noted about the definitions.
-
-        Raises:
-            StagewrightError: not one event is of a machine that can be judged; a file is damaged.
-        """
-        asked = Definitions(resolve, options, self._logs.recordings, self.damaged)
-        self._ask_first(asked)
+        """Replay everything; returns what is to be noted about the definitions."""
+        known = self._logs.streams | first_streams(self._events)
+        if self._continued is not None:
+            known |= self._continued.streams
         while True:
-            self.panels = asked.panels
-            if self._earlier is not None:
-                self._earlier.fits(self._definitions(), _options_text(options))
+            self.panels, notes = panels_of(known, resolve, options, self._logs.recordings)
             judges = {key: panel.members[0] for key, panel in self.panels.items()}
             self._watched = together(options.together, judges, options.profile)
+            if self._continued is not None:
+                self._continued.fits(self.panels, self._watched)
             first = FirstPass(
                 self._automata,
                 self._partitions,
@@ -118,78 +96,14 @@ class Run:
                 self._watched.views,
                 self._watched.properties,
                 options.group,
-                options.skip_damaged,
             )
             self._found = self._partitions_of(first)
-            again = self._leave_out_holes(asked, options)
-            if not self._ask_more(asked) and not again:
-                break
-        asked.check_candidates()
-        self._watched.check(judges)
-        self._aside = as_judged(self._set_aside, asked.refused)
-        return [
-            *asked.notes,
-            *aside.notes(self._set_aside, asked.refused),
-            *self._coverage_notes(),
-        ]
-
-    def _coverage_notes(self) -> list[str]:
-        of_tasks = sum(s.untold for one in self._found for s in one.summaries)
-        untold = of_tasks + sum(one.untold for one in self._found)
-        if not untold:
-            return []
-        return [f"the coverage leaves out {untold:,} events: too many states were possible"]
-
-    def _ask_first(self, asked: Definitions) -> None:
-        """Look for the definitions of what logs tell, and of the first events of some files."""
-        first: list[tuple[Part, Block]] = []
-        for block in self._logs.blocks:
-            asked.ask(stream[1:] for stream in block.streams)
-        for looked, (part, block) in enumerate(beginnings(self._events), 1):
-            asked.ask(stream[1:] for stream in block.streams)
-            first.append((part, block))
-            if asked.panels and looked >= PROBED:
-                break
-        if asked.refused and not asked.panels:
-            raise self._refusal(asked, first)
-
-    def _refusal(self, asked: Definitions, first: Sequence[tuple[Part, Block]]) -> StagewrightError:
-        """Why nothing can be judged, with the place of the first event."""
-        parts = {read.part.number: read.part for read in self._logs.read}
-        of_logs = [(parts[place_of(int(b.place[0])).source], b) for b in self._logs.blocks]
-        part, block = [*of_logs, *first][0]
-        error = asked.refused[block.key(int(block.entity[0])).stream[1:]]
-        line = f":{place_of(int(block.place[0])).line}" if part.start == 0 else ""
-        return InputError(f"{part.path}{line}: {error.problem}", help=error.help)
-
-    def _leave_out_holes(self, asked: Definitions, options: Options) -> bool:
-        """Whether all is to be read again, without what could not be read now."""
-        damaged = {read.part.number: read for read in self.read if read.error}
-        if not damaged:
-            return False
-        if not options.skip_damaged:
-            refuse_damaged(list(damaged.values()))
-        self._progress(f"reading again, without what is damaged in {len(damaged)} parts")
-        without = {n: replace(read.part, holes=read.holes) for n, read in damaged.items()}
-        self._events = [without.get(part.number, part) for part in self._events]
-        self._tasks = [
-            replace(task, parts=tuple(without.get(part.number, part) for part in task.parts))
-            for task in self._tasks
-        ]
-        asked.doubt(self.damaged)
-        return True
-
-    def _ask_more(self, asked: Definitions) -> bool:
-        """Whether there are definitions of what was set aside."""
-        summaries = [s for one in self._found for s in one.summaries]
-        carried: set[MachineKey] = set().union(*(s.carried for s in summaries))
-        self._set_aside = all_of(s.aside for s in summaries)
-        found = asked.ask(carried | self._set_aside.counts.keys())
-        for key in sorted(carried & asked.refused.keys()):
-            raise asked.refused[key]
-        if found:
+            unknown = {s for one in self._found for t in one.summaries for s in t.unknown}
+            if not unknown:
+                self._watched.check(judges)
+                return notes
             self._progress("reading again: there are events of more machines")
-        return found
+            known |= unknown
 
     def _partitions_of(self, first: FirstPass) -> list[Partition]:
         if not first.relates:
@@ -204,32 +118,46 @@ class Run:
         """What was found of properties over several entities; None where none were asked for."""
         if not (self._watched.properties or self._watched.unjudged):
             return None
-        return report_together(
-            self._watched,
-            [one.swept for one in self._found],
-            read.where,
-            damaged=bool(self.damaged),
-        )
+        swept = [one.swept for one in self._found]
+        if self._continued is not None:
+            self._continued.leave_out_groups(swept, self._watched.properties)
+        return report_together(self._watched, swept, read.where)
 
-    def second_pass(self) -> tuple[list[Judged], int]:
+    def second_pass(self, read: Read) -> tuple[list[Judged], int]:
         """What all partitions have judged, with what needed a second look; and how many entities did."""
-        judged = [*(one.glued.judged for one in self._found), self._aside]
+        judged = [one.glued.judged for one in self._found]
         unsettled = sorted({key for one in self._found for key in one.glued.unsettled})
-        told = {} if self._earlier else to_be_told([f for one in judged for f in one.findings])
+        if self._continued is not None:
+            self._continued.leave_out_told(judged, read)
+        told = self._to_be_told([f for one in judged for f in one.findings])
         if not unsettled and not told:
             return judged, 0
         self._progress(f"reading again {len(unsettled) + len(told):,} entities")
         second = SecondPass(
-            self._automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
+            self._automata,
+            self._partitions,
+            tuple(unsettled),
+            tuple(told),
+            self._carry_to,
+            self._watched.views,
         )
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
-        refuse_damaged([read for one in self._looked for read in one.damaged])
         in_full = {f.key: f for one in self._looked for f in one.told}
         for one in judged:
             one.findings = [
                 agreed(f, in_full.get(f.key)) if f.key in told else f for f in one.findings
             ]
-        return [*judged, *(one.glued.judged for one in self._looked)], len(unsettled) + len(told)
+        looked = [one.glued.judged for one in self._looked]
+        if self._continued is not None:
+            self._continued.leave_out_told(looked, read)
+        return [*judged, *looked], len(unsettled) + len(told)
+
+    def _to_be_told(self, findings: Iterable[Finding]) -> dict[EntityKey, None]:
+        """The entities whose violations are told with all that went before, where that is at hand."""
+        violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
+        first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
+        at_hand = self._continued is None
+        return {f.key: None for f in first if at_hand or forms.is_log(f.key.stream.definition)}
 
     def plan(self, events: int, second: int) -> tuple[str, ...]:
         """How the verdicts were found, and why so."""
@@ -251,68 +179,23 @@ class Run:
 
     def notes(self) -> list[str]:
         """What is worth telling of a run that continues others."""
-        if self._earlier is None:
+        if self._continued is None:
             return []
         glued = [*(one.glued for one in self._found), *(one.glued for one in self._looked)]
-        counts = (
-            (sum(one.open for one in glued), "traces have no end yet, and may go on"),
-            (sum(one.told for one in glued), "entities were found to be bad in an earlier run"),
-            (self.held, "events of earlier runs waited for one that was missing"),
+        return self._continued.notes(
+            told=sum(one.told for one in glued),
+            open_=sum(one.open for one in glued),
+            uncompared=sum(one.uncompared for one in glued),
+            held=self.held,
+            any_event=bool(self.panels),
         )
-        return [
-            f"run {self._earlier.runs + 1} with this state",
-            *(f"{count:,} {what}" for count, what in counts if count),
-        ]
 
-    def left(self, files: Sequence[InputFile], read: Read, options: Options) -> State:
+    def left(self, read: Read) -> State:
         """What the next run needs to know."""
-        assert self._earlier is not None
-        lines: dict[str, int] = {}
-        for one in read.parts:
-            lines[one.part.path] = lines.get(one.part.path, 0) + one.tally.lines
-        known = dict(self._earlier.files)
-        damaged = {one.part.path for one in read.parts if one.part.holes}
-        for file in files:
-            if str(file.path) in damaged:
-                continue  # it is read again, for it may have been mended
-            name = str(file.path.resolve())
-            was = known.get(name, FileRead(0, 0))
-            known[name] = FileRead(file.size, was.lines + lines.get(str(file.path), 0))
+        assert self._continued is not None
         carried = [*(one.carried for one in self._found), *(one.carried for one in self._looked)]
-        return replace(
-            self._earlier,
-            runs=self._earlier.runs + 1,
-            definitions={**self._earlier.definitions, **self._definitions()},
-            options=_options_text(options),
-            files=known,
-            parts=read.places,
-            carried=tuple(
-                str(Path(name).relative_to(self._earlier.folder)) for name in carried if name
-            ),
-        )
+        return self._continued.left(read, self.panels, self._watched, carried)
 
     @property
     def _automata(self) -> dict[MachineKey, Source]:
         return {key: panel.source for key, panel in self.panels.items()}
-
-    def _definitions(self) -> dict[str, str]:
-        return {
-            f"{one.definition.name} {one.definition.profile}".strip(): one.definition.fingerprint()
-            for panel in self.panels.values()
-            for one in panel.members
-        }
-
-
-def _options_text(options: Options) -> str:
-    hidden = options.hidden.actions
-    words = [
-        f"profile {options.profile}" if options.profile else "",
-        f"profiles {', '.join(options.candidates)}" if options.candidates else "",
-        f"mapping {_digest(options.mapping)}" if options.mapping else "",
-        "all hidden" if hidden is None else f"hidden {', '.join(sorted(hidden))}" if hidden else "",
-    ]
-    return "; ".join(word for word in words if word)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]

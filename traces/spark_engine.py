@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stagewright.traces.replay.memory import seldom_collected
-from stagewright.traces.spark_failures import failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from stagewright.traces.engines import Stage
 
 T = TypeVar("T")
-
-_FAULT = "AccountingError"  # a fault of this program, never of its input
-_HELP = "every machine of the cluster needs this version of stagewright, and the files under the same path"
 
 
 class OnSpark:
@@ -38,11 +34,7 @@ class OnSpark:
         finish: Callable[[Iterable[Any]], Any],
         *then: Stage,
     ) -> list[Any]:
-        """As `Engine.run`.
-
-        Raises:
-            StagewrightError: a task failed as often as Spark's settings allow, or Spark itself did.
-        """
+        """As `Engine.run`."""
 
         def do(some: Iterable[T]) -> Iterator[tuple[int, Any]]:
             with _at_work():
@@ -57,12 +49,7 @@ class OnSpark:
             handed_on = gathered.mapPartitions(_handing_on(finish))
             gathered = handed_on.partitionBy(stage.partitions, _itself)
             finish = stage.finish
-        try:
-            found: list[Any] = gathered.mapPartitions(_ending(finish)).collect()
-        except Exception as error:
-            if _FAULT in str(error):
-                raise
-            raise failure(error, help=_HELP) from error
+        found: list[Any] = gathered.mapPartitions(_ending(finish)).collect()
         return found
 
 

@@ -12,7 +12,8 @@ from stagewright.traces.window import ViolationWindow
 
 if TYPE_CHECKING:
     from stagewright.traces.coverage import MachineCoverage
-    from stagewright.traces.rest import Rest
+
+if TYPE_CHECKING:
     from stagewright.traces.together.verdicts import TogetherReport
 
 
@@ -145,24 +146,10 @@ class UnparsedLine:
 
 
 @dataclass(frozen=True)
-class Damaged:
-    """What could not be read and was left out: from a line of a file on so many lines, or (None) the rest."""
-
-    file: str
-    line: int
-    lines: int | None
-    reason: str
-
-    def __str__(self) -> str:
-        many = "all that follows" if self.lines is None else f"{self.lines:,} lines"
-        return f"{self.file}:{self.line}: {many}; {self.reason.removeprefix(f'{self.file} ')}"
-
-
-@dataclass(frozen=True)
 class Totals:
     """What became of every line and of every event.
 
-    A line is blank, of other matters (in a log), unparsed, lost in a damaged part, or told at least one event. An event is judged, or
+    A line is blank, of other matters (in a log), unparsed, or told at least one event. An event is judged, or
     not judged since its trace had a violation or a gap before it, or a duplicate, or not one of its machine.
     """
 
@@ -171,9 +158,8 @@ class Totals:
     other: int = 0  # lines of logs that say nothing of a machine
     unparsed: int = 0
     told: int = 0
-    lost: int = 0  # as far as it is known how many lines a damaged part has
     events: int = 0
-    held: int = 0  # events of earlier runs that waited for one that was missing
+    earlier: int = 0  # events of earlier runs that waited for one that was missing, or are of logs
     judged: int = 0
     not_judged: int = 0
     duplicates: int = 0
@@ -186,10 +172,10 @@ class Totals:
 
     def check(self) -> None:
         """Raise an `AccountingError` unless every line and every event is accounted for."""
-        if self.blank + self.other + self.unparsed + self.told + self.lost != self.lines:
+        if self.blank + self.other + self.unparsed + self.told != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
         kinds = self.judged + self.not_judged + self.duplicates + self.not_understood
-        if kinds != self.events + self.held:
+        if kinds != self.events + self.earlier:
             raise AccountingError(
                 f"{self.events} events were read, but {kinds} came through: {self}"
             )
@@ -203,25 +189,29 @@ class TraceReport:
     machines: tuple[str, ...]  # with profile and scope
     verdicts: dict[TraceVerdict, int]  # how many entities have each
     totals: Totals
-    entities: tuple[EntityReport, ...]  # that are not ok; of very many the first ones
-    entities_left_out: int  # that are not ok either
+    entities: tuple[EntityReport, ...]  # not ok, the first ones of each partition
+    entities_left_out: int
     unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
-    rest: Rest | None = field(default=None, compare=False)  # of those left out, what is at hand
-    entities_unknown: int = 0  # of those left out, more than `rest` has
-    damaged: tuple[Damaged, ...] = ()  # what was left out
     seconds: float = field(default=0.0, compare=False)
     together: TogetherReport | None = None  # of properties over several entities
     candidates: tuple[CandidateReport, ...] = ()  # by trace, where several profiles are compared
+    run: int = 0  # of those that have gone on from each other
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was found that no earlier run has told."""
+        broken = self.together is not None and bool(self.together.broken)
+        return bool(self.entities or self.unparsed or self.entities_left_out) or broken
 
     @property
     def exit_code(self) -> int:
-        """0: all ok; 1: a violation; 3: gaps, undecided entities, unparsed lines or damaged files only."""
+        """0: all ok; 1: a violation; 3: gaps, undecided entities or unparsed lines only."""
         together = {} if self.together is None else self.together.verdicts
         if self.verdicts.get(TraceVerdict.VIOLATION) or together.get(TraceVerdict.VIOLATION):
             return 1
         bad = sum(n for verdict, n in self.verdicts.items() if verdict is not TraceVerdict.OK)
         bad += together.get(TraceVerdict.UNDECIDED, 0)
-        return 3 if bad or self.totals.not_events or self.damaged else 0
+        return 3 if bad or self.totals.not_events else 0

@@ -9,23 +9,25 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.traces.compose import compose, read_of
+from stagewright.traces.continued import Continued
 from stagewright.traces.engines import Engine
-from stagewright.traces.inputs import find_inputs
+from stagewright.traces.inputs import Inputs, find_inputs
 from stagewright.traces.mapping.load import mapping_of
+from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
-from stagewright.traces.reading import read_logs, split_files
+from stagewright.traces.reading import Logs, read_logs, split_files
 from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.run import Run
-from stagewright.traces.state import load_state, save_state
+from stagewright.traces.state import alone, load_state
 from stagewright.traces.trace_report import TraceReport
 
 if TYPE_CHECKING:
@@ -54,64 +56,96 @@ def validate(
         StagewrightError: the input cannot be used; names the file and the mend.
         AccountingError: a fault of this program: lines or events were lost.
     """
-    started = time.monotonic()
-    options = options or Options()
     resolve = _only(machine) if isinstance(machine, Definition) else machine
+    options = options or Options()
+    _check_together(options)
     mapping = mapping_of(options, resolve)
-    inputs = find_inputs(paths, options.form, mapping, skip_damaged=options.skip_damaged)
-    _check_together(options, state)
-    earlier = None if state is None else load_state(state)
-    left_out = list(inputs.left_out)
-    parts = split_files(inputs.files, mapping, left_out if options.skip_damaged else None)
-    if earlier is not None:
-        _refuse_logs(parts)
-        inputs = replace(inputs, files=earlier.whole_lines(inputs.files))
-        parts = earlier.new_parts(inputs.files, parts)
+    inputs = find_inputs(paths, options.form, mapping, growing=state is not None)
+    asked = _Asked(resolve, options, mapping, *_asked_for(machine, options))
+    if state is None:
+        return _validated(inputs, asked, engine or _spark(spark), None, progress)
+    with alone(state):
+        inputs = _absolute(inputs)
+        continued = Continued(load_state(state), inputs.files, options, mapping)
+        try:
+            return _validated(inputs, asked, engine or _spark(spark), continued, progress)
+        finally:
+            continued.clean_up()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How the input is to be judged."""
+
+    resolve: Resolve
+    options: Options
+    mapping: Plan | None
+    profile: str
+    machine: str
+
+
+def _validated(
+    inputs: Inputs, asked: _Asked, engine: Engine, continued: Continued | None, progress: Progress
+) -> TraceReport:
+    started = time.monotonic()
+    parts = split_files(inputs.files, asked.mapping) if continued is None else continued.parts
     size = sum(part.weight for part in parts)
-    engine = engine or _spark(spark)
     progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
-    of_logs = [p for p in parts if forms.form_named(p.form).log]
-    logs = read_logs(
-        engine, of_logs, *_asked_for(machine, options), skip_damaged=options.skip_damaged
-    )
-    if mapping is not None:
-        logs.recordings |= {
-            (file.form, mapping.machine): mapping.recording for file in inputs.files
-        }
-    run = Run(engine, parts, logs, earlier, progress, {one.form for one in left_out})
-    notes = run.first_pass(resolve, options)
-    read = read_of(
-        [*logs.read, *run.read],
-        earlier.parts if earlier else (),
-        earlier.lines_of(inputs.files) if earlier else {},
-    )
-    judged, second = run.second_pass()
-    passed_over = [
-        f"passed over {path}: its name is not that of a trace" for path in inputs.passed_over
-    ]
-    of_version = [] if options.candidates else logs.of_version
+    logs = _logs(inputs, asked, engine, continued, parts)
+    run = Run(engine, parts, logs, continued, progress)
+    notes = run.first_pass(asked.resolve, asked.options)
+    parts_read = [*logs.read, *run.read]
+    if continued is None:
+        read = read_of(parts_read)
+    else:
+        first_lines = continued.fresh.first_lines
+        read = read_of(parts_read, continued.places(), first_lines, may_come=True)
+    judged, second = run.second_pass(read)
+    found_together = run.together(read)
+    of_version = [] if asked.options.candidates else logs.of_version
     report = compose(
         read,
         judged,
         run.panels,
-        [*passed_over, *inputs.notes, *logs.notes, *of_version, *notes, *run.notes()],
+        [*inputs.notes(), *logs.notes, *of_version, *notes, *run.notes()],
         time.monotonic() - started,
-        held=run.held,
+        earlier=run.held + logs.again,
         exercised=run.exercised,
-        left_out=left_out,
     )
-    if earlier is not None:
-        save_state(run.left(inputs.files, read, options), report.verdicts)
-    return replace(report, plan=run.plan(read.events, second), together=run.together(read))
+    if continued is not None:
+        left = run.left(read)
+        continued.save(left, report.verdicts)
+        report = replace(report, run=left.runs)
+    return replace(report, plan=run.plan(read.events, second), together=found_together)
 
 
-def _check_together(options: Options, state: Path | None) -> None:
-    if options.together and state is not None:
-        raise InputError(
-            "properties over several entities cannot be judged run by run: "
-            "what they need of earlier events is not carried",
-            help="leave out --together, or --state",
-        )
+def _logs(
+    inputs: Inputs,
+    asked: _Asked,
+    engine: Engine,
+    continued: Continued | None,
+    parts: Sequence[Part],
+) -> Logs:
+    of_logs = [p for p in parts if forms.form_named(p.form).log]
+    known = [] if continued is None else continued.known_logs()
+    file_of = {} if continued is None else continued.fresh.file_of
+    logs = read_logs(engine, of_logs, asked.profile, asked.machine, known, file_of)
+    if asked.mapping is not None:
+        logs.recordings |= {
+            (file.form, asked.mapping.machine): asked.mapping.recording for file in inputs.files
+        }
+    if continued is not None:
+        continued.take_logs(logs)
+    return logs
+
+
+def _absolute(inputs: Inputs) -> Inputs:
+    """The same files under names that later runs know them by, wherever they are started."""
+    files = (replace(file, path=file.path.absolute()) for file in inputs.files)
+    return replace(inputs, files=tuple(files))
+
+
+def _check_together(options: Options) -> None:
     if options.together and options.candidates:
         raise InputError(
             "properties over several entities cannot be judged by several candidate profiles",
@@ -124,15 +158,6 @@ def _check_together(options: Options, state: Path | None) -> None:
             f"--group {options.group!r} is no regular expression: {error}",
             help="write for example --group '^([^:]*):'",
         ) from None
-
-
-def _refuse_logs(parts: Sequence[Part]) -> None:
-    for part in parts:
-        if forms.form_named(part.form).log:
-            raise InputError(
-                f"{part.path} is a log, whose lines mean something only together",
-                help="give all logs of a cluster in one run, without --state",
-            )
 
 
 def _spark(spark: SparkSession | None) -> Engine:

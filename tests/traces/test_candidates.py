@@ -169,7 +169,9 @@ def test_runs_that_continue_each_other_find_what_one_run_finds(
     assert found == {k: v for k, v in found_in(whole).items() if v[0] is not TraceVerdict.GAP}
     refused = {one.candidate: (one.refuses, one.first) for one in whole.candidates}
     assert {one.candidate: (one.refuses, one.first) for one in last.candidates} == refused
-    with pytest.raises(InputError, match="made with other options: profiles 1, 2, 3"):
+    with pytest.raises(
+        InputError, match="made with other options: --profile 1 --profile 2 --profile 3"
+    ):
         judged(files, "1", "2", state=tmp_path / "state")
 
 
@@ -207,12 +209,8 @@ def test_coverage_is_told_of_those_that_refuse_least(tmp_path: Path) -> None:
 
 
 def test_a_spent_budget_of_the_last_candidate_is_undecided(tmp_path: Path) -> None:
-    seen = walk("2", "lease0", 3, 30)
-    told = [
-        dataclasses.replace(e, action=None, parameters={}, observed={}) for e in seen if not e.end
-    ]
-    path = write(tmp_path / "t.jsonl", told)
-    (entity,) = judged([path], *ALL, max_states=2).entities
+    path = write(tmp_path / "t.jsonl", walk("2", "lease0", 3, 30))
+    (entity,) = judged([path], *ALL, max_states=4).entities
     assert (entity.verdict, entity.cause) == (TraceVerdict.UNDECIDED, Cause.BUDGET)
     assert "raise it with --max-states" in entity.note
 

@@ -1,18 +1,25 @@
 """Runs that continue each other find what one run over everything finds; a state that does not fit is refused."""
 
+import dataclasses
+import gzip
 import itertools
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stagewright.commands.ci_of_traces import suite_of
 from stagewright.spec.errors import InputError
+from stagewright.spec.scope import scope_of
 from stagewright.spec.trace import Event, TraceVerdict
+from stagewright.spec.verdict import Outcome
 from stagewright.traces.engines import Embedded
 from stagewright.traces.options import Options
 from stagewright.traces.recording import ALL_HIDDEN
+from stagewright.traces.state import alone
 from stagewright.traces.trace_report import TraceReport
 from stagewright.traces.validate import validate
 
@@ -113,6 +120,76 @@ def test_what_was_found_is_told_once_and_counted_on(lease: Any, tmp_path: Path) 
     assert second.verdicts[TraceVerdict.VIOLATION] == 1
     assert second.exit_code == 1
     assert "1 entities were found to be bad in an earlier run" in second.notes
+    cases = {case.name: case for case in suite_of(second, "").cases}
+    assert cases["no trace was found to be bad in an earlier run"].outcome is Outcome.VIOLATED
+
+
+def test_a_first_event_that_is_wrong_is_counted_on(lease: Any, tmp_path: Path) -> None:
+    events = lease.walk("lease0", 3, 6)
+    events[0] = replace(events[0], observed={**events[0].observed, "phase": "closed"})
+    first, rest = write(tmp_path / "a.jsonl", events[:1]), tmp_path / "b.jsonl"
+    judged(lease, [first], tmp_path / "state")
+    second = judged(lease, [first, write(rest, events[1:])], tmp_path / "state")
+    assert second.verdicts[TraceVerdict.VIOLATION] == sum(second.verdicts.values()) == 1
+    assert second.totals.not_judged == len(events) - 1
+
+
+def test_a_file_that_was_rotated_is_known_under_its_new_name(lease: Any, tmp_path: Path) -> None:
+    lines = [e.to_json() + "\n" for i in range(4) for e in lease.walk(f"lease{i}", i, 9)]
+    path, state = tmp_path / "t.jsonl", tmp_path / "state"
+    path.write_text("".join(lines[:20]))
+    judged(lease, [path], state)
+    (tmp_path / "t.jsonl.1.gz").write_bytes(gzip.compress("".join(lines[:30]).encode()))
+    path.write_text("".join(lines[30:]))
+    second = judged(lease, [path, tmp_path / "t.jsonl.1.gz"], state)
+    assert (second.totals.lines, second.totals.duplicates) == (len(lines) - 20, 0)
+    assert second.exit_code == 0
+    moved, replaced = (n for n in second.notes if "files were moved" in n or "of this name" in n)
+    assert "t.jsonl.1.gz" in moved
+    assert "t.jsonl" in replaced
+    (tmp_path / "t.jsonl.1.gz").rename(tmp_path / "t.jsonl.2.gz")
+    path.rename(tmp_path / "t.jsonl.1")
+    third = judged(lease, [tmp_path / "t.jsonl.2.gz", tmp_path / "t.jsonl.1"], state)
+    assert (third.totals.lines, third.exit_code) == (0, 0)
+
+
+def test_coverage_is_that_of_all_runs(lease: Any, tmp_path: Path) -> None:
+    events = [e for i in range(9) for e in lease.walk(f"lease{i}", i, 12)]
+    whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
+    runs = [
+        judged(lease, [write(tmp_path / f"{i}.jsonl", events[begin:end])], tmp_path / "state")
+        for i, (begin, end) in enumerate(itertools.pairwise((0, 40, 70, len(events))))
+    ]
+    (all_runs,), (one_run,) = runs[-1].coverage, whole.coverage
+    assert all_runs.counts == one_run.counts
+    assert all_runs.events == one_run.events
+
+
+def test_a_run_beside_another_is_refused(lease: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
+    with alone(tmp_path / "state"), pytest.raises(InputError, match="another run uses"):
+        judged(lease, [path], tmp_path / "state")
+
+
+def test_another_size_is_refused(lease: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
+    judged(lease, [path], tmp_path / "state")
+    larger = dataclasses.replace(lease, scope=scope_of(lease.definition, {"Node": 3}))
+    with pytest.raises(InputError, match="take the version and the sizes of then"):
+        judged(larger, [path], tmp_path / "state")
+
+
+def test_that_repetitions_of_earlier_events_are_not_compared_is_told(
+    lease: Any, tmp_path: Path
+) -> None:
+    events = lease.walk("lease0", 3, 12)
+    judged(lease, [write(tmp_path / "a.jsonl", events[:8])], tmp_path / "state")
+    other = replace(events[6], observed={**events[6].observed, "phase": "closed"})
+    rest = write(tmp_path / "b.jsonl", [other, *events[7:]])
+    report = judged(lease, [rest], tmp_path / "state")
+    assert (report.exit_code, report.totals.duplicates) == (0, 2)
+    note = "2 events repeat some of earlier runs, with which they cannot be compared"
+    assert note in report.notes
 
 
 def test_a_state_of_other_options_is_refused(lease: Any, tmp_path: Path) -> None:
@@ -126,12 +203,14 @@ def test_a_state_of_another_definition_is_refused(lease: Any, tmp_path: Path) ->
     path, state = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12)), tmp_path / "state"
     judged(lease, [path], state)
     content = (state / "state.json").read_text()
-    (state / "state.json").write_text(content.replace(lease.definition.fingerprint(), "0" * 16))
+    judged_by = f'"Lease": "{lease.definition.fingerprint()}'
+    assert judged_by in content
+    (state / "state.json").write_text(content.replace(judged_by, '"Lease": "' + "0" * 16))
     with pytest.raises(InputError, match="was made under the definition"):
         judged(lease, [path], state)
 
 
-@pytest.mark.parametrize("damage", ["[]", "{", '{"version": 1}'])
+@pytest.mark.parametrize("damage", ["[]", "{", '{"version": 2}'])
 def test_a_damaged_state_is_refused(lease: Any, tmp_path: Path, damage: str) -> None:
     path, state = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12)), tmp_path / "state"
     judged(lease, [path], state)
