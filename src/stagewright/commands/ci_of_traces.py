@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ KIND = "recorded trace"
 MEANING = "A recorded trace must be a run that the definition allows."
 _READ = "every line is read"
 _OTHERS = "all other traces are ok"
+_BEFORE = "no trace was found to be bad in an earlier run"
 _GROUPS_MAX = 20  # that are told of one property
 _TOGETHER = {
     TraceVerdict.OK: Outcome.HOLDS,
@@ -64,12 +66,23 @@ def _cases(report: TraceReport) -> Iterator[Case]:
     if good := report.verdicts.get(TraceVerdict.OK, 0):
         note = f"ok: {good:,}"
         yield Case(_OTHERS, "trace-ok", KIND, MEANING, "", Outcome.HOLDS, note, None)
+    yield from _told_before(report)
     yield _lines_case(report)
-    if report.damaged:
-        yield _damaged_case(report)
     if report.together is not None:
         for prop in report.together.properties:
             yield _together_case(prop, report.together)
+
+
+def _told_before(report: TraceReport) -> Iterator[Case]:
+    """What earlier runs with the same state have told, and is counted on."""
+    listed = Counter(entity.verdict for entity in report.entities)
+    known = Counter(report.verdicts) - listed
+    del known[TraceVerdict.OK]
+    if report.run and (many := known.total() - report.entities_left_out) > 0:
+        violated = known[TraceVerdict.VIOLATION] > report.entities_left_out
+        note = f"told in an earlier run: {many:,}"
+        outcome = Outcome.VIOLATED if violated else Outcome.UNDECIDED
+        yield Case(_BEFORE, "trace-told-before", KIND, MEANING, "", outcome, note, None, note)
 
 
 def _case(entity: EntityReport) -> Case:
@@ -114,25 +127,6 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
         told[0].splitlines()[0] if told else "",
         "\n".join(prop.why),
         "\n\n".join(told),
-    )
-
-
-def _damaged_case(report: TraceReport) -> Case:
-    """What was left out since it could not be read."""
-    first, told = report.damaged[0], "\n".join(map(str, report.damaged))
-    many = f"damaged parts that were left out: {len(report.damaged):,}"
-    return Case(
-        "every file can be read",
-        "trace-damaged",
-        KIND,
-        MEANING,
-        "What cannot be read is not judged.",
-        Outcome.UNDECIDED,
-        many,
-        line_place(first.file, first.line),
-        many,
-        told,
-        told,
     )
 
 

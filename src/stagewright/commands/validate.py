@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
@@ -26,8 +23,6 @@ if TYPE_CHECKING:
     from stagewright.traces.recording import HiddenSteps
     from stagewright.traces.trace_report import TraceReport
 
-T = TypeVar("T")
-
 _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
@@ -42,8 +37,7 @@ examples:
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
-1 if there is a violation, and 3 if there are only gaps, unparsed lines, undecided entities or, with
---skip-damaged, files that cannot be read.
+1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
 
 With --together the invariants of a system are judged over the traces of its parts. One that speaks of
 each entity by itself needs no order of events; one that relates entities is judged on all entities of a
@@ -103,12 +97,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on from the last run with this directory: read only what is new",
     )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
-    parser.add_argument(
-        "--driver-memory",
-        type=_megabytes,
-        metavar="SIZE",
-        help="of a Spark that is started for this: its Java may take so much, as in 1g or 900m (default: 2g)",
-    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
@@ -135,10 +123,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
     )
     parser.add_argument(
-        "--max-states",
-        type=positive,
-        metavar="N",
-        help="give up on an entity where an event asks to look at more than N possible states",
+        "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
     )
 
 
@@ -167,11 +152,6 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge traces of another version of the definition all the same",
     )
-    parser.add_argument(
-        "--skip-damaged",
-        action="store_true",
-        help="leave out what cannot be read, and judge the rest: the exit code is never 0 then",
-    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -179,6 +159,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
     from stagewright.commands.traced_machines import profiles_known, resolver
+    from stagewright.commands.validate_output import reproduce, tell_plan, write
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
@@ -199,7 +180,6 @@ def execute(args: argparse.Namespace) -> int:
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
-        skip_damaged=args.skip_damaged,
         mapping=args.mapping,
         together=_systems(args),
         group=args.group,
@@ -207,19 +187,20 @@ def execute(args: argparse.Namespace) -> int:
     )
     mapping = mapping_of(options, resolve)
     if args.follow:
-        return _follow(resolve, options, args)
-    if args.engine == "spark":
-        find_inputs(args.paths, args.format, mapping, skip_damaged=args.skip_damaged)
+        from stagewright.commands.validate_follow import follow_source
+
+        return follow_source(resolve, options, mapping, args)
+    find_inputs(args.paths, args.format, mapping, growing=args.state is not None)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
     elif not reports.take_standard_output:
         print_report(report, console())
     if args.explain:
-        print("how it was found:", *report.plan, sep="\n  ", file=sys.stderr)
+        tell_plan(report)
     if args.out is not None:
-        _write(report, args)
-    reports.add(lambda: suite_of(report, _reproduce(args)))
+        write(report, args.out, args)
+    reports.add(lambda: suite_of(report, reproduce(args)))
     reports.write(report.exit_code)
     return report.exit_code
 
@@ -239,101 +220,31 @@ def _check_source(args: argparse.Namespace) -> None:
         )
     if args.follow and args.engine == "embedded":
         raise InputError("--follow is done by Spark", help="leave out --engine embedded")
-
-
-def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int:
-    """Validate what comes, batch by batch; the worst exit code of all."""
-    from stagewright.commands.output import console
-    from stagewright.traces.follow import follow
-    from stagewright.traces.report import as_json, print_report
-    from stagewright.traces.spark_engine import OnSpark
-    from stagewright.traces.validate import validate
-
-    codes = {0}
-
-    def work(spark: SparkSession) -> int:
-        def batch(paths: list[Path]) -> None:
-            report = validate(paths, resolve, options, engine=OnSpark(spark), state=args.state)
-            codes.add(report.exit_code)
-            if args.json:
-                print(json.dumps(as_json(report)), flush=True)
-            else:
-                print_report(report, console())
-
-        follow(spark, args.follow, args.state, batch, idle_seconds=args.idle)
-        return 1 if 1 in codes else max(codes)
-
-    return _on_spark(work, args)
-
-
-def _on_spark(work: Callable[[SparkSession], T], args: argparse.Namespace) -> T:
-    from stagewright.commands.on_spark import on_spark
-    from stagewright.traces.spark_session import DRIVER_MEMORY_MB, local_session
-
-    memory = args.driver_memory or DRIVER_MEMORY_MB
-    name = "stagewright validate"
-    return on_spark(
-        work, name, None, start=lambda: local_session(name, args.cores, memory_mb=memory)
-    )
-
-
-def _megabytes(text: str) -> int:
-    """An argument that must be a size as Spark writes it."""
-    found = re.fullmatch(r"(\d+)([mMgG])[bB]?", text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 900m or 2g")
-    return int(found[1]) * (1024 if found[2] in "gG" else 1)
-
-
-def _write(report: TraceReport, args: argparse.Namespace) -> None:
-    from stagewright.commands.coverage_drawings import drawings
-    from stagewright.traces.report_files import write_report
-
-    written = write_report(report, args.out, command=_reproduce(args), draw=drawings)
-    print(f"written: {', '.join(map(str, written))}", file=sys.stderr)
-
-
-def _reproduce(args: argparse.Namespace) -> str:
-    """The command line that judges the same again."""
-    words = ["stagewright", "validate", *map(str, args.paths)]
-    for flag, value in (
-        ("--machine", args.machine),
-        *(("--profile", name) for name in args.profile),
-        *(("--size", entry) for entry in args.size),
-        ("--format", "" if args.format == "auto" else args.format),
-        ("--mapping", args.mapping),
-        ("--hidden-steps", args.hidden_steps),
-        ("--max-states", args.max_states),
-        *(("--together", system) for system in args.together),
-        ("--group", args.group),
-        ("--state", args.state),
-        ("--engine", "" if args.engine == "spark" else args.engine),
-    ):
-        words += [flag, str(value)] if value else []
-    words += ["--ignore-fingerprint"] if args.ignore_fingerprint else []
-    return shlex.join([*words, *(["--skip-damaged"] if args.skip_damaged else [])])
+    if args.follow and (args.junit or args.sarif):
+        raise InputError(
+            "--junit and --sarif are of a run that has an end, and --follow has many runs",
+            help="take --out DIR, or --state without --follow again and again",
+        )
 
 
 def _judged(
     paths: list[Path], resolve: Resolve, options: Options, args: argparse.Namespace
 ) -> TraceReport:
     """The report."""
+    from stagewright.commands.on_spark import on_spark
+    from stagewright.commands.validate_output import tell
     from stagewright.traces.validate import validate
 
     if args.engine == "embedded":
         from stagewright.traces.engines import Embedded, usable_cores
 
         engine = Embedded(args.cores or usable_cores())
-        return validate(paths, resolve, options, engine=engine, state=args.state, progress=_tell)
+        return validate(paths, resolve, options, engine=engine, state=args.state, progress=tell)
 
     def work(spark: SparkSession) -> TraceReport:
-        return validate(paths, resolve, options, spark=spark, state=args.state, progress=_tell)
+        return validate(paths, resolve, options, spark=spark, state=args.state, progress=tell)
 
-    return _on_spark(work, args)
-
-
-def _tell(progress: str) -> None:
-    print(progress, file=sys.stderr, flush=True)
+    return on_spark(work, "stagewright validate", args.cores)
 
 
 def _scope(sizes: list[str]) -> Callable[[Definition], Scope]:
