@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from functools import cached_property
 from typing import cast
 
 from stagewright.spec.entities import Entity
@@ -211,10 +210,6 @@ class Definition:
 
         Source locations and documentation do not count.
         """
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
         parts = (
             self.name,
             self.profile,
