@@ -18,7 +18,7 @@ from stagewright.traces.furthest import PanelExplainer
 from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
 from stagewright.traces.judges import Panel
-from stagewright.traces.passes import EXPLAINED_MAX, PartRead, refuse_damaged
+from stagewright.traces.passes import EXPLAINED_MAX, LINES_MAX, PartRead, refuse_damaged
 from stagewright.traces.rest import Rest
 from stagewright.traces.running import of_this_thread
 from stagewright.traces.trace_report import (
@@ -32,7 +32,6 @@ from stagewright.traces.trace_report import (
 )
 
 TOLD_MAX = 10_000  # entities that are told one by one; Parquet has more
-LINES_MAX = 10_000  # lines that are no events
 
 
 @dataclass(frozen=True)

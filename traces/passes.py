@@ -46,9 +46,8 @@ from stagewright.traces.together.views import Related, View
 from stagewright.traces.trace_report import AccountingError
 
 Automata = Mapping[MachineKey, Source]
-EXPLAINED_MAX = (
-    200  # violations that are told with the events before them, and have files of their own
-)
+LINES_MAX = 10_000  # lines that are no events and are told one by one
+EXPLAINED_MAX = 200  # violations told with the events before them, and with files of their own
 _NO_SALT = np.zeros(1, np.uint64)
 
 Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set
@@ -101,6 +100,13 @@ class Summary:
     untold: int = 0  # events that `taken` leaves out
     held: int = 0  # events of earlier runs that come with the carried rows
     taken: Taken = field(default_factory=dict)
+
+    def name_fewer(self) -> None:
+        """Of lines that are no events, name only so many as a report does: the first ones."""
+        left = LINES_MAX
+        for part in self.parts:
+            del part.tally.reasons[left:]
+            left -= len(part.tally.reasons)
 
 
 @dataclass
@@ -155,6 +161,7 @@ class FirstPass:
         segments.flush()
         yield from self._sent(closed, summary)
         summary.taken, summary.untold = _taken(steps), steps.untold
+        summary.name_fewer()
         yield self.partitions - 1, summary
 
     def finish(self, items: Iterable[Rows | Summary]) -> Partition:

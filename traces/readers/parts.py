@@ -30,7 +30,7 @@ from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
-UNPARSED_DETAILS_MAX = 200  # lines of one part that are told one by one; the counts know all
+UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the counts know all
 
 
 @dataclass(frozen=True)
