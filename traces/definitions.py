@@ -10,6 +10,7 @@ from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
+from stagewright.spec.visible import one_line
 from stagewright.traces.automaton import of_model
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
@@ -90,7 +91,7 @@ class Definitions:
         this = f"this one is {own[0]}" if len(own) == 1 else f"the candidates are {', '.join(own)}"
         problem = (
             f"the traces of {machine or definitions[0].name} were recorded under the definition "
-            f"{recorded}; {this}"
+            f"{one_line(recorded)}; {this}"
         )
         if not self.options.ignore_fingerprint:
             raise InputError(

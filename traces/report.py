@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.spec.visible import visible
+from stagewright.spec.visible import one_line
 from stagewright.traces.compare import in_words, told as candidates_told
 from stagewright.traces.coverage_report import summary, told
 from stagewright.traces.together.telling import together_data, together_lines
@@ -38,14 +38,14 @@ _COLOURS = {
 def print_report(report: TraceReport, console: Console) -> None:
     """Print what a person wants to know first."""
     for machine in report.machines:
-        console.print(f"machine   {machine}", markup=False, highlight=False)
+        _print(f"machine   {machine}", console)
     _print_counts(report, console)
     for text in damaged_lines(report):
-        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+        _print(text, console)
     for note in report.notes:
-        console.print(visible(f"note: {note}"), markup=False, highlight=False)
+        _print(f"note: {note}", console)
     for text in (*candidates_told(report.candidates), *together_lines(report.together)):
-        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+        _print(text, console)
     for entity in report.entities[:_SHOWN_MAX]:
         console.print()
         _print_entity(entity, console)
@@ -55,13 +55,11 @@ def print_report(report: TraceReport, console: Console) -> None:
     for coverage in report.coverage:
         console.print()
         for text in told(coverage):
-            console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+            _print(text, console)
     if report.unparsed:
         console.print("\nunparsed lines")
     for line in report.unparsed[:_SHOWN_MAX]:
-        console.print(
-            visible(f"  {line.where}: {line.reason}"), markup=False, highlight=False, soft_wrap=True
-        )
+        _print(f"  {line.where}: {line.reason}", console)
     if (more := report.totals.not_events - _SHOWN_MAX) > 0:
         console.print(f"  … and {more:,} more")
 
@@ -76,6 +74,11 @@ def damaged_lines(report: TraceReport) -> list[str]:
         *(f"  {one}" for one in report.damaged[:_SHOWN_MAX]),
         *([f"  … and {more:,} more"] if more > 0 else []),
     ]
+
+
+def _print(text: str, console: Console) -> None:
+    """One line, whatever is in it: one that is wrapped could begin with what a trace says."""
+    console.print(one_line(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def as_json(report: TraceReport) -> dict[str, object]:
@@ -142,18 +145,18 @@ def _print_counts(report: TraceReport, console: Console) -> None:
     for name, total, kinds in (("events", totals.events, events), ("lines", totals.lines, lines)):
         told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
         text = f"{name:<9} {total:,} = {told or 'none'}"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        _print(text, console)
 
 
 def _print_entity(entity: EntityReport, console: Console) -> None:
     colour = _COLOURS[entity.verdict]
     console.print(f"[{colour}]{entity.verdict.value.upper()}[/] ", end="", highlight=False)
     for line in entity_lines(entity):
-        console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+        _print(line, console)
 
 
 def entity_lines(entity: EntityReport) -> list[str]:
-    """What is wrong with an entity's trace, one thing a line; a trace's own text may be in it."""
+    """What is wrong with an entity's trace, one thing a line."""
     lines = [f"{entity.key} at event {entity.sequence}: {entity.cause.value}"]
     if entity.note:
         lines.append(f"  {entity.note}")
@@ -166,7 +169,7 @@ def entity_lines(entity: EntityReport) -> list[str]:
     lines += [f"  as         {refused_told(one)}" for one in entity.refused]
     if entity.explanation:
         lines += _explanation_lines(entity.explanation)
-    return lines
+    return [one_line(line) for line in lines]
 
 
 def refused_told(refused: Refused) -> str:
