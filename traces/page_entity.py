@@ -99,6 +99,7 @@ def _why(entity: EntityReport) -> str:
     ]
     reasons += [f"as {shown(refused_told(one))}" for one in entity.refused]
     told = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
+    told += f"; {shown(entity.note)}" if entity.note else ""
     return f'<div class="why">{told}{_list("ul", reasons)}</div>'
 
 

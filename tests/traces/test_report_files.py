@@ -158,7 +158,7 @@ def hostile(number: int = 1) -> TraceReport:
 
     counts = {TraceVerdict.VIOLATION: number}
     lines = (UnparsedLine(Where(EVIL, 1), EVIL),)
-    return TraceReport((EVIL,), (EVIL,), counts, Totals(), entities, 0, lines, (EVIL,))
+    return TraceReport((EVIL,), {EVIL: counts}, counts, Totals(), entities, 0, lines, (EVIL,))
 
 
 def test_hostile_names_are_told_and_do_nothing(tmp_path: Path) -> None:

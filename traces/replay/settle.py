@@ -26,9 +26,10 @@ from stagewright.traces.replay.steps import REFUSED as REFUSED_STEP, STOPPED, sl
 Ints = NDArray[Any]
 
 # What is found of an entity: how, at which sequence number, its place and the one before, the set before
-# and the symbol there, the last set, and how many of its events were judged, not judged, repeated, refused.
-HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED = range(11)
-FOUND = 11
+# and the symbol there, the last set, how many of its events were judged, not judged, repeated, refused, and
+# the first sequence number after a gap.
+HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED, NEXT = range(12)
+FOUND = 12
 WHOLE, STOP, CONFLICT, GAP, OVERLAP, TOLD = range(6)  # how; TOLD: in an earlier run
 
 NOWHERE = -1
@@ -172,6 +173,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
             one[HOW] = GAP
             one[AT] = expected
             one[SET] = state
+            one[NEXT] = row[SEQUENCE]
             gap = True
         if row[KIND] == BODY:
             r += 1

@@ -140,6 +140,8 @@ def _damaged_case(report: TraceReport) -> Case:
 
 def _lines_case(report: TraceReport) -> Case:
     """Whether every line was an event, or of other matters."""
+    from stagewright.traces.report import not_events_told
+
     many = report.totals.not_events
     listed = "\n".join(one_line(f"{line.where}: {line.reason}") for line in report.unparsed)
     if (more := many - len(report.unparsed)) > 0 and report.unparsed:
@@ -152,9 +154,9 @@ def _lines_case(report: TraceReport) -> Case:
         MEANING,
         "Every line of a trace is an event, or of other matters.",
         Outcome.UNDECIDED if many else Outcome.HOLDS,
-        f"lines that are no events: {many:,}" if many else f"lines read: {report.totals.lines:,}",
+        not_events_told(report.totals) or f"lines read: {report.totals.lines:,}",
         None if first is None else line_place(first.file, first.line),
-        f"lines that are no events: {many:,}" if many else "",
+        not_events_told(report.totals),
         listed,
         listed,
     )
