@@ -22,7 +22,7 @@ def test_session_is_local_and_private(spark: "SparkSession") -> None:
 
 def test_nothing_of_sparks_own_logging_reaches_the_terminal(spark: "SparkSession") -> None:
     context: Any = spark.sparkContext
-    logging = context._jvm.org.apache.logging.log4j.LogManager  # noqa: SLF001 - the only way there
+    logging = context._jvm.org.apache.logging.log4j.LogManager
     for name in ("", "org.apache.spark.executor.Executor"):
         assert not logging.getLogger(name).isFatalEnabled(), name
 
