@@ -46,7 +46,7 @@ def report_of(lease: Any, tmp_path: Path, *events: Event) -> TraceReport:
         return lamp if machine == "Lamp" else lease.definition
 
     def scope(definition: Definition) -> Scope:
-        return lease.scope if definition is lease.definition else Scope({}, {})
+        return lease.scope if definition is lease.definition else scope_of(definition)
 
     return validate([path], resolve, Options(scope=scope), engine=Embedded(1))
 

@@ -121,7 +121,7 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
 
 def _damaged_case(report: TraceReport) -> Case:
     """What was left out since it could not be read."""
-    first, told = report.damaged[0], "\n".join(map(str, report.damaged))
+    first, told = report.damaged[0], "\n".join(one_line(str(one)) for one in report.damaged)
     many = f"damaged parts that were left out: {len(report.damaged):,}"
     return Case(
         "every file can be read",
