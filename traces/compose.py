@@ -21,6 +21,8 @@ from stagewright.traces.judges import Panel
 from stagewright.traces.passes import EXPLAINED_MAX, LINES_MAX, PartRead, refuse_damaged
 from stagewright.traces.rest import Rest
 from stagewright.traces.running import of_this_thread
+from stagewright.traces.symbols import parse_symbol
+from stagewright.traces.telling import label
 from stagewright.traces.trace_report import (
     Damaged,
     EntityReport,
@@ -112,21 +114,17 @@ def compose(
     """
     totals = replace(_totals(reading, judged), earlier=earlier)
     totals.check()
-    verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
+    machines = _machines(judged, panels)
+    verdicts = {v: sum(counts.get(v, 0) for counts in machines.values()) for v in TraceVerdict}
     told = _Told(reading, panels)
     for finding in _in_order(judged):
         told.add(finding)
-    machines = tuple(
-        f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
-        for panel in panels.values()
-        for j in panel.members
-    )
     judges = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
     chosen = to_cover(judged, panels)
     covered = {whose: what for whose, what in (exercised or {}).items() if whose in chosen}
     return TraceReport(
         files=tuple(dict.fromkeys(p.part.path for p in reading.parts)),
-        machines=tuple(dict.fromkeys(machines)),
+        machines=machines,
         verdicts=verdicts,
         totals=totals,
         entities=tuple(told.entities),
@@ -140,6 +138,19 @@ def compose(
         seconds=seconds,
         candidates=compared(judged, panels),
     )
+
+
+def _machines(
+    judged: Sequence[Judged], panels: Mapping[MachineKey, Panel]
+) -> dict[str, dict[TraceVerdict, int]]:
+    """How many entities of each machine have each verdict."""
+    told: dict[str, dict[TraceVerdict, int]] = {
+        str(panel): dict.fromkeys(TraceVerdict, 0) for panel in panels.values()
+    }
+    for one in judged:
+        for (machine, verdict), many in one.verdicts.items():
+            told[str(panels[machine])][verdict] += many
+    return told
 
 
 def _in_order(judged: Sequence[Judged]) -> Iterator[Finding]:
@@ -247,15 +258,18 @@ def _entity(
         where=None if finding.place is None else _where(reading, finding.place),
         last_good=None if finding.last_good is None else _where(reading, finding.last_good),
         duplicates=finding.duplicates,
-        note=_note(finding, machines[machine]),
+        note=_note(reading, finding, machines[machine]),
         explanation=explanation,
     )
 
 
-def _note(finding: Finding, running: Running) -> str:
+def _note(reading: Read, finding: Finding, running: Running) -> str:
     match finding.cause:
         case Cause.MISSING:
-            return f"the event with sequence number {finding.sequence} is missing"
+            return _missing(finding)
+        case Cause.CONFLICT if finding.rival is not None:
+            rival = label(parse_symbol(finding.rival.symbol))
+            return f"the other one is {rival}, at {_where(reading, finding.rival.place)}"
         case Cause.NO_END:
             return f"nothing follows the event with sequence number {finding.sequence - 1}"
         case Cause.NOT_UNDERSTOOD if finding.symbols:
@@ -267,3 +281,12 @@ def _note(finding: Finding, running: Running) -> str:
             return f"more than {running.source.max_states:,} states; raise it with --max-states"
         case _:
             return ""
+
+
+def _missing(finding: Finding) -> str:
+    """Which events are missing: all up to the first that is there."""
+    assert finding.following is not None
+    first, last = finding.sequence, finding.following - 1
+    if first == last:
+        return f"the event with sequence number {first} is missing"
+    return f"the events with sequence numbers {first} to {last} are missing"

@@ -10,6 +10,7 @@ from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
+from stagewright.spec.visible import one_line
 from stagewright.traces.automaton import of_model
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
@@ -47,9 +48,10 @@ class Definitions:
             StagewrightError: a definition cannot be lowered at its scope.
         """
         found = False
-        for key in sorted(set(keys) - self.panels.keys() - self.refused.keys()):
+        named = {*keys, *self.panels, *self.refused}
+        for key in sorted(named - self.panels.keys() - self.refused.keys()):
             try:
-                definitions = self._definitions(key)
+                definitions = self._definitions(key, named)
             except StagewrightError as error:
                 self.refused[key] = error
                 continue
@@ -69,7 +71,7 @@ class Definitions:
         """Raise an `InputError` if a profile that was asked for is one of no machine."""
         check_names(self.panels, self.options)
 
-    def _definitions(self, key: MachineKey) -> dict[str, Definition]:
+    def _definitions(self, key: MachineKey, named: Set[MachineKey]) -> dict[str, Definition]:
         """The definition of a machine, or those of the candidates by name."""
         machine, profile, recorded = key
         if names := names_of(key, self.options):
@@ -78,24 +80,27 @@ class Definitions:
             of_log = (recorded, machine) in self.of_logs
             asked = profile if of_log else self.options.profile or profile
             found = {"": self.resolve(machine, asked)}
-        self._check_version(key, list(found.values()))
+        self._check_version(key, list(found.values()), named)
         return found
 
-    def _check_version(self, key: MachineKey, definitions: Sequence[Definition]) -> None:
-        machine, _, recorded = key
+    def _check_version(
+        self, key: MachineKey, definitions: Sequence[Definition], named: Set[MachineKey]
+    ) -> None:
+        machine, profile, recorded = key
         foreign = recorded in forms.NAMES  # a form where a fingerprint would be: not our recorder
         own = list(dict.fromkeys(definition.fingerprint() for definition in definitions))
         if foreign or recorded in ("", *own):
             return
         this = f"this one is {own[0]}" if len(own) == 1 else f"the candidates are {', '.join(own)}"
         problem = (
-            f"the traces of {machine or definitions[0].name} were recorded under the definition "
-            f"{recorded}; {this}"
+            f"the traces of {machine or definitions[0].name}{_with(profile)} were recorded under the "
+            f"definition {one_line(recorded)}; {this}"
         )
         if not self.options.ignore_fingerprint:
             raise InputError(
                 problem,
-                help="take the version that they were recorded with, or --ignore-fingerprint",
+                help=_of_another_profile(key, named)
+                or "take the version that they were recorded with, or --ignore-fingerprint",
             )
         self.notes.append(problem)
 
@@ -140,3 +145,15 @@ class Definitions:
         if form is not None and form.log:
             return Doubt.ALL if self.damaged & {recorded, ""} else Doubt.NOTHING
         return Doubt.ENDS
+
+
+def _with(profile: str) -> str:
+    return f" with the profile `{one_line(profile)}`" if profile else ""
+
+
+def _of_another_profile(key: MachineKey, named: Set[MachineKey]) -> str:
+    """What other profiles the same definition is said to have: then it is a profile that is wrong."""
+    machine, profile, recorded = key
+    others = sorted({p for m, p, d in named if (m, d) == (machine, recorded) and p != profile})
+    told = " or ".join(f"`{one_line(other)}`" if other else "no profile" for other in others)
+    return f"other events of this definition have {told}: mend the profile" if told else ""

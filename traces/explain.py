@@ -43,6 +43,12 @@ class Judge:
     model: GroundModel
     automaton: Automaton
 
+    def __str__(self) -> str:
+        """Name and profile, and the scope, if there is anything that has one."""
+        profile = f" ({self.definition.profile})" if self.definition.profile else ""
+        scope = f", {self.scope}" if self.scope.sizes or self.scope.budgets else ""
+        return f"{self.definition.name}{profile}{scope}"
+
 
 class Explainer:
     """Explains the violations of one machine."""

@@ -61,8 +61,11 @@ def follow(
         if follower.error is not None:
             raise follower.error
         if (failed := query.exception()) is not None:
+            told = (
+                str(failed).partition("=== Streaming Query ===")[0].strip()
+            )  # its plan is no news
             raise InputError(
-                f"{source} cannot be followed: {failed}", help="is it there, and readable?"
+                f"{source} cannot be followed: {told}", help="is it there, and readable?"
             )
     finally:
         query.stop()

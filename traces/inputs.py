@@ -81,7 +81,9 @@ def find_inputs(
         elif path.exists() or path.is_symlink():
             search.file(path)
         else:
-            raise InputError(f"there is no file or directory {path}", help="check the path")
+            raise InputError(
+                f"there is no file or directory {path}", help="is the path right, from here?"
+            )
     if left_out and not search.files:
         told = "\n".join(one.reason for one in left_out)
         raise InputError(told, help="there is nothing else to judge: take other copies")
@@ -110,7 +112,9 @@ def unreadable(path: Path, error: Exception) -> StagewrightError:
     if isinstance(error, StagewrightError):
         return error
     reason = error.strerror if isinstance(error, OSError) else None
-    return InputError(f"{path} cannot be read: {reason or error}", help="check it")
+    return InputError(
+        f"{path} cannot be read: {reason or error}", help="who may read it, and is it all there?"
+    )
 
 
 def refuse_or_leave_out(
@@ -263,6 +267,8 @@ def _known_form(path: Path) -> str | None:
             raise InputError(f"{path} is empty", help="leave it out, or take another copy of it")
         begin = beginning(path, forms.PROBE_BYTES)
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", help="check it") from error
+        raise InputError(
+            f"{path} cannot be read: {error.strerror}", help="who may read it, and is it all there?"
+        ) from error
     known = forms.form_of(_name(path), begin)
     return None if known is None else known.name

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.blocks import Block, EntityKey, Ints, Place, merge, place_of
+from stagewright.traces.blocks import Block, EntityKey, Ints, Place, Stream, merge, place_of
 from stagewright.traces.candidates import Running, Source, Standing
 from stagewright.traces.determinised import (
     ANY,
@@ -57,6 +57,14 @@ VERDICTS = {
 
 
 @dataclass(frozen=True)
+class Rival:
+    """An event that has the sequence number of another, different one."""
+
+    place: Place
+    symbol: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """What was found about one entity. `sequence` is that of the event where it was found.
 
@@ -72,6 +80,10 @@ class Finding:
     symbols: tuple[str, ...] = ()
     before: PossibleStates | None = None  # the set in which that event was read, where it is known
     looks: Cause | None = None  # what it would be if nothing had been left out; None: ok
+    following: int | None = None  # of missing events: the first sequence number after them
+    rival: Rival | None = (
+        None  # of different events of one number the second, if all were looked at
+    )
 
     @property
     def verdict(self) -> TraceVerdict:
@@ -106,7 +118,7 @@ def added(one: tuple[int, str] | None, other: tuple[int, str]) -> tuple[int, str
 class Judged:
     """What one partition found. The four counts of events add up to all that came in."""
 
-    verdicts: dict[TraceVerdict, int] = field(default_factory=dict)
+    verdicts: dict[tuple[MachineKey, TraceVerdict], int] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     not_understood: list[NotUnderstood] = field(default_factory=list)
     events_judged: int = 0
@@ -119,8 +131,8 @@ class Judged:
 
     def add(self, other: Judged, details: int) -> None:
         """Take what was found of other entities of the partition; so much of it is told."""
-        for verdict, count in other.verdicts.items():
-            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
+        for which, count in other.verdicts.items():
+            self.verdicts[which] = self.verdicts.get(which, 0) + count
         self.findings += other.findings
         self.findings_left_out += other.findings_left_out + len(self.findings[details:])
         del self.findings[details:]
@@ -132,6 +144,18 @@ class Judged:
         self.events_not_judged += other.events_not_judged
         self.events_duplicate += other.events_duplicate
         self.events_not_understood += other.events_not_understood
+
+    def count(self, stream: Stream, verdict: TraceVerdict, many: int = 1) -> None:
+        """Count so many more entities of the stream's machine that have the verdict."""
+        key = stream[1:], verdict
+        self.verdicts[key] = self.verdicts.get(key, 0) + many
+
+    def count_ok(self, streams: Sequence[Stream], which: Ints) -> None:
+        """Count entities that are ok; `which` is the number of each one's stream."""
+        for stream, many in zip(
+            streams, np.bincount(which, minlength=len(streams)).tolist(), strict=True
+        ):
+            self.count(stream, TraceVerdict.OK, many)
 
 
 def judge(
@@ -156,12 +180,13 @@ def judge(
     ok = ended | (~end_marked & (replayed.last >= LIVE))
     ok &= ~ordered.gap & ~ordered.conflict
     _count_events(result, ordered, replayed, len(unknown))
-    result.verdicts[TraceVerdict.OK] = int(ok.sum())
+    result.count_ok(block.streams, block.stream[ok])
+    rivals = _rivals(block, ordered)
     listed = range(len(block.names)) if every else np.flatnonzero(~ok).tolist()
     for entity in listed:
-        finding = _finding(block, ordered, replayed, entity, ok=bool(ok[entity]))
+        finding = _finding(block, ordered, replayed, entity, rivals, ok=bool(ok[entity]))
         if not ok[entity]:
-            result.verdicts[finding.verdict] = result.verdicts.get(finding.verdict, 0) + 1
+            result.count(finding.key.stream, finding.verdict)
         if every or len(result.findings) < DETAILS_MAX:
             result.findings.append(finding)
         else:
@@ -212,7 +237,30 @@ def _reason(machine: Running, symbol: str, first: int) -> str | None:
     return machine.refusal(START if first else ANY, symbol)
 
 
-def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, ok: bool) -> Finding:
+def _rivals(block: Block, ordered: Ordered) -> dict[int, Rival]:
+    """For each entity with different events of the number where it breaks off, the second of them."""
+    if not ordered.conflict.any():
+        return {}
+    rows = ordered.distinct
+    whose = block.entity[rows]
+    rows = rows[ordered.conflict[whose] & (block.sequence[rows] == ordered.run[whose])]
+    kept = np.isin(rows, ordered.row)
+    found: dict[int, Rival] = {}
+    for row in np.sort(rows[~kept]).tolist():
+        symbol = block.symbols[block.symbol[row]]
+        found.setdefault(int(block.entity[row]), Rival(_place(block, row), symbol))
+    return found
+
+
+def _finding(
+    block: Block,
+    ordered: Ordered,
+    replayed: Replay,
+    entity: int,
+    rivals: Mapping[int, Rival],
+    *,
+    ok: bool,
+) -> Finding:
     start, run = int(ordered.start[entity]), int(ordered.run[entity])
     key, duplicates = block.key(entity), int(ordered.duplicates[entity])
     if ok:
@@ -235,6 +283,8 @@ def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, o
         None if shown is None else _place(block, int(ordered.row[start + shown])),
         _place(block, int(ordered.row[start + at - 1])) if at > 0 else None,
         tuple(symbols),
+        following=int(ordered.sequence[start + at]) if cause is Cause.MISSING else None,
+        rival=rivals.get(entity) if cause is Cause.CONFLICT else None,
     )
 
 

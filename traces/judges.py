@@ -27,6 +27,10 @@ class Panel:
     members: tuple[Judge, ...]
     candidates: Mapping[str, int] = field(default_factory=dict[str, int])  # member by name
 
+    def __str__(self) -> str:
+        """What judges, or may: names, profiles and scopes."""
+        return " or ".join(map(str, self.members))
+
     @property
     def source(self) -> Source:
         """What replays the traces."""

@@ -13,6 +13,7 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.compare import in_words
 from stagewright.traces.page_coverage import Drawing, coverage_section
 from stagewright.traces.page_entity import entity_item, kind_of, shown
+from stagewright.traces.report import machine_lines, not_events_told
 from stagewright.traces.trace_report import TraceReport
 
 _SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
@@ -76,7 +77,7 @@ def _facts(report: TraceReport) -> str:
         (totals.earlier, "of them of earlier runs"),
     ]
     facts = [
-        *(("machine", machine) for machine in report.machines),
+        *(("machine", text) for text in machine_lines(report)),
         ("files", named + (f" and {more:,} more" if more > 0 else "")),
         ("lines", f"{totals.lines:,}"),
         ("events", ", ".join(f"{n:,} {what}" for n, what in events if n) or "none"),
@@ -120,7 +121,7 @@ def _kinds(report: TraceReport) -> str:
             f'<tr><td class="verdict {verdict_class(verdict)}">{verdict}</td>'
             f'<td class="what"><code>{shown(what)}</code></td><td class="wide why">{shown(refused)}</td>'
             f'<td class="number">{count:,}</td><td class="bar-of"><div class="meter">'
-            f'<div style="width: {100 * count / most:.1f}%"></div></div></td>'
+            f'<div class="{verdict_class(verdict)}" style="width: {100 * count / most:.1f}%"></div></div></td>'
             f'<td class="number">{link}</td></tr>'
         )
     more = len(every) - len(rows)
@@ -185,8 +186,9 @@ def _lines(report: TraceReport) -> str:
     more = report.totals.not_events - min(len(report.unparsed), _LINES_MAX)
     left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
     return (
-        '<section class="panel" aria-label="Lines"><h2>Lines that are no events, or none of their machine'
-        f': {report.totals.not_events:,}</h2><div class="list">{items}</div>{left}</section>'
+        '<section class="panel" aria-label="Lines"><h2>'
+        f"{shown(not_events_told(report.totals).capitalize())}</h2>"
+        f'<div class="list">{items}</div>{left}</section>'
     )
 
 

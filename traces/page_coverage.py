@@ -88,8 +88,10 @@ def _table(name: str, one: str, counts: Mapping[str, Count]) -> str:
         f'<td class="number">{c.certain:,}</td><td class="number">{c.possible:,}</td></tr>'
         for n, c in named[:_ROWS_MAX]
     )
+    cannot = sum(map(_cannot, counts.values()))
+    others = f", and {cannot:,} that cannot be" if cannot else ""
     return (
-        f"<details><summary>All {len(counts):,} {name}</summary>"
+        f"<details><summary>All {len(counts) - cannot:,} {name}{others}</summary>"
         f'<div class="list"><table><thead><tr><th></th><th>{one}</th><th class=number>certainly</th>'
         f"<th class=number>possibly</th></tr></thead><tbody>{rows}</tbody></table></div></details>"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from stagewright.spec.visible import visible
+from stagewright.spec.visible import one_line
 from stagewright.traces.report import nearest_told, refused_told
 from stagewright.traces.trace_report import EntityReport, Explanation
 
@@ -17,7 +17,7 @@ _STEPS_LISTED = 10
 
 def shown(text: str) -> str:
     """Text from outside, fit for the page."""
-    return escape(visible(text))
+    return escape(one_line(text))
 
 
 def entity_item(number: int, entity: EntityReport, links: Sequence[str]) -> str:
@@ -27,7 +27,7 @@ def entity_item(number: int, entity: EntityReport, links: Sequence[str]) -> str:
     cause = event + (refused_by(entity) or entity.note or entity.cause.value)
     stream = entity.key.stream
     words = (entity.key, stream.machine, stream.profile, entity.verdict.value, cause, entity.where)
-    text = " ".join(visible(str(word)).lower() for word in words)
+    text = " ".join(one_line(str(word)).lower() for word in words)
     return (
         f'<details class="entity {entity.verdict.value}" id="e{number}" data-text="{escape(text)}">'
         f'<summary><span class="n">{number}</span><span class="verdict">{entity.verdict.value}</span>'
@@ -99,6 +99,7 @@ def _why(entity: EntityReport) -> str:
     ]
     reasons += [f"as {shown(refused_told(one))}" for one in entity.refused]
     told = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
+    told += f"; {shown(entity.note)}" if entity.note else ""
     return f'<div class="why">{told}{_list("ul", reasons)}</div>'
 
 

@@ -370,10 +370,12 @@ def agreed(glued: Finding, exact: Finding | None) -> Finding:
     Raises:
         AccountingError: the two ways to judge do not agree.
     """
-    plain = [replace(f, symbols=(), before=None) for f in (glued, exact) if f is not None]
+    plain = [
+        replace(f, symbols=(), before=None, rival=None) for f in (glued, exact) if f is not None
+    ]
     if exact is None or plain[0] != plain[1]:
         raise AccountingError(f"{glued.key}: glued {glued}, but judged event by event {exact}")
-    return replace(glued, symbols=exact.symbols)
+    return replace(glued, symbols=exact.symbols, rival=exact.rival)
 
 
 def _blocks_of(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.spec.visible import visible
+from stagewright.spec.visible import one_line
 from stagewright.traces.compare import in_words, told as candidates_told
 from stagewright.traces.coverage_report import summary, told
 from stagewright.traces.together.telling import together_data, together_lines
@@ -16,6 +16,7 @@ from stagewright.traces.trace_report import (
     Explanation,
     Nearest,
     Refused,
+    Totals,
     TraceReport,
     Where,
 )
@@ -37,31 +38,30 @@ _COLOURS = {
 
 def print_report(report: TraceReport, console: Console) -> None:
     """Print what a person wants to know first."""
-    for machine in report.machines:
-        console.print(f"machine   {machine}", markup=False, highlight=False)
+    for text in machine_lines(report):
+        _print(f"machine   {text}", console)
     _print_counts(report, console)
     for text in damaged_lines(report):
-        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+        _print(text, console)
     for note in report.notes:
-        console.print(visible(f"note: {note}"), markup=False, highlight=False)
+        _print(f"note: {note}", console)
     for text in (*candidates_told(report.candidates), *together_lines(report.together)):
-        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+        _print(text, console)
     for entity in report.entities[:_SHOWN_MAX]:
         console.print()
-        _print_entity(entity, console)
+        _print_entity(entity, console, several=len(report.machines) > 1)
     hidden = len(report.entities) - _SHOWN_MAX + report.entities_left_out
     if hidden > 0:
         console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
     for coverage in report.coverage:
         console.print()
         for text in told(coverage):
-            console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+            _print(text, console)
     if report.unparsed:
-        console.print("\nunparsed lines")
+        console.print()
+        _print(not_events_told(report.totals), console)
     for line in report.unparsed[:_SHOWN_MAX]:
-        console.print(
-            visible(f"  {line.where}: {line.reason}"), markup=False, highlight=False, soft_wrap=True
-        )
+        _print(f"  {line.where}: {line.reason}", console)
     if (more := report.totals.not_events - _SHOWN_MAX) > 0:
         console.print(f"  … and {more:,} more")
 
@@ -78,6 +78,11 @@ def damaged_lines(report: TraceReport) -> list[str]:
     ]
 
 
+def _print(text: str, console: Console) -> None:
+    """One line, whatever is in it: one that is wrapped could begin with what a trace says."""
+    console.print(one_line(text), markup=False, highlight=False, soft_wrap=True)
+
+
 def as_json(report: TraceReport) -> dict[str, object]:
     """The report as plain data."""
     totals = report.totals
@@ -85,7 +90,10 @@ def as_json(report: TraceReport) -> dict[str, object]:
         "exit_code": report.exit_code,
         "files": list(report.files),
         "machines": list(report.machines),
-        "entities": {verdict.value: report.verdicts.get(verdict, 0) for verdict in TraceVerdict},
+        "entities_by_machine": {
+            machine: _by_verdict(verdicts) for machine, verdicts in report.machines.items()
+        },
+        "entities": _by_verdict(report.verdicts),
         "lines": {
             "read": totals.lines,
             "blank": totals.blank,
@@ -119,6 +127,30 @@ def as_json(report: TraceReport) -> dict[str, object]:
     }
 
 
+def not_events_told(totals: Totals) -> str:
+    """How many lines are no event, and how many events, whose lines count as telling some, are nobody's."""
+    counts = [
+        (totals.unparsed, "unparsed lines"),
+        (totals.not_understood, "events that no machine here has (their lines told events)"),
+    ]
+    return "; ".join(f"{what}: {n:,}" for n, what in counts if n)
+
+
+def machine_lines(report: TraceReport) -> list[str]:
+    """Each machine with its profile and scope; of several ones how many entities are what."""
+    if len(report.machines) == 1:
+        return list(report.machines)
+    told: list[str] = []
+    for machine, verdicts in report.machines.items():
+        counts = ", ".join(f"{n:,} {verdict.value}" for verdict, n in verdicts.items() if n)
+        told.append(f"{machine}: {counts or 'no entity'}")
+    return told
+
+
+def _by_verdict(counts: Mapping[TraceVerdict, int]) -> dict[str, int]:
+    return {verdict.value: counts.get(verdict, 0) for verdict in TraceVerdict}
+
+
 def _print_counts(report: TraceReport, console: Console) -> None:
     totals = report.totals
     verdicts = [
@@ -147,19 +179,22 @@ def _print_counts(report: TraceReport, console: Console) -> None:
     ):
         told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
         text = f"{name:<9} {total} = {told or 'none'}"
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        _print(text, console)
 
 
-def _print_entity(entity: EntityReport, console: Console) -> None:
+def _print_entity(entity: EntityReport, console: Console, *, several: bool) -> None:
     colour = _COLOURS[entity.verdict]
     console.print(f"[{colour}]{entity.verdict.value.upper()}[/] ", end="", highlight=False)
-    for line in entity_lines(entity):
-        console.print(visible(line), markup=False, highlight=False, soft_wrap=True)
+    for line in entity_lines(entity, several=several):
+        _print(line, console)
 
 
-def entity_lines(entity: EntityReport) -> list[str]:
-    """What is wrong with an entity's trace, one thing a line; a trace's own text may be in it."""
-    lines = [f"{entity.key} at event {entity.sequence}: {entity.cause.value}"]
+def entity_lines(entity: EntityReport, *, several: bool = False) -> list[str]:
+    """What is wrong with an entity's trace, one thing a line; `several`: the machine must be told, too."""
+    stream = entity.key.stream
+    machine = f"{stream.machine} ({stream.profile})" if stream.profile else stream.machine
+    whose = f"{entity.key} of {machine}" if several and machine else str(entity.key)
+    lines = [f"{whose} at event {entity.sequence}: {entity.cause.value}"]
     if entity.note:
         lines.append(f"  {entity.note}")
     if entity.where:
@@ -171,7 +206,7 @@ def entity_lines(entity: EntityReport) -> list[str]:
     lines += [f"  as         {refused_told(one)}" for one in entity.refused]
     if entity.explanation:
         lines += _explanation_lines(entity.explanation)
-    return lines
+    return [one_line(line) for line in lines]
 
 
 def refused_told(refused: Refused) -> str:

@@ -27,7 +27,7 @@ def write_report(
     command: str = "stagewright validate",
     draw: Draw = lambda _: (),
 ) -> list[Path]:
-    """Write every form; each file is there whole or not at all. What was written, the first forms first.
+    """Write every form; each file is there whole or not at all. The files, and the folder of the violations'.
 
     `command` judges the same again; `draw` makes the state diagrams of a machine.
 
@@ -44,8 +44,8 @@ def write_report(
         document = coverage_report.as_json(report.coverage)
         texts[directory / "coverage.json"] = json.dumps(document, indent=2) + "\n"
     table = directory / "violations.parquet"
-    written = [*texts, table]
     replayed = violation_files(report, folder, command)
+    written = [*texts, table, *([folder] if replayed else [])]
     texts |= {folder / name: text for name, text in replayed.items()}
     try:
         directory.mkdir(parents=True, exist_ok=True)

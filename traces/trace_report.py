@@ -200,7 +200,9 @@ class TraceReport:
     """The verdicts on all traces that were read together."""
 
     files: tuple[str, ...]
-    machines: tuple[str, ...]  # with profile and scope
+    machines: dict[
+        str, dict[TraceVerdict, int]
+    ]  # with profile and scope: their entities by verdict
     verdicts: dict[TraceVerdict, int]  # how many entities have each
     totals: Totals
     entities: tuple[EntityReport, ...]  # that are not ok; of very many the first ones

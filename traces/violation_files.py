@@ -15,6 +15,7 @@ from stagewright.spec.itf_values import Json, expect_list, expect_object, to_jso
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.trace import observation
 from stagewright.spec.verdict import Outcome, PropertyVerdict
+from stagewright.spec.visible import one_line
 from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps
 from stagewright.traces.telling import label
 from stagewright.traces.trace_report import EntityReport, TraceReport
@@ -177,7 +178,7 @@ def machine_name(definition: Definition, folder: Path) -> str:
 
 def _docstring(*sentences: str) -> list[str]:
     """A docstring whose text, which a trace may have written, cannot end it."""
-    told = [s.replace("\\", "\\\\").replace('"', '\\"') for s in map(_one_line, sentences)]
+    told = [s.replace("\\", "\\\\").replace('"', '\\"') for s in map(one_line, sentences)]
     first, *rest = told
     lines = [f'"""{first}', ""]
     for sentence in rest:
@@ -185,10 +186,6 @@ def _docstring(*sentences: str) -> list[str]:
         if sentence.endswith("by:"):
             lines.append("")
     return [*lines, '"""']
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _states(window: ViolationWindow) -> Iterator[str]:

@@ -64,7 +64,7 @@ def test_lines_that_are_no_events_are_an_error_to_ci_systems(
     assert run_command_line(["validate", str(trace), "--junit", str(junit)]) == 3
     (suite,) = junitparser.JUnitXml.fromfile(str(junit))
     (error,) = next(case for case in suite if case.name == "every line is read").result
-    assert error.message.startswith("lines that are no events: 1")
+    assert error.message.startswith("unparsed lines: 1")
     assert f"{trace}:1" in str(error.text)
 
 

@@ -1,4 +1,4 @@
-"""What `docs/readers.md` shows is so: its mappings and its reader are run, and print what it says."""
+"""What `docs/readers.md` and `docs/traces.md` show is so: their files are read, and runs print what they say."""
 
 import importlib.util
 import re
@@ -15,7 +15,8 @@ from stagewright.traces.mapping.times import UNITS
 from stagewright.traces.readers import forms
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/readers.md").read_text("utf-8")
+READERS = (ROOT / "docs/readers.md").read_text("utf-8")
+PAGE = READERS + (ROOT / "docs/traces.md").read_text("utf-8")
 FILES = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE, re.DOTALL))
 RUNS = re.findall(r"```console( reader=\w+)? exit=(\d)\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
 
@@ -56,12 +57,15 @@ def test_what_it_shows_is_printed(
 
 
 def test_every_file_that_it_shows_is_used() -> None:
-    used = {word for run in RUNS for word in run[2].split()} | {"logfmt.py", "row.py"}
+    used = {word.partition(":")[0] for run in RUNS for word in run[2].split()} | {
+        "logfmt.py",
+        "row.py",
+    }
     assert set(FILES) <= used
 
 
 def test_it_names_every_key_and_every_form() -> None:
-    named = set(re.findall(r"`([\w-]+)`", PAGE))
+    named = set(re.findall(r"`([\w-]+)`", READERS))
     assert {*load.KEYS, *load.SOURCE_KEYS, *load.RECORDING_KEYS, *rules.KEYS} <= named | {"event"}
     assert {*load.FILES, *UNITS, "iso"} <= named
     assert {*forms.CHOICES, "mapped"} <= named

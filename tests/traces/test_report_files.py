@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.browser import browse
 
+from stagewright.commands import report_github, report_junit, report_sarif
+from stagewright.commands.ci_of_traces import suite_of
 from stagewright.commands.coverage_drawings import drawings
 from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict
@@ -30,7 +32,8 @@ from stagewright.traces.symbols import symbol_of
 from stagewright.traces.trace_report import EntityReport, TraceReport, UnparsedLine, Where
 from stagewright.traces.validate import validate
 
-EVIL = "</script><script>document.title='broken'</script>{{title}};end #1 \"'`&\x1b[31m\ud800"
+EVIL = "</script><script>document.title='broken'</script>{{title}};end #1 \"'`&\x1b[31m\ud800\u202e"
+EVIL += "\n::error::x\r::error::x\u2028::error::x\x85::error::x\v::error::x"
 
 
 class Elements(HTMLParser):
@@ -83,7 +86,7 @@ def test_everything_is_written_and_says_the_same(report: TraceReport, tmp_path: 
     out = tmp_path / "out"
     written = write_report(report, out, command="stagewright validate t.jsonl", draw=drawings)
     names = ["coverage.json", "report.html", "report.json", "report.txt", "violations.parquet"]
-    assert sorted(p.name for p in written) == names
+    assert sorted(p.name for p in written) == sorted([*names, "violations"])
     assert sorted(p.name for p in out.iterdir()) == sorted([*names, "violations"])
     rows = pq.read_table(out / "violations.parquet").to_pylist()
     told = json.loads((out / "report.json").read_text())["findings"]
@@ -155,7 +158,7 @@ def hostile(number: int = 1) -> TraceReport:
 
     counts = {TraceVerdict.VIOLATION: number}
     lines = (UnparsedLine(Where(EVIL, 1), EVIL),)
-    return TraceReport((EVIL,), (EVIL,), counts, Totals(), entities, 0, lines, (EVIL,))
+    return TraceReport((EVIL,), {EVIL: counts}, counts, Totals(), entities, 0, lines, (EVIL,))
 
 
 def test_hostile_names_are_told_and_do_nothing(tmp_path: Path) -> None:
@@ -167,6 +170,29 @@ def test_hostile_names_are_told_and_do_nothing(tmp_path: Path) -> None:
     assert '<details class="entity violation" id="e1"' in dom
     (row,) = pq.read_table(tmp_path / "violations.parquet").to_pylist()
     assert row["trace"].startswith("</script>")
+
+
+def test_no_name_begins_a_line_of_its_own(tmp_path: Path) -> None:
+    where = Where("t.jsonl\n::error::x", 1)
+    (entity,) = hostile().entities
+    lines = (UnparsedLine(where, EVIL),)
+    report = replace(hostile(), entities=(replace(entity, where=where),), unparsed=lines)
+    write_report(report, tmp_path)
+    suites = [suite_of(report, "stagewright validate")]
+    forms = {
+        "text": (tmp_path / "report.txt").read_text(),
+        "page": (tmp_path / "report.html").read_text(),
+        "JUnit": report_junit.document(suites),
+        "SARIF": json.dumps(report_sarif.document(suites, 1), ensure_ascii=False),
+        "GitHub": "\n".join(report_github.workflow_commands(suites)),
+        "summary": report_github.summary(suites),
+    }
+    for name, text in forms.items():
+        assert "::error::x" in text or name == "GitHub", name  # where commands are escaped
+        for line in text.splitlines():
+            assert not line.lstrip().startswith(("::error::x", "##[")), (name, line)
+        unseen = [c for c in text if not c.isprintable() and c not in "\n\t"]
+        assert not unseen, (name, unseen)
 
 
 def probe(page: Path, script: str, *flags: str, fragment: str = "") -> str:

@@ -1,6 +1,6 @@
 """The local session is quiet, small and private, and its workers know the project."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,13 @@ def test_session_is_local_and_private(spark: "SparkSession") -> None:
     assert context.uiWebUrl is None
     assert context.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_nothing_of_sparks_own_logging_reaches_the_terminal(spark: "SparkSession") -> None:
+    context: Any = spark.sparkContext
+    logging = context._jvm.org.apache.logging.log4j.LogManager
+    for name in ("", "org.apache.spark.executor.Executor"):
+        assert not logging.getLogger(name).isFatalEnabled(), name
 
 
 def test_running_session_is_returned_as_it_is(spark: "SparkSession") -> None:

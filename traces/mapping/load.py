@@ -58,7 +58,7 @@ def load_mapping(
     try:
         text = path.read_text("utf-8")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", help="check it") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}", help="is it there?") from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 text at byte {error.start + 1}", help="save it as UTF-8"

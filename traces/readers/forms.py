@@ -161,7 +161,7 @@ def is_of_traces(file_name: str) -> bool:
 def endings() -> tuple[str, ...]:
     """The endings of files that are taken from a directory."""
     known = [e for form in FORMS for e in (*form.endings, *form.shared)]
-    return (*dict.fromkeys(known), *_GENERAL_LOG)
+    return tuple(dict.fromkeys([*known, *_GENERAL_LOG]))
 
 
 def reader(form: str) -> EventReader | LogReader:

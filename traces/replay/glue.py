@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
 from stagewright.traces.determinised import ANY, DEAD, START, UNDECIDED, UNKNOWN
 from stagewright.traces.judge import (
@@ -59,6 +58,7 @@ from stagewright.traces.replay.settle import (
     HOW,
     JUDGED,
     LAST,
+    NEXT,
     NOWHERE,
     OVERLAP,
     REFUSED,
@@ -250,11 +250,10 @@ def _tell(
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
     good = live & (finished | open_end | carry)
     ok: Ints = good & ~doubted_all & (finished | carry | ~doubted_ends)
-    judged.verdicts[TraceVerdict.OK] = int(ok.sum())
+    judged.count_ok(rows.streams, interner.groups[ok])
     told = found[:, HOW] == TOLD
-    for last in found[told, LAST].tolist():
-        verdict = VERDICTS[_cause_of_stop(steps, last)]
-        judged.verdicts[verdict] = judged.verdicts.get(verdict, 0) + 1
+    for group, last in zip(interner.groups[told].tolist(), found[told, LAST].tolist(), strict=True):
+        judged.count(rows.streams[group], VERDICTS[_cause_of_stop(steps, last)])
     result.open = int((live & ~finished & ~open_end).sum())
     result.told = int(told.sum())
     result.uncompared = int(counted[:, UNCOMPARED].sum())
@@ -270,7 +269,7 @@ def _tell(
         finding = _finding(key(entity), found[entity], steps, before)
         doubt = recordings[interner.groups[entity]].doubt
         finding = doubted(finding, doubt, good=bool(good[entity]))
-        judged.verdicts[finding.verdict] = judged.verdicts.get(finding.verdict, 0) + 1
+        judged.count(finding.key.stream, finding.verdict)
         if len(judged.findings) < details:
             judged.findings.append(finding)
         else:
@@ -316,6 +315,7 @@ def _finding(key: EntityKey, found: Ints, steps: Steps, sets: dict[int, Possible
         None if last == NOWHERE else place_of(last),
         symbols,
         before,
+        following=int(found[NEXT]) if cause is Cause.MISSING else None,
     )
 
 

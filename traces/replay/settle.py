@@ -26,10 +26,13 @@ from stagewright.traces.replay.steps import REFUSED as REFUSED_STEP, STOPPED, sl
 Ints = NDArray[Any]
 
 # What is found of an entity: how, at which sequence number, its place and the one before, the set before
-# and the symbol there, the last set, how many of its events were judged, not judged, repeated and refused; and
-# how many of the repeated ones are of earlier runs, which are not at hand to be compared with.
-HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED, UNCOMPARED = range(12)
-FOUND = 12
+# and the symbol there, the last set, how many of its events were judged, not judged, repeated and refused; how
+# many of the repeated ones are of earlier runs, which are not at hand to be compared with; and the first sequence
+# number after a gap.
+HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED, UNCOMPARED, NEXT = range(
+    13
+)
+FOUND = 13
 WHOLE, STOP, CONFLICT, GAP, OVERLAP, TOLD = range(6)  # how; TOLD: in an earlier run
 
 NOWHERE = -1
@@ -174,6 +177,7 @@ def _entity(  # noqa: C901 - one loop, compiled as a whole
             one[HOW] = GAP
             one[AT] = expected
             one[SET] = state
+            one[NEXT] = row[SEQUENCE]
             gap = True
         if row[KIND] == BODY:
             r += 1

@@ -10,6 +10,7 @@ from stagewright.commands.ci_places import line_place
 from stagewright.commands.ci_suite import Case, Suite
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.verdict import Outcome
+from stagewright.spec.visible import one_line
 
 if TYPE_CHECKING:
     from stagewright.traces.together.verdicts import PropertyReport, TogetherReport
@@ -43,7 +44,7 @@ def suite_of(report: TraceReport, reproduce: str) -> Suite:
         "validate",
         "traces",
         "",
-        "; ".join(report.machines) or "no machine",
+        one_line("; ".join(report.machines)) or "no machine",
         _OUTCOMES[report.exit_code],
         tuple(_cases(report)),
         f"entities: {entities or 'none'}; files: {len(report.files):,}; lines: {totals.lines:,}; "
@@ -56,7 +57,7 @@ def suite_of(report: TraceReport, reproduce: str) -> Suite:
             "lines.judged": totals.judged,
             "lines.unparsed": totals.not_events,
         },
-        note="; ".join(notes),
+        note=one_line("; ".join(notes)),
         seconds=report.seconds,
     )
 
@@ -93,15 +94,16 @@ def _case(entity: EntityReport) -> Case:
     violated = entity.verdict is TraceVerdict.VIOLATION
     stream = entity.key.stream
     headline = f"{stream.machine} {entity.key} at event {entity.sequence}: {entity.cause.value}"
+    headline = one_line(headline)
     lines = entity_lines(entity)
     return Case(
-        str(entity.key),
+        one_line(str(entity.key)),
         f"trace-{entity.cause.name.lower().replace('_', '-')}",
         KIND,
         f"{MEANING} Here: {entity.cause.value}.",
         "",
         Outcome.VIOLATED if violated else Outcome.UNDECIDED,
-        entity.note or entity.cause.value,
+        one_line(entity.note or entity.cause.value),
         None if entity.where is None else line_place(entity.where.file, entity.where.line),
         headline,
         "\n".join(line.strip() for line in lines[1:]),
@@ -114,7 +116,7 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
     from stagewright.traces.together.telling import group_lines
 
     groups = [g for g in report.broken if (g.system, g.name) == (prop.system, prop.name)]
-    told = ["\n".join(group_lines(group)) for group in groups[:_GROUPS_MAX]]
+    told = ["\n".join(map(one_line, group_lines(group))) for group in groups[:_GROUPS_MAX]]
     first = groups[0].where if groups else prop.first_open
     many = f"{prop.judged:,} judged, {prop.broken:,} broke it, {prop.open:,} undecided"
     return Case(
@@ -134,7 +136,7 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
 
 def _damaged_case(report: TraceReport) -> Case:
     """What was left out since it could not be read."""
-    first, told = report.damaged[0], "\n".join(map(str, report.damaged))
+    first, told = report.damaged[0], "\n".join(one_line(str(one)) for one in report.damaged)
     many = f"damaged parts that were left out: {len(report.damaged):,}"
     return Case(
         "every file can be read",
@@ -153,8 +155,10 @@ def _damaged_case(report: TraceReport) -> Case:
 
 def _lines_case(report: TraceReport) -> Case:
     """Whether every line was an event, or of other matters."""
+    from stagewright.traces.report import not_events_told
+
     many = report.totals.not_events
-    listed = "\n".join(f"{line.where}: {line.reason}" for line in report.unparsed)
+    listed = "\n".join(one_line(f"{line.where}: {line.reason}") for line in report.unparsed)
     if (more := many - len(report.unparsed)) > 0 and report.unparsed:
         listed += f"\n… and {more:,} more"
     first = report.unparsed[0].where if report.unparsed else None
@@ -165,9 +169,9 @@ def _lines_case(report: TraceReport) -> Case:
         MEANING,
         "Every line of a trace is an event, or of other matters.",
         Outcome.UNDECIDED if many else Outcome.HOLDS,
-        f"lines that are no events: {many:,}" if many else f"lines read: {report.totals.lines:,}",
+        not_events_told(report.totals) or f"lines read: {report.totals.lines:,}",
         None if first is None else line_place(first.file, first.line),
-        f"lines that are no events: {many:,}" if many else "",
+        not_events_told(report.totals),
         listed,
         listed,
     )

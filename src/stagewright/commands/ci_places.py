@@ -12,6 +12,7 @@ from pathlib import Path
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.source import Source
+from stagewright.spec.visible import one_line
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Place:
         return not Path(self.path).is_absolute()
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return one_line(f"{self.path}:{self.line}")
 
 
 def place_of(source: Source | None) -> Place | None:

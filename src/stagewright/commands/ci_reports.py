@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.commands.output import takes_files
 from stagewright.spec.errors import InputError, StagewrightError
 
 if TYPE_CHECKING:
@@ -58,23 +59,29 @@ class CiReports:
             self.suites.append(made())
 
     def write(self, exit_code: int) -> None:
-        """Write all reports; a file appears whole or not at all.
+        """Write all reports, standard output last; a file appears whole or not at all.
 
         Raises:
             InputError: a file cannot be written after all.
         """
-        if self.junit is not None:
-            from stagewright.commands import report_junit
-
-            _write("--junit", self.junit, report_junit.document(self.suites))
-        if self.sarif is not None:
-            from stagewright.commands import report_sarif
-
-            document = report_sarif.document(self.suites, exit_code)
-            text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-            _write("--sarif", self.sarif, text)
+        places = [("--junit", self.junit), ("--sarif", self.sarif)]
+        wanted = [(flag, place) for flag, place in places if place is not None]
+        for flag, place in wanted:
+            if place != STANDARD_OUTPUT:
+                _write_file(flag, place, self._text(flag, exit_code))
         if self.github:
             _tell_github(self.suites)
+        for flag, place in wanted:
+            if place == STANDARD_OUTPUT:
+                sys.stdout.write(self._text(flag, exit_code))
+
+    def _text(self, flag: str, exit_code: int) -> str:
+        from stagewright.commands import report_junit, report_sarif
+
+        if flag == "--junit":
+            return report_junit.document(self.suites)
+        document = report_sarif.document(self.suites, exit_code)
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def ci_reports(args: argparse.Namespace) -> CiReports:
@@ -132,9 +139,8 @@ def _check_file(flag: str, place: str) -> None:
         raise InputError(
             f"{flag} {place}: the directory {path.parent} {wrong}", help="make it, or name another"
         )
-    if _is_special(path):
-        directory = path
-    if not os.access(directory, os.W_OK):
+    writable = os.access(path, os.W_OK) if _is_special(path) else takes_files(directory)
+    if not writable:
         raise InputError(f"{flag} {place}: it cannot be written to", help="name another file")
 
 
@@ -143,10 +149,7 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
 
 
-def _write(flag: str, place: str, text: str) -> None:
-    if place == STANDARD_OUTPUT:
-        sys.stdout.write(text)
-        return
+def _write_file(flag: str, place: str, text: str) -> None:
     from stagewright.checker.counterexample.files import write_whole
 
     path = Path(place)

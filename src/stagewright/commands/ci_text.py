@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
-# XML 1.0 has no other characters, and JSON readers refuse lone surrogates: one rule for all reports.
-_UNFIT = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from stagewright.spec.visible import visible
 
 
 def readable(text: str) -> str:
-    r"""The text with every control character and lone surrogate written as an escape: `\\x1b`."""
-    return _UNFIT.sub(lambda match: ascii(match[0])[1:-1], text)
+    """The text as a terminal may show it.
+
+    XML 1.0 has no control characters, JSON readers refuse lone surrogates, and what turns the direction of
+    writing hides what is there: one rule for all reports.
+    """
+    return visible(text)
 
 
 def shortened(text: str, most: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,16 @@ def check_directory(flag: str, directory: Path | None) -> None:
         raise InputError(
             f"{flag} {directory}: {there} is no directory", help="name another directory"
         )
-    if not os.access(there, os.W_OK | os.X_OK):
+    if not takes_files(there):
         raise InputError(
             f"{flag} {directory}: {there} cannot be written to", help="name another directory"
         )
+
+
+def takes_files(directory: Path) -> bool:
+    """Whether a file can be made there: permissions alone do not tell, nor do they bind every user."""
+    try:
+        with tempfile.TemporaryFile(dir=directory):
+            return True
+    except OSError:
+        return False

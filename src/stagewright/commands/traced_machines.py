@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.machine_flags import machine_from
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.visible import one_line
 
 if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
@@ -21,7 +22,7 @@ def resolver(machine: str | None) -> Callable[[str, str], Definition]:
         def of_given(name: str, profile: str) -> Definition:
             if name not in ("", given.name, machine):
                 raise InputError(
-                    f"the traces are of the machine `{name}`, not of `{given.name}`",
+                    f"the traces are of the machine `{one_line(name)}`, not of `{given.name}`",
                     help="name that machine with --machine, or leave it to the traces",
                 )
             return machine_from(machine, profile)
@@ -40,7 +41,11 @@ def _shipped(name: str, profile: str) -> Definition:
     if recorded := [p for p in RECORDED.values() if p.partition(":")[2] == name]:
         return machine_from(recorded[0], "")  # these have no profiles
     if name not in classes:
-        what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
+        what = (
+            f"of the machine `{one_line(name)}`, which is not shipped"
+            if name
+            else "of no named machine"
+        )
         near = get_close_matches(name, [*classes, *SHIPPED], n=1)
         guess = f"did you mean `{near[0]}`? else " if near else ""
         raise InputError(

@@ -184,6 +184,7 @@ def execute(args: argparse.Namespace) -> int:
 
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
+    check_directory("--state", args.state)
     reports = ci_reports(args)
     _check_source(args)
     resolve = resolver(args.machine)
@@ -212,16 +213,17 @@ def execute(args: argparse.Namespace) -> int:
     if args.engine == "spark":
         find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, growing=growing)
     report = _judged(args.paths, resolve, options, args)
-    if args.json:
-        print(json.dumps(as_json(report), indent=2))
-    elif not reports.take_standard_output:
-        print_report(report, console())
-    if args.explain:
-        tell_plan(report)
+    # Files come first: who reads the text may go away before its end.
     if args.out is not None:
         write(report, args.out, args)
     reports.add(lambda: suite_of(report, reproduce(args)))
     reports.write(report.exit_code)
+    if args.explain:
+        tell_plan(report)
+    if args.json:
+        print(json.dumps(as_json(report), indent=2))
+    elif not reports.take_standard_output:
+        print_report(report, console())
     return report.exit_code
 
 
@@ -233,7 +235,12 @@ def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
 
 def _check_source(args: argparse.Namespace) -> None:
     if bool(args.paths) == bool(args.follow):
-        raise InputError("give files and directories, or --follow SOURCE", help="one of the two")
+        raise InputError(
+            "give files and directories, or --follow SOURCE",
+            help="name what was recorded, or where it is being recorded",
+        )
+    if args.idle and not args.follow:
+        raise InputError("--idle needs --follow SOURCE", help="without it the run ends by itself")
     if args.follow and args.state is None:
         raise InputError(
             "--follow needs --state DIR", help="what is known of the traces is kept there"

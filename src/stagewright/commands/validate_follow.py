@@ -69,13 +69,13 @@ class _Reports:
         # Entities are counted on, so the last report speaks of all; lines are told once.
         self._unparsed |= report.totals.not_events > 0
         self.exit_code = report.exit_code or (3 if self._unparsed else 0)
+        if self._args.out is not None:
+            if report.has_news:  # the next report will not tell it again
+                write(report, self._args.out / f"run-{report.run:06}", self._args)
+            write(report, self._args.out, self._args)
         if self._args.json:
             print(json.dumps(as_json(report)), flush=True)
         else:
             print_report(report, console())
         if self._args.explain:
             tell_plan(report)
-        if self._args.out is not None:
-            if report.has_news:  # the next report will not tell it again
-                write(report, self._args.out / f"run-{report.run:06}", self._args)
-            write(report, self._args.out, self._args)
