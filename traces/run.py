@@ -118,7 +118,7 @@ class Run:
 
     def together(self, read: Read) -> TogetherReport | None:
         """What was found of properties over several entities; None where none were asked for."""
-        if not (self._watched.properties or self._watched.unjudged):
+        if not self._watched.asked:
             return None
         return report_together(self._watched, [one.swept for one in self._found], read.where)
 
