@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from stagewright.spec.errors import InputError
+from stagewright.traces.copies import copies_among
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.lines import beginning
@@ -28,10 +29,26 @@ class InputFile:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files to read, in the order of their names, and those in a directory that are no traces."""
+    """The files to read, in the order of their names.
+
+    `passed_over` are those in a directory that are no traces; `copies` those whose content another one has, and
+    that one.
+    """
 
     files: tuple[InputFile, ...]
     passed_over: tuple[Path, ...]
+    copies: tuple[tuple[Path, Path], ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is not read, and why."""
+        names = [
+            f"passed over {path}: its name is not that of a trace" for path in self.passed_over
+        ]
+        copies = [
+            f"passed over {path}: it has the content of {first}" for path, first in self.copies
+        ]
+        return names + copies
 
 
 def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None = None) -> Inputs:
@@ -54,7 +71,18 @@ def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None 
             files.setdefault(file.path.resolve(), file)
     for file in files.values():
         forms.reader(file.form).check(file.path)
-    return Inputs(tuple(sorted(files.values(), key=lambda f: str(f.path))), tuple(passed_over))
+    found = sorted(files.values(), key=lambda f: str(f.path))
+    copies = copies_among([f.path for f in found if _says_nothing_twice(f, mapping)])
+    return Inputs(
+        tuple(f for f in found if f.path not in copies), tuple(passed_over), tuple(copies.items())
+    )
+
+
+def _says_nothing_twice(file: InputFile, mapping: Plan | None) -> bool:
+    """Whether a file with the content of another one tells nothing new, so that it must not be read."""
+    if mapping is not None:
+        return file.form == MAPPED and not mapping.reads_names
+    return forms.form_named(file.form).once
 
 
 def _mapped_form(form: str, mapping: Plan | None) -> str:

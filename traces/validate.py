@@ -83,14 +83,11 @@ def validate(
         earlier.lines_of(inputs.files) if earlier else {},
     )
     judged, second = run.second_pass()
-    passed_over = [
-        f"passed over {path}: its name is not that of a trace" for path in inputs.passed_over
-    ]
     report = compose(
         read,
         judged,
         run.judges,
-        [*passed_over, *logs.notes, *notes, *run.notes()],
+        [*inputs.notes, *logs.notes, *notes, *run.notes()],
         time.monotonic() - started,
         held=run.held,
         exercised=run.exercised,

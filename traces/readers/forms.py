@@ -39,6 +39,7 @@ class Form:
     grows: bool = False  # a file of it may be appended to, and read on from where it ended
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
+    once: bool = False  # its events have no number, nor its files a meaning of their name: copies are not read
     by_mapping: bool = False  # read as a mapping file says, and never without one
 
     def looks_like(self, begin: bytes) -> bool:
@@ -61,24 +62,39 @@ FORMS = (
         r"|\A[a-z0-9_,]*\b(?:node_state|last_token|request_type|base_id|state_id)\b[a-z0-9_,]*\s*$",
         log=True,
     ),
-    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True),
+    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True, once=True),
     Form(
         "yugabyte-log",
         "yugabyte_log",
         (),
         r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
         log=True,
+        once=True,
     ),
-    Form("couchbase-log", "couchbase_log", (), r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T", log=True),
+    Form(
+        "couchbase-log",
+        "couchbase_log",
+        (),
+        r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T",
+        log=True,
+        once=True,
+    ),
     Form(
         "couchbase-master-events",
         "couchbase_events",
         (),
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
+        once=True,
     ),
     Form(
-        "otlp", "otlp", (), r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:', log=True, shared=_JSON
+        "otlp",
+        "otlp",
+        (),
+        r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:',
+        log=True,
+        once=True,
+        shared=_JSON,
     ),
     Form(
         "itf",

@@ -116,12 +116,20 @@ def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
 
 
 def _bytes_of(part: Part) -> Iterator[bytes]:
-    path = Path(part.path)
+    return content(Path(part.path), part.start, part.stop)
+
+
+def content(path: Path, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """The bytes of a plain file from `start` to `stop`, or all that is in a compressed one.
+
+    Raises:
+        OSError, EOFError, zlib.error: it cannot be read, or its compressed content is damaged.
+    """
     kind = compression(path)
     if kind is None:
         with path.open("rb") as file:
-            file.seek(part.start)
-            left = part.stop - part.start
+            file.seek(start)
+            left = (path.stat().st_size if stop is None else stop) - start
             while left > 0 and (chunk := file.read(min(_CHUNK, left))):
                 left -= len(chunk)
                 yield chunk
