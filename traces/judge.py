@@ -40,6 +40,7 @@ class Cause(Enum):
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
     BUDGET = "more possible states than the budget allows"
+    ORDER = "the order of its events of equal time is not known, and the verdict depends on it"
 
 
 VERDICTS = {
@@ -50,6 +51,7 @@ VERDICTS = {
     Cause.NO_END: TraceVerdict.GAP,
     Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
     Cause.BUDGET: TraceVerdict.UNDECIDED,
+    Cause.ORDER: TraceVerdict.UNDECIDED,
 }
 
 

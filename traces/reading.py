@@ -16,6 +16,7 @@ from stagewright.traces.passes import PartRead, Task, refuse_damaged
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.recording import Recording
+from stagewright.traces.unsure import UnsureEntity, entities_of
 
 _TASKS_A_WORKER = 3  # so that the last ones are not waited for long
 _PROBED = 2  # parts
@@ -71,6 +72,7 @@ class Logs:
     blocks: list[Block] = field(default_factory=list)
     recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
     notes: list[str] = field(default_factory=list)
+    unsure: list[UnsureEntity] = field(default_factory=list)
 
 
 def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str = "") -> Logs:
@@ -94,6 +96,7 @@ def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str 
                 of_file += [(read.part.number, record) for record in records]
         told = forms.log_reader(form).interpret(list(files.values()), profile)
         logs.notes += told.notes
+        logs.unsure += entities_of(told.unsure, form)
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
         _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
     return logs
@@ -119,7 +122,7 @@ def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
         logs.blocks.append(block)
         read = tallies[part]
         read.streams.update(block.streams)
-        told = len({event.line for event in of_part})
+        told = len({event.line for event in of_part} - read.tally.partly)
         read.tally.events += len(of_part)
         read.tally.told += told
         read.tally.other -= told

@@ -27,6 +27,7 @@ from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.run import Run
 from stagewright.traces.state import load_state, save_state
 from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.unsure import take_back
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,6 +84,7 @@ def validate(
         earlier.lines_of(inputs.files) if earlier else {},
     )
     judged, second = run.second_pass()
+    take_back(judged, logs.unsure, {key: judge.automaton for key, judge in run.judges.items()})
     report = compose(
         read,
         judged,

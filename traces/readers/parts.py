@@ -59,12 +59,31 @@ class Tally:
     events: int = 0  # the events that they gave
     unparsed: int = 0
     reasons: list[tuple[int, str]] = field(default_factory=list)  # (line, why), the first ones
+    partly: set[int] = field(default_factory=set)  # unparsed lines that gave events nevertheless
 
     def refuse(self, line: int, reason: str) -> None:
         """Count a line that is no event."""
         self.unparsed += 1
+        self.explain(line, reason)
+
+    def explain(self, line: int, reason: str) -> None:
+        """Say what is wrong with a line that is counted."""
         if len(self.reasons) < UNPARSED_DETAILS_MAX:
             self.reasons.append((line, reason))
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """An entity of which a log does not tell all: its events, each with the number of its part.
+
+    `first`: the number from which on they are not sure. `orders` are the other orders that they may have had;
+    there are too many to be tried where it is empty. `lost`: an event of it could not be read.
+    """
+
+    events: Sequence[tuple[int, Event]]
+    first: int
+    orders: Sequence[Sequence[tuple[int, Event]]] = ()
+    lost: bool = False
 
 
 @dataclass
@@ -73,11 +92,13 @@ class Interpreted:
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
     noticed and is worth telling, such as lines that were not believed. A line may have given several events.
+    `unsure`: the entities of whose events not all is known.
     """
 
     events: list[tuple[int, Event]] = field(default_factory=list)
     recordings: dict[str, Recording] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    unsure: list[Unsure] = field(default_factory=list)
 
 
 class EventReader(Protocol):
