@@ -104,7 +104,8 @@ class Run:
             if not unknown:
                 self._watched.check(self.judges)
                 return notes
-            self._progress("reading again: there are events of more machines")
+            if self._events:
+                self._progress("reading again: there are events of more machines")
             known |= unknown
 
     def _partitions_of(self, first: FirstPass) -> list[Partition]:

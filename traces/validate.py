@@ -69,7 +69,11 @@ def validate(
         parts = earlier.new_parts(inputs.files, parts)
     size = sum(part.weight for part in parts)
     engine = engine or _spark(spark)
-    progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
+    progress(
+        f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts"
+        if parts
+        else "there is nothing new to read"
+    )
     of_logs = [p for p in parts if forms.form_named(p.form).log]
     logs = read_logs(engine, of_logs, *_asked_for(machine, options))
     if mapping is not None:

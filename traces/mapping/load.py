@@ -56,7 +56,7 @@ def load_mapping(
         InputError: the file cannot be read or used; the text names the line, what is wrong and the mend.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", help="check it") from error
     except UnicodeDecodeError as error:

@@ -17,6 +17,7 @@ from stagewright.traces.readers.parts import Part
 LINE_MAX = 1 << 20  # bytes; a longer line is not kept
 PART_SIZE = 1 << 25  # bytes of a plain file that are one part
 _CHUNK = PART_SIZE  # bytes read at once
+_BOM = b"\xef\xbb\xbf"  # what some editors put before a text in UTF-8
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}
 
 
@@ -83,7 +84,7 @@ def compression(path: Path) -> str | None:
 
 
 def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a file's content; nothing where its compression is damaged.
+    """The first bytes of a file's content, without a byte order mark; nothing if its compression is damaged.
 
     Raises:
         OSError: the file cannot be opened.
@@ -91,11 +92,11 @@ def beginning(path: Path, size: int) -> bytes:
     kind = compression(path)
     if kind is None:
         with path.open("rb") as file:
-            return file.read(size)
+            return file.read(size + len(_BOM)).removeprefix(_BOM)[:size]
     try:
         with _decompressed(path, kind) as stream:
-            found: bytes = stream.read(size)
-            return found
+            found: bytes = stream.read(size + len(_BOM))
+            return found.removeprefix(_BOM)[:size]
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -116,7 +117,11 @@ def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
 
 
 def _bytes_of(part: Part) -> Iterator[bytes]:
-    return content(Path(part.path), part.start, part.stop)
+    """The bytes of a part; a byte order mark before them is none of the first line."""
+    chunks = content(Path(part.path), part.start, part.stop)
+    if part.start == 0:
+        yield next(chunks, b"").removeprefix(_BOM)
+    yield from chunks
 
 
 def content(path: Path, start: int = 0, stop: int | None = None) -> Iterator[bytes]:

@@ -276,7 +276,9 @@ def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
 def test_an_empty_dump_is_of_the_table_of_its_series(tmp_path: Path) -> None:
     times = [f"2025-03-01T10:0{minute}:00+00:00" for minute in range(3)]
     path = tmp_path / "dump.json"
-    there, gone, again = (as_cqlsh(rows, t) for rows, t in zip(([task(1)], [], [task(1)]), times, strict=True))
+    there, gone, again = (
+        as_cqlsh(rows, t) for rows, t in zip(([task(1)], [], [task(1)]), times, strict=True)
+    )
     path.write_text(there + gone)
     found, _ = read(path)
     assert [e.observed for _, e in found.events] == [{"life": "normal"}, {"life": "dropped"}]
