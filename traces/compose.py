@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.blocks import Place
+from stagewright.traces.blocks import EntityKey, Place
 from stagewright.traces.coverage import Exercised, coverage_of
 from stagewright.traces.determinised import LIVE, START, Determinised
 from stagewright.traces.explain import Explainer, Judge
@@ -89,8 +89,11 @@ def compose(
     *,
     held: int = 0,
     exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
+    names: Mapping[EntityKey, Mapping[str, str]] | None = None,
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
+
+    `names`: the real names of the members that entities speak of.
 
     Raises:
         AccountingError: a line is not accounted for.
@@ -109,7 +112,8 @@ def compose(
             explainer = explainers[finding.key.stream[1:]]
             explanation = explainer.explain(finding, whole=told < EXPLAINED_MAX)
             told += 1
-        entities.append(_entity(reading, finding, running, explanation))
+        of_entity = tuple((names or {}).get(finding.key, {}).items())
+        entities.append(replace(_entity(reading, finding, running, explanation), names=of_entity))
     machines = tuple(
         f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
         for j in judges.values()

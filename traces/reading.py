@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from stagewright.spec.errors import StagewrightError
 from stagewright.spec.trace import Event
-from stagewright.traces.blocks import Block, Stream, block_of
+from stagewright.traces.blocks import Block, EntityKey, Stream, block_of
 from stagewright.traces.engines import Engine
 from stagewright.traces.inputs import InputFile
 from stagewright.traces.passes import PartRead, Task, refuse_damaged
@@ -73,6 +73,7 @@ class Logs:
     recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
     notes: list[str] = field(default_factory=list)
     unsure: list[UnsureEntity] = field(default_factory=list)
+    names: dict[EntityKey, Mapping[str, str]] = field(default_factory=dict)
 
 
 def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str = "") -> Logs:
@@ -97,6 +98,8 @@ def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str 
         told = forms.log_reader(form).interpret(list(files.values()), profile)
         logs.notes += told.notes
         logs.unsure += entities_of(told.unsure, form)
+        for (trace, machine, of_profile, entity), names in told.names.items():
+            logs.names[EntityKey(Stream(trace, machine, of_profile, form), entity)] = names
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
         _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
     return logs

@@ -133,6 +133,8 @@ def entity_lines(entity: EntityReport) -> list[str]:
         lines.append(f"  last good  {entity.last_good}")
     if entity.duplicates:
         lines.append(f"  duplicates {entity.duplicates}")
+    if entity.names:
+        lines.append(f"  names      {', '.join(f'{one} = {real}' for one, real in entity.names)}")
     if entity.explanation:
         lines += _explanation_lines(entity.explanation)
     return lines
@@ -206,6 +208,7 @@ def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
         "last_good": _where(entity.last_good),
         "duplicates": entity.duplicates,
         "note": entity.note,
+        "names": dict(entity.names),
     }
     if entity.explanation is not None:
         explanation = entity.explanation

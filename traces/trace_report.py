@@ -98,7 +98,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class EntityReport:
-    """An entity whose trace is not ok: the first thing that is wrong with it."""
+    """An entity whose trace is not ok: the first thing that is wrong with it.
+
+    `names`: the real names that the trace has of members of the machine's own entities, by member.
+    """
 
     key: EntityKey
     verdict: TraceVerdict
@@ -109,6 +112,7 @@ class EntityReport:
     duplicates: int = 0
     note: str = ""
     explanation: Explanation | None = None
+    names: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ def validate(
         time.monotonic() - started,
         held=run.held,
         exercised=run.exercised,
+        names=logs.names,
     )
     if earlier is not None:
         save_state(run.left(inputs.files, read, options), report.verdicts)

@@ -72,7 +72,8 @@ def interpret(files: Sequence[Sequence[tuple[int, Found]]], profile: str = "") -
     events = reading.events()
     recordings: dict[str, Recording] = {plans[0].machine: plans[0].recording}
     notes = [*_clock_notes(files, plans[0]), *reading.notes()]
-    return Interpreted(events, recordings, notes, list(_unsure(ordered, plans[0])))
+    unsure = list(_unsure(ordered, plans[0]))
+    return Interpreted(events, recordings, notes, unsure, reading.names())
 
 
 class _Row(NamedTuple):
@@ -199,6 +200,19 @@ class _Reading:
             for entity in self._entities.values()
             for pair in begun(entity.events, always=self._plan.first_is_step)
         ]
+
+    def names(self) -> dict[tuple[str, str, str, str], dict[str, str]]:
+        """The real name of each numbered member, of the entities that have such."""
+        machine, profile = self._plan.machine, self._plan.profile
+        return {
+            (trace, machine, profile, name): {
+                f"{sort}{n}": real
+                for sort, reals in entity.members.items()
+                for real, n in reals.items()
+            }
+            for (trace, name), entity in self._entities.items()
+            if entity.members
+        }
 
     def notes(self) -> list[str]:
         """Which events no row tells, and where more members have names than the scope has."""

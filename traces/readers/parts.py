@@ -92,13 +92,15 @@ class Interpreted:
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
     noticed and is worth telling, such as lines that were not believed. A line may have given several events.
-    `unsure`: the entities of whose events not all is known.
+    `unsure`: the entities of whose events not all is known. `names`: of an entity, by its trace, machine, profile
+    and name, the real names in place of which its events have numbered members.
     """
 
     events: list[tuple[int, Event]] = field(default_factory=list)
     recordings: dict[str, Recording] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unsure: list[Unsure] = field(default_factory=list)
+    names: dict[tuple[str, str, str, str], dict[str, str]] = field(default_factory=dict)
 
 
 class EventReader(Protocol):
