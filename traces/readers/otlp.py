@@ -89,6 +89,9 @@ def _refuse_wrong(told: Sequence[Telling], tally: Tally) -> None:
     tally.partly |= refused & good
 
 
+_Key = tuple[str, str, str, str]  # machine, profile, trace and entity
+
+
 class _Placed(NamedTuple):
     """What a record tells, and the part and the number of the file that it is in."""
 
@@ -100,8 +103,8 @@ class _Placed(NamedTuple):
 def interpret(files: Sequence[Sequence[tuple[int, Telling]]], profile: str = "") -> Interpreted:
     """The events of all files: those of an entity by their numbers, or else by time."""
     del profile  # what judges them is chosen elsewhere
-    entities: dict[tuple[str, ...], list[_Placed]] = {}
-    lost: dict[tuple[str, ...], list[int]] = {}
+    entities: dict[_Key, list[_Placed]] = {}
+    lost: dict[_Key, list[int]] = {}
     ends: dict[str, bool] = {}
     for number, file in enumerate(files):
         for part, told in file:
