@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import cast
 
 from stagewright.spec.entities import Entity
@@ -210,6 +211,10 @@ class Definition:
 
         Source locations and documentation do not count.
         """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         parts = (
             self.name,
             self.profile,

@@ -253,7 +253,7 @@ def _restriction(node: Quantified, values: Values) -> tuple[str, Node | None]:
         members = _set_of(pair[0], node.bound) if pair else None
         return (_inside(members, values, _Binds.ATOM), pair[1]) if pair and members else whole
     parts = list(dict.fromkeys(_conjuncts(node.body)))
-    members = _set_of(parts[0], node.bound)
+    members = _set_of(parts[0], node.bound) if parts else None  # nothing is asked of it
     if members is None or (len(parts) == 1 and node.quantity is Quantity.SOME):
         return whole
     rest = Apply(Op.AND, tuple(parts[1:]), BOOL) if parts[1:] else None

@@ -23,7 +23,7 @@ from stagewright.traces.stepcode import (
 )
 from stagewright.traces.symbols import value_key
 
-MAX_STATES = 200_000  # of one machine in one process; about half a kilobyte each
+MAX_STATES = 50_000  # that one event may ask to look at; about a kilobyte each
 
 
 @dataclass(frozen=True)

@@ -114,12 +114,13 @@ def block_of(events: Iterable[Event], source: int = 0, *, definition: str = "") 
 
 
 def chosen(block: Block, rows: Ints) -> Block:
-    """Some of the events, with no other entities than theirs."""
+    """Some of the events, with no other entities and streams than theirs."""
     used, entity = np.unique(block.entity[rows], return_inverse=True)
+    streams, stream = np.unique(block.stream[used], return_inverse=True)
     return Block(
-        block.streams,
+        tuple(block.streams[number] for number in streams.tolist()),
         block.names.take(used),
-        block.stream[used],
+        stream.astype(np.int32),
         block.symbols,
         entity.astype(np.int32),
         block.sequence[rows],

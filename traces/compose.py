@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
+from itertools import chain
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, Place
-from stagewright.traces.coverage import Exercised, coverage_of
-from stagewright.traces.determinised import LIVE, START, Determinised
-from stagewright.traces.explain import Explainer, Judge
+from stagewright.traces.candidates import Running
+from stagewright.traces.compare import compared, to_cover
+from stagewright.traces.coverage import Exercised, Whose, coverage_of
+from stagewright.traces.determinised import ANY, START
+from stagewright.traces.furthest import PanelExplainer
+from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
-from stagewright.traces.passes import PartRead, refuse_damaged
+from stagewright.traces.judges import Panel
+from stagewright.traces.passes import EXPLAINED_MAX, PartRead, refuse_damaged
+from stagewright.traces.rest import Rest
 from stagewright.traces.running import of_this_thread
 from stagewright.traces.trace_report import (
+    Damaged,
     EntityReport,
     Explanation,
     Totals,
@@ -23,9 +31,8 @@ from stagewright.traces.trace_report import (
     Where,
 )
 
-EXPLAINED_MAX = (
-    200  # violations that are told with the events before them, and have files of their own
-)
+TOLD_MAX = 10_000  # entities that are told one by one; Parquet has more
+LINES_MAX = 10_000  # lines that are no events
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,9 @@ def read_of(
     # Nothing at all is no trace in which all is well: a recorder that never wrote looks like this, and a
     # mapping whose expressions fit no line.
     if not earlier and not any(read.tally.events or read.tally.unparsed for read in parts):
+        if holes := [hole for read in parts for hole in read.part.holes]:
+            told = "\n".join(dict.fromkeys(hole.reason for hole in holes))
+            raise InputError(told, help="there is nothing else to judge: take other copies")
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         of_others = sum(read.tally.other for read in parts)
@@ -83,17 +93,18 @@ def read_of(
 def compose(
     reading: Read,
     judged: Sequence[Judged],
-    judges: Mapping[MachineKey, Judge],
+    panels: Mapping[MachineKey, Panel],
     notes: Sequence[str],
     seconds: float,
     *,
     held: int = 0,
-    exercised: Mapping[MachineKey, Iterable[Exercised]] | None = None,
+    exercised: Mapping[Whose, Iterable[Exercised]] | None = None,
+    left_out: Sequence[LeftOut] = (),
     names: Mapping[EntityKey, Mapping[str, str]] | None = None,
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
-    `names`: the real names of the members that entities speak of.
+    `left_out`: files that could not even be opened. `names`: the real names of the members that entities speak of.
 
     Raises:
         AccountingError: a line is not accounted for.
@@ -101,35 +112,91 @@ def compose(
     totals = replace(_totals(reading, judged), held=held)
     totals.check()
     verdicts = {v: sum(j.verdicts.get(v, 0) for j in judged) for v in TraceVerdict}
-    findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
-    running = {key: of_this_thread(judge.automaton) for key, judge in judges.items()}
-    explainers = {key: Explainer(judge) for key, judge in judges.items()}
-    entities: list[EntityReport] = []
-    told = 0
-    for finding in findings:
-        explanation = None
-        if finding.verdict is TraceVerdict.VIOLATION:
-            explainer = explainers[finding.key.stream[1:]]
-            explanation = explainer.explain(finding, whole=told < EXPLAINED_MAX)
-            told += 1
-        of_entity = tuple((names or {}).get(finding.key, {}).items())
-        entities.append(replace(_entity(reading, finding, running, explanation), names=of_entity))
+    told = _Told(reading, panels, names or {})
+    for finding in _in_order(judged):
+        told.add(finding)
     machines = tuple(
         f"{j.definition.name}{f' ({j.definition.profile})' if j.definition.profile else ''}, {j.scope}"
-        for j in judges.values()
+        for panel in panels.values()
+        for j in panel.members
     )
+    judges = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
+    chosen = to_cover(judged, panels)
+    covered = {whose: what for whose, what in (exercised or {}).items() if whose in chosen}
     return TraceReport(
         files=tuple(dict.fromkeys(p.part.path for p in reading.parts)),
         machines=tuple(dict.fromkeys(machines)),
         verdicts=verdicts,
         totals=totals,
-        entities=tuple(entities),
-        entities_left_out=sum(j.findings_left_out for j in judged),
+        entities=tuple(told.entities),
+        entities_left_out=sum(j.findings_left_out for j in judged) + told.rest.kinds.total(),
+        rest=told.rest if told.rest.kinds else None,
+        entities_unknown=sum(j.findings_left_out for j in judged),
         unparsed=_unparsed(reading, judged),
         notes=tuple(notes),
-        coverage=coverage_of(judges, exercised or {}),
+        coverage=coverage_of(judges, covered),
+        damaged=_damaged(reading, left_out),
         seconds=seconds,
+        candidates=compared(judged, panels),
     )
+
+
+def _in_order(judged: Sequence[Judged]) -> Iterator[Finding]:
+    """The findings to be told one by one, in the order of their entities, and then the others in that order.
+
+    If they are too many, violations are told before others. Each is given up once it was taken.
+    """
+    findings = sorted((f for j in judged for f in j.findings), key=lambda f: f.key)
+    for one in judged:
+        one.findings = []
+    if len(findings) > TOLD_MAX:
+        findings.sort(key=lambda f: f.verdict is not TraceVerdict.VIOLATION)
+        findings[:TOLD_MAX] = sorted(findings[:TOLD_MAX], key=lambda f: f.key)
+    findings.reverse()
+    while findings:
+        yield findings.pop()
+
+
+class _Told:
+    """Findings as reports tell them: the first ones one by one, the rest packed."""
+
+    def __init__(
+        self,
+        reading: Read,
+        panels: Mapping[MachineKey, Panel],
+        names: Mapping[EntityKey, Mapping[str, str]],
+    ) -> None:
+        self.entities: list[EntityReport] = []
+        self.rest = Rest()
+        self._reading = reading
+        self._names = names
+        self._running = {key: of_this_thread(panel.source) for key, panel in panels.items()}
+        self._explainers = {key: PanelExplainer(panel) for key, panel in panels.items()}
+        self._explained = 0
+
+    def add(self, finding: Finding) -> None:
+        """Take one more, in the order of the reports."""
+        explainer = self._explainers[finding.key.stream[1:]]
+        whole = self._explained < EXPLAINED_MAX
+        explanation, refused = explainer.explain(finding, whole=whole)
+        self._explained += finding.verdict is TraceVerdict.VIOLATION
+        entity = _entity(self._reading, finding, self._running, explanation)
+        names = tuple(self._names.get(finding.key, {}).items())
+        entity = replace(entity, refused=refused, names=names)
+        if len(self.entities) < TOLD_MAX:
+            self.entities.append(entity)
+        else:
+            self.rest.add(entity)
+
+
+def _damaged(reading: Read, left_out: Sequence[LeftOut]) -> tuple[Damaged, ...]:
+    """Everything that was left out, by file and line."""
+    found = [Damaged(str(one.path), 1, None, one.reason) for one in left_out]
+    for read in reading.parts:
+        for hole in read.part.holes:
+            where = reading.where(Place(read.part.number, hole.first))
+            found.append(Damaged(where.file, where.line, hole.lines, hole.reason))
+    return tuple(sorted(found, key=lambda one: (one.file, one.line)))
 
 
 def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
@@ -140,6 +207,7 @@ def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
         other=sum(t.other for t in tallies),
         unparsed=sum(t.unparsed for t in tallies),
         told=sum(t.told for t in tallies),
+        lost=sum(t.lost for t in tallies),
         events=sum(t.events for t in tallies),
         judged=sum(j.events_judged for j in judged),
         not_judged=sum(j.events_not_judged for j in judged),
@@ -149,17 +217,19 @@ def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:
 
 
 def _unparsed(reading: Read, judged: Sequence[Judged]) -> tuple[UnparsedLine, ...]:
-    found = [
+    """The first lines that are no events."""
+    lines = (
         UnparsedLine(_where(reading, Place(one.part.number, line)), reason)
         for one in reading.parts
         for line, reason in one.tally.reasons
-    ]
-    found += [
+    )
+    events = (
         UnparsedLine(_where(reading, n.place), f"{n.key}: {n.reason}")
         for j in judged
         for n in j.not_understood
-    ]
-    return tuple(sorted(found, key=lambda u: (u.where.file, u.where.line)))
+    )
+    first = nsmallest(LINES_MAX, chain(lines, events), key=lambda u: (u.where.file, u.where.line))
+    return tuple(first)
 
 
 def _where(reading: Read, place: Place) -> Where:
@@ -170,7 +240,7 @@ def _where(reading: Read, place: Place) -> Where:
 def _entity(
     reading: Read,
     finding: Finding,
-    running: Mapping[MachineKey, Determinised],
+    machines: Mapping[MachineKey, Running],
     explanation: Explanation | None,
 ) -> EntityReport:
     assert finding.cause is not None
@@ -183,20 +253,22 @@ def _entity(
         where=None if finding.place is None else _where(reading, finding.place),
         last_good=None if finding.last_good is None else _where(reading, finding.last_good),
         duplicates=finding.duplicates,
-        note=_note(finding, running[machine]),
+        note=_note(finding, machines[machine]),
         explanation=explanation,
     )
 
 
-def _note(finding: Finding, running: Determinised) -> str:
+def _note(finding: Finding, running: Running) -> str:
     match finding.cause:
         case Cause.MISSING:
             return f"the event with sequence number {finding.sequence} is missing"
         case Cause.NO_END:
             return f"nothing follows the event with sequence number {finding.sequence - 1}"
         case Cause.NOT_UNDERSTOOD if finding.symbols:
-            state = START if finding.sequence == 0 else LIVE
+            state = START if finding.sequence == 0 else ANY
             return running.refusal(state, finding.symbols[-1]) or ""
+        case Cause.LEFT_OUT:
+            return f"of what was read: {finding.looks.value if finding.looks else 'all is well'}"
         case Cause.BUDGET:
             return f"more than {running.source.max_states:,} states; raise it with --max-states"
         case _:

@@ -8,31 +8,39 @@ them. What is reachable at all is looked up where that is cheap.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
-from stagewright.spec.definition import Action, Definition
-from stagewright.spec.entities import Entity
-from stagewright.spec.ground import Cell
+from stagewright.spec.coverable import (
+    ActionOf,
+    Edge,
+    RequirementOf,
+    Thing,
+    parts_of,
+    things_of,
+    value_names,
+)
+from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.nodes import Apply, Node, Op
-from stagewright.spec.scope import BUDGET_PREFIX
+from stagewright.spec.nodes import Node
 from stagewright.spec.sorts import EnumSort
 from stagewright.spec.state_diagram import diagrams_of
-from stagewright.spec.values import Value, show
-from stagewright.spec.words import words
+from stagewright.spec.values import State as FullState
 from stagewright.traces.determinised import START, Determinised, SpentError
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
 from stagewright.traces.letters import Letter
-from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.replay.rows import OfCandidate, PossibleStates
 from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
-_VALUES_LISTED = 32  # of one place; of larger domains only those that were seen
+STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
+
+Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
+_Key = TypeVar("_Key", bound=Hashable)
 
 # The possible states before an event (none: it is the first one), its symbol, and how often that was so.
 Exercised = tuple[tuple[State, ...], str, int]
@@ -67,58 +75,7 @@ class Count:
         return Seen.POSSIBLY if self.possible else Seen.NEVER
 
 
-@dataclass(frozen=True)
-class ValueOf:
-    """A value of a place of the state; entities are not told apart: `learned[Node]`, `a Node`."""
-
-    place: str
-    value: str
-
-
-@dataclass(frozen=True)
-class ActionOf:
-    """An action that happened."""
-
-    action: str
-
-
-@dataclass(frozen=True)
-class Move:
-    """A variable going from one member of its enum to another, by whatever action."""
-
-    variable: str
-    source: str
-    target: str
-
-
-@dataclass(frozen=True)
-class Edge:
-    """The same by one action, as state diagrams have it."""
-
-    variable: str
-    source: str
-    target: str
-    action: str
-
-    @property
-    def move(self) -> Move:
-        return Move(self.variable, self.source, self.target)
-
-
-@dataclass(frozen=True)
-class RequirementOf:
-    """A requirement that let its action happen; so did each part of it that was true, if it has several.
-
-    `part` is one side of an "or", in words; empty for the whole requirement.
-    """
-
-    action: str
-    requirement: str
-    part: str = ""
-
-
 T = TypeVar("T")
-Thing = ValueOf | ActionOf | Move | Edge | RequirementOf
 
 
 @dataclass(frozen=True)
@@ -138,21 +95,25 @@ class MachineCoverage:
 
 
 def exercised_of(
-    taken: Iterable[Mapping[tuple[PossibleStates, str], int]],
-) -> dict[MachineKey, list[Exercised]]:
-    """What the tasks of a replay have taken, together, as `coverage_of` wants it."""
+    taken: Iterable[Mapping[tuple[PossibleStates, str], int]], members: Mapping[MachineKey, int]
+) -> dict[Whose, list[Exercised]]:
+    """What the tasks of a replay have taken, together, by machine and candidate; `members`: how many it has."""
     counts: Counter[tuple[PossibleStates, str]] = Counter()
     for one in taken:
         counts.update(one)
-    found: dict[MachineKey, list[Exercised]] = {}
+    found: dict[Whose, list[Exercised]] = {}
     for (possible, symbol), count in counts.items():
-        if possible.number in (-1, START):
-            found.setdefault(possible.machine, []).append((possible.states, symbol, count))
+        alone = OfCandidate(possible.number, possible.states)
+        parts = possible.candidates or (alone,) * members.get(possible.machine, 1)
+        for member, part in enumerate(parts):
+            if part.number in (-1, START):
+                whose = possible.machine, member
+                found.setdefault(whose, []).append((part.states, symbol, count))
     return found
 
 
 def coverage_of(
-    judges: Mapping[MachineKey, Judge], exercised: Mapping[MachineKey, Iterable[Exercised]]
+    judges: Mapping[_Key, Judge], exercised: Mapping[_Key, Iterable[Exercised]]
 ) -> tuple[MachineCoverage, ...]:
     """What the replay of all traces exercised, by definition and scope."""
     tallies: dict[tuple[str, str], _Tally] = {}
@@ -175,7 +136,7 @@ class _Tally:
 
     def add(self, judge: Judge, pairs: Iterable[Exercised]) -> None:
         """Count events; `judge` knows how they were recorded."""
-        running = beside(judge.automaton)
+        running = beside(judge.automaton, "coverage", STATES_MAX)
         things = _Things(judge, running)
         for before, symbol, count in pairs:
             letter = running.letter(symbol)
@@ -185,19 +146,24 @@ class _Tally:
                 own, between = _explaining(running, before, letter)
             except SpentError:
                 continue
-            found = [things.of(taken) for taken in own]
+            found = {things.of(taken) for taken in own}
             if not found:
                 continue  # nothing explains it: it exercised nothing
             self.events += count
-            for thing in frozenset.intersection(*found):
-                self.certain[thing] += count
-            for thing in frozenset().union(*found, *(things.of(taken) for taken in between)):
-                self.possible[thing] += count
+            for number in frozenset.intersection(*found):
+                self.certain[things.named[number]] += count
+            for number in frozenset().union(*found, *{things.of(taken) for taken in between}):
+                self.possible[things.named[number]] += count
 
     def result(self) -> MachineCoverage:
         """Everything that the definition has, and everything that was seen."""
         reached, states, exhausted = _reachable(self.judge)
-        every = dict.fromkeys([*_things_of(self.judge), *sorted(self.possible, key=str)])
+        every = dict.fromkeys(
+            [
+                *things_of(self.judge.definition, self.judge.scope, self.judge.model.cells),
+                *sorted(self.possible, key=str),
+            ]
+        )
         counts = {
             thing: Count(
                 self.certain[thing],
@@ -272,32 +238,63 @@ def _fits(running: Determinised, state: int, letter: Letter) -> bool:
 
 
 class _Things:
-    """What a step and the state after it exercise; each is worked out once."""
+    """What a step and the state after it exercise; each is worked out once.
+
+    The things are told by their numbers in `named`: these are put together much faster.
+    """
 
     def __init__(self, judge: Judge, running: Determinised, *, parts: bool = True) -> None:
         self._judge = judge
         self._running = running
-        self._parts = _parts_of(judge.definition) if parts else {}
+        self._parts = parts_of(judge.definition) if parts else {}
         self._interpreter = Interpreter(judge.definition, judge.scope)
-        self._values = _value_names(judge)
-        self._requirements = {
-            a.name: [r.name for r in a.requirements] for a in judge.definition.actions
+        self.named: list[Thing] = []
+        self._numbers: dict[Thing, int] = {}
+        self._values = [
+            (cell, low, [self._number(one) for one in names])
+            for cell, low, names in value_names(judge.model.cells, judge.scope)
+        ]
+        self._always = {
+            a.name: self._all(
+                [ActionOf(a.name), *(RequirementOf(a.name, r.name) for r in a.requirements)]
+            )
+            for a in judge.definition.actions
         }
-        self._drawn = {d.variable for d in diagrams_of(judge.definition)}
-        self._of_states: dict[int, frozenset[Thing]] = {}
-        self._of_steps: dict[tuple[int, int], frozenset[Thing]] = {}
+        drawn = {d.variable for d in diagrams_of(judge.definition)}
+        self._drawn = {
+            cell.index: (cell.variable, [member.name for member in cell.sort.members])
+            for cell in judge.model.cells
+            if cell.variable in drawn and isinstance(cell.sort, EnumSort)
+        }
+        self._decoded: dict[int, FullState] = {}
+        self._moves: dict[tuple[int, int, int, str], frozenset[int]] = {}
+        self._of_states: dict[int, frozenset[int]] = {}
+        self._of_steps: dict[tuple[int, int], frozenset[int]] = {}
 
-    def of(self, taken: _Taken) -> frozenset[Thing]:
+    def _number(self, thing: Thing) -> int:
+        number = self._numbers.setdefault(thing, len(self.named))
+        if number == len(self.named):
+            self.named.append(thing)
+        return number
+
+    def _all(self, things: Iterable[Thing]) -> frozenset[int]:
+        return frozenset(self._number(thing) for thing in things)
+
+    def all_named(self, numbers: Iterable[int]) -> frozenset[Thing]:
+        """The things behind some numbers."""
+        return frozenset(self.named[number] for number in numbers)
+
+    def of(self, taken: _Taken) -> frozenset[int]:
         """All of it."""
         state, step, after = taken
         if step < 0:
             return self._of_state(after)
         if (state, step) not in self._of_steps:
-            found = frozenset(self._of_step(state, step, after))
-            self._of_steps[state, step] = found | self._of_state(after)
+            found = self._of_step(state, step, after)
+            self._of_steps[state, step] = found.union(self._of_state(after))
         return self._of_steps[state, step]
 
-    def _of_state(self, state: int) -> frozenset[Thing]:
+    def _of_state(self, state: int) -> frozenset[int]:
         if state not in self._of_states:
             codes = self._running.states[state]
             self._of_states[state] = frozenset(
@@ -305,34 +302,61 @@ class _Things:
             )
         return self._of_states[state]
 
-    def _of_step(self, state: int, number: int, after: int) -> Iterable[Thing]:
+    def _of_step(self, state: int, number: int, after: int) -> frozenset[int]:
         step = self._judge.model.steps[number]
         action = step.action.name
-        yield ActionOf(action)
         old, new = self._running.states[state], self._running.states[after]
-        for index in step.updates:
-            cell = self._judge.model.cells[index]
-            if cell.variable in self._drawn and isinstance(cell.sort, EnumSort):
-                members = cell.sort.members
-                source, target = members[old[index]].name, members[new[index]].name
-                yield Move(cell.variable, source, target)
-                yield Edge(cell.variable, source, target, action)
-        for name in self._requirements[action]:
-            yield RequirementOf(action, name)
-        for requirement, parts in self._parts.get(action, {}).items():
-            environment = dict(step.arguments)
-            bound = {p: environment[p.name] for p in step.action.params}
-            decoded = self._judge.model.decode(old)
-            for told, part in parts:
-                if self._interpreter.evaluate(part, decoded, environment=bound):
-                    yield RequirementOf(action, requirement, told)
+        moves = [
+            self._move(index, old[index], new[index], action)
+            for index in step.updates
+            if index in self._drawn
+        ]
+        parts = [
+            self._number(RequirementOf(action, requirement, told))
+            for requirement, sides in self._parts.get(action, {}).items()
+            for told in self._holding(sides, state, number)
+        ]
+        return self._always[action].union(parts, *moves)
+
+    def _move(self, index: int, old: int, new: int, action: str) -> frozenset[int]:
+        known = index, old, new, action
+        if known not in self._moves:
+            variable, members = self._drawn[index]
+            edge = Edge(variable, members[old], members[new], action)
+            self._moves[known] = self._all([edge.move, edge])
+        return self._moves[known]
+
+    def _holding(self, sides: Sequence[tuple[str, Node]], state: int, number: int) -> Iterable[str]:
+        """Those sides of a requirement that hold where a step is taken."""
+        step = self._judge.model.steps[number]
+        environment = dict(step.arguments)
+        bound = {p: environment[p.name] for p in step.action.params}
+        if state not in self._decoded:
+            self._decoded[state] = self._judge.model.decode(self._running.states[state])
+        for told, side in sides:
+            if self._interpreter.evaluate(side, self._decoded[state], environment=bound):
+                yield told
 
 
-def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
+_Reached = tuple[frozenset[Thing], int, bool]
+_REMEMBERED_MAX = 16  # definitions at scopes; `--follow` asks for the same ones with each batch
+_remembered: dict[tuple[str, str], _Reached] = {}
+
+
+def _reachable(judge: Judge) -> _Reached:
     """The things that some run does, from how many states this is known, and whether these are all."""
-    running = beside(judge.automaton)
+    what = judge.definition.fingerprint(), str(judge.scope)
+    if what not in _remembered:
+        while len(_remembered) >= _REMEMBERED_MAX:
+            _remembered.pop(next(iter(_remembered)))
+        _remembered[what] = _looked_for(judge)
+    return _remembered[what]
+
+
+def _looked_for(judge: Judge) -> _Reached:
+    running = beside(judge.automaton, "coverage", STATES_MAX)
     things = _Things(judge, running, parts=False)
-    found: set[Thing] = set()
+    found: set[int] = set()
     try:
         waiting = [running.state_number(state) for state in judge.automaton.initial]
         reached = set(waiting)
@@ -342,82 +366,9 @@ def _reachable(judge: Judge) -> tuple[set[Thing], int, bool]:
                 found |= things.of((state, step, after))
                 if after not in reached:
                     if len(reached) >= REACHED_MAX:
-                        return found, len(reached), False
+                        return things.all_named(found), len(reached), False
                     reached.add(after)
                     waiting.append(after)
     except SpentError:
-        return found, len(running.states), False
-    return found, len(reached), True
-
-
-def _things_of(judge: Judge) -> Iterable[Thing]:
-    """All things of a definition, in its order; without values of domains too large to list."""
-    definition = judge.definition
-    for _, _, names in _value_names(judge):
-        if len(names) <= _VALUES_LISTED:
-            yield from names
-    for action in definition.actions:
-        yield ActionOf(action.name)
-    for diagram in diagrams_of(definition):
-        for source, target, action_name in diagram.edges:
-            edge = Edge(diagram.variable, source.name, target.name, action_name)
-            yield edge.move
-            yield edge
-    parts = _parts_of(definition)
-    for action in definition.actions:
-        for requirement in action.requirements:
-            yield RequirementOf(action.name, requirement.name)
-            for told, _ in parts.get(action.name, {}).get(requirement.name, ()):
-                yield RequirementOf(action.name, requirement.name, told)
-
-
-def _value_names(judge: Judge) -> list[tuple[int, int, list[Thing]]]:
-    """For each cell its lowest code and what each code is called."""
-    from stagewright.spec.domains import values_of
-
-    return [
-        (
-            cell.index,
-            cell.low,
-            [ValueOf(_place(cell), _value(v)) for v in values_of(cell.sort, judge.scope)],
-        )
-        for cell in judge.model.cells
-        if not cell.variable.startswith(BUDGET_PREFIX)
-    ]
-
-
-def _place(cell: Cell) -> str:
-    keys = (
-        f".{k}"
-        if isinstance(k, str)
-        else f"[{type(k).__name__ if isinstance(k, Entity) else show(k)}]"
-        for k in cell.path
-    )
-    return cell.variable + "".join(keys)
-
-
-def _value(value: Value) -> str:
-    return f"a {type(value).__name__}" if isinstance(value, Entity) else show(value)
-
-
-def _parts_of(definition: Definition) -> dict[str, dict[str, list[tuple[str, Node]]]]:
-    """By action and requirement: the sides of its "or", for those requirements that have one."""
-    return {action.name: found for action in definition.actions if (found := _parts(action))}
-
-
-def _parts(action: Action) -> dict[str, list[tuple[str, Node]]]:
-    found: dict[str, list[tuple[str, Node]]] = {}
-    for requirement in action.requirements:
-        sides = list(dict.fromkeys(_sides(requirement.condition)))
-        if len(sides) > 1:
-            found[requirement.name] = [(words(side), side) for side in sides]
-    return found
-
-
-def _sides(node: Node) -> Iterable[Node]:
-    match node:
-        case Apply(Op.OR, args):
-            for arg in args:
-                yield from _sides(arg)
-        case _:
-            yield node
+        return things.all_named(found), len(running.states), False
+    return things.all_named(found), len(reached), True

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from stagewright.traces.coverage import (
-    ActionOf,
-    Count,
-    Edge,
-    MachineCoverage,
-    Move,
-    RequirementOf,
-    Seen,
-    ValueOf,
-)
+from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf, name_of
+from stagewright.traces.coverage import Count, MachineCoverage, Seen
 
 VERSION = 1
 _LISTED = 5  # names of one kind that are told
@@ -100,8 +92,8 @@ def told(coverage: MachineCoverage) -> list[str]:
     lines = [f"coverage  {definition.name}{profile}: {coverage.events:,} events"]
     for name, counts in (
         ("actions", {a.action: c for a, c in coverage.of(ActionOf).items()}),
-        ("edges", {_edge(e): c for e, c in coverage.of(Edge).items()}),
-        ("values", {f"{v.place} = {v.value}": c for v, c in coverage.of(ValueOf).items()}),
+        ("edges", {name_of(e): c for e, c in coverage.of(Edge).items()}),
+        ("values", {name_of(v): c for v, c in coverage.of(ValueOf).items()}),
         ("parts of requirements", _parts(coverage)),
     ):
         if counts:
@@ -136,9 +128,5 @@ def _line(name: str, counts: Mapping[str, Count]) -> str:
     return text
 
 
-def _edge(edge: Edge) -> str:
-    return f"{edge.variable}: {edge.source} → {edge.target} ({edge.action})"
-
-
 def _parts(coverage: MachineCoverage) -> dict[str, Count]:
-    return {f"{r.action}: {r.part}": c for r, c in coverage.of(RequirementOf).items() if r.part}
+    return {name_of(r): c for r, c in coverage.of(RequirementOf).items() if r.part}

@@ -1,41 +1,64 @@
-"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once."""
+"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once.
+
+A step for which more states must be looked at than the automaton's budget allows leads to `UNDECIDED`. That
+depends on the set and the event alone, and on nothing that was numbered before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.letters import Alphabet, Letter
+from stagewright.traces.middle import LOST, Middle
+from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.stepcode import State, StepFunction, compile_step
 from stagewright.traces.symbols import parse_symbol, value_key
 
 # Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
 DEAD = 0  # no run explains the events so far
-UNDECIDED = 1  # the budget was spent
+UNDECIDED = 1  # too many states are possible
 UNKNOWN = 2  # an event was not understood
 ENDED = 3  # the end marker was read
 START = 4  # nothing was read
 ANY = 5  # some events were read elsewhere
 LIVE = 6
+MIDDLE = -1  # the same, but what follows may tell where they led; so is every number below
+
+
+_STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
 
 
 class Determinised:
-    """Numbers the sets of possible states of one automaton, and finds each step between them once."""
+    """Numbers the sets of possible states of one automaton, and finds each step between them once.
 
-    def __init__(self, source: Automaton) -> None:
+    `most`: how many states are numbered in all, before `SpentError`; None: as many as come up. `size` is about
+    how many numbers are kept. `functions`: steps that were compiled already.
+    """
+
+    def __init__(
+        self,
+        source: Automaton,
+        *,
+        most: int | None = None,
+        functions: Mapping[int, StepFunction] | None = None,
+    ) -> None:
         self.source = source
+        self.size = 0
+        self._most = most
         self.states: list[State] = []
         self.sets: list[tuple[int, ...]] = [()] * LIVE  # state numbers, sorted, by set number
         self._state_numbers: dict[State, int] = {}
         self._set_numbers: dict[tuple[int, ...], int] = {}
-        self._functions: dict[int, StepFunction] = {}
+        self._functions: dict[int, StepFunction] = dict(functions or {})
         self._alphabet = Alphabet(source)
         self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
         self._closures: dict[tuple[int, ...], frozenset[int]] = {}
         self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
         self._known: dict[tuple[int, str], int] = {}
         self._letters: dict[str, Letter | str] = {}
+        self._middle = Middle(lambda most: Determinised(source, most=most))
 
     def advance(self, number: int, symbol: str) -> int:
         """The number of the set after an event, given its symbol's text."""
@@ -45,6 +68,17 @@ class Determinised:
         if known is None:
             known = self._known[number, symbol] = self._advance(number, symbol)
         return known
+
+    def renewed(self) -> Determinised:
+        """The same automaton, of which nothing is numbered yet."""
+        found = Determinised(self.source, most=self._most, functions=self._functions)
+        found._middle = self._middle
+        return found
+
+    @property
+    def middle(self) -> int:
+        """The number to begin with where some events were read elsewhere."""
+        return MIDDLE
 
     def letter(self, symbol: str) -> Letter | str:
         """A symbol in this machine's terms, or why it is none of this machine's."""
@@ -66,7 +100,11 @@ class Determinised:
         return None
 
     def before_observation(self, number: int, letter: Letter) -> frozenset[int]:
-        """The states that an event may lead to, whatever was observed after it."""
+        """The states that an event may lead to, whatever was observed after it.
+
+        Raises:
+            SpentError: these, or those on the way to them, are more than the budget allows.
+        """
         hidden = self.source.recording.hidden.exist
         if number == START:
             first = self._initial
@@ -75,9 +113,9 @@ class Determinised:
         if hidden:
             here = self._closure(self.sets[number])
         if letter.steps is not None:
-            return frozenset(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
+            return self._few(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
         if not hidden:
-            return frozenset(n for s in here for n in self._every_step(s))
+            return self._few(n for s in here for n in self._every_step(s))
         return frozenset(here).union(*(self._expand(s)[1] for s in here))
 
     def matching(self, states: Iterable[int], letter: Letter) -> tuple[int, ...]:
@@ -106,6 +144,29 @@ class Determinised:
         """
         return self._number(state)
 
+    def is_live(self, number: int) -> bool:
+        """Whether it is a set of possible states."""
+        return number >= LIVE
+
+    def ended(self, number: int) -> bool:
+        """Whether the end marker was read."""
+        return number == ENDED
+
+    def is_sure(self, number: int) -> bool:
+        """Whether an entity is in this set, or dead, whatever came before what was read of it."""
+        return number >= LIVE
+
+    def possible(self, key: tuple[str, str, str], number: int) -> PossibleStates:
+        """A set as any process understands it."""
+        if number < LIVE:
+            assert number > MIDDLE, "known to this process alone"
+            return PossibleStates(key, number)
+        return PossibleStates(key, -1, tuple(self.states[s] for s in self.sets[number]))
+
+    def number_of_possible(self, possible: PossibleStates) -> int:
+        """The number here of a set that was found elsewhere."""
+        return possible.number if possible.number >= 0 else self.number_of(possible.states)
+
     def anywhere(self) -> int:
         """The number of the set of all reachable states."""
         try:
@@ -121,7 +182,7 @@ class Determinised:
     def _initial(self) -> frozenset[int]:
         if not self.source.recording.from_start:
             return self._reachable
-        return frozenset(self._number(s) for s in self.source.initial)
+        return self._few(self._number(s) for s in self.source.initial)
 
     @cached_property
     def _reachable(self) -> frozenset[int]:
@@ -132,6 +193,7 @@ class Determinised:
                 if n not in reached:
                     reached.add(n)
                     frontier.append(n)
+            self._check(reached)
         return frozenset(reached)
 
     def _advance(self, number: int, symbol: str) -> int:
@@ -145,6 +207,8 @@ class Determinised:
             return ENDED
         if number == ANY:
             return self._after_any(letter)
+        if number <= MIDDLE:
+            return self._after_middle(number, symbol, letter)
         try:
             chosen = self.matching(self.before_observation(number, letter), letter)
         except SpentError:
@@ -162,8 +226,7 @@ class Determinised:
         if not chosen:
             return DEAD
         if chosen not in self._set_numbers:
-            if len(self.sets) > self.source.max_states:
-                return UNDECIDED
+            self.size += len(chosen) + _STATE_SIZE
             self._set_numbers[chosen] = len(self.sets)
             self.sets.append(chosen)
         return self._set_numbers[chosen]
@@ -182,11 +245,22 @@ class Determinised:
         except SpentError:
             return UNDECIDED
 
+    def _after_middle(self, number: int, symbol: str, letter: Letter) -> int:
+        """The set after an event, as soon as it is the only one that may be, wherever the entity came from."""
+        found = self._after_any(letter)
+        if found != ANY:
+            return found
+        left = self._middle.advance(MIDDLE - number, symbol)
+        if isinstance(left, tuple):
+            return self.number_of(left)
+        return ANY if left == LOST else MIDDLE - left
+
     def _number(self, state: State) -> int:
         number = self._state_numbers.get(state)
         if number is None:
-            if len(self.states) >= self.source.max_states:
+            if self._most is not None and len(self.states) >= self._most:
                 raise SpentError
+            self.size += _STATE_SIZE
             number = self._state_numbers[state] = len(self.states)
             self.states.append(state)
         return number
@@ -214,31 +288,55 @@ class Determinised:
                 if after >= 0:
                     (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
             self._unseen[state] = frozenset(hidden), frozenset(visible)
+            self.size += len(hidden) + len(visible) + _STATE_SIZE
         return self._unseen[state]
 
     def _is_hidden(self, action: str, old: int, new: int) -> bool:
-        steps = self.source.recording.hidden
-        if steps.actions is not None and action not in steps.actions:
+        actions = self.source.recording.hidden.actions
+        if actions is not None and action not in actions:
             return False
-        for name, values in steps.visible.items():
+        before, after = self.states[old], self.states[new]
+        return not any(
+            before[cell] != after[cell] and (codes is None or after[cell] in codes)
+            for cell, codes in self._visible
+        )
+
+    @cached_property
+    def _visible(self) -> list[tuple[int, frozenset[int] | None]]:
+        """The cells to which no hidden step gives one of these codes (None: any other one)."""
+        found: list[tuple[int, frozenset[int] | None]] = []
+        for name, values in self.source.recording.hidden.visible.items():
             leaf = self.source.leaves[name]
             assert leaf.cell is not None
-            code = self.states[new][leaf.cell]
-            seen = values is None or any(leaf.codes.get(value_key(v)) == code for v in values)
-            if code != self.states[old][leaf.cell] and seen:
-                return False
-        return True
+            known = None if values is None else [leaf.codes.get(value_key(v)) for v in values]
+            codes = None if known is None else frozenset(c for c in known if c is not None)
+            found.append((leaf.cell, codes))
+        return found
 
     def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
         if states not in self._closures:
             reached, frontier = set(states), list(states)
+            looked_at = set(states)
             while frontier:
-                for n in self._expand(frontier.pop())[0]:
-                    if n not in reached:
-                        reached.add(n)
-                        frontier.append(n)
+                hidden, visible = self._expand(frontier.pop())
+                frontier += hidden - reached
+                reached |= hidden
+                looked_at |= hidden | visible
+                self._check(looked_at)
             self._closures[states] = frozenset(reached)
+            self.size += len(states) + len(reached)
         return self._closures[states]
+
+    def _few(self, states: Iterable[int]) -> frozenset[int]:
+        found: set[int] = set()
+        for state in states:
+            found.add(state)
+            self._check(found)
+        return frozenset(found)
+
+    def _check(self, states: set[int]) -> None:
+        if len(states) > self.source.max_states:
+            raise SpentError
 
 
 class SpentError(Exception):

@@ -16,10 +16,9 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.values import State
 from stagewright.traces import refusal
 from stagewright.traces.automaton import Automaton
-from stagewright.traces.determinised import DEAD, LIVE, START, UNKNOWN, SpentError
+from stagewright.traces.determinised import DEAD, LIVE, START, UNKNOWN, Determinised, SpentError
 from stagewright.traces.excerpt import excerpt
 from stagewright.traces.judge import Cause, Finding
-from stagewright.traces.letters import Letter
 from stagewright.traces.nearest import nearest
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.running import beside
@@ -27,6 +26,7 @@ from stagewright.traces.symbols import parse_symbol
 from stagewright.traces.telling import call, changes, label, summary
 from stagewright.traces.trace_report import AccountingError, Explanation, GoodStep
 
+_STATES_BESIDE = 100_000  # beyond the budget of one event
 _STATES_MAX = 200  # possible states that are looked at; one is enough where all is observed
 DISTINCT_MAX = (
     200  # different mistakes; of further ones the event is told, and not why it is refused
@@ -49,10 +49,21 @@ class Explainer:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._running = beside(judge.automaton)
+        most = judge.automaton.max_states + _STATES_BESIDE
+        self._running = beside(judge.automaton, "explanations", most)
         self._interpreter = Interpreter(judge.definition, judge.scope)
         self._known: dict[tuple[int, str], Explanation] = {}
         self._summaries: dict[int, tuple[tuple[str, str], ...]] = {}
+
+    @property
+    def running(self) -> Determinised:
+        """What replays events here."""
+        return self._running
+
+    def foreign(self, symbol: str) -> str | None:
+        """Why an event is none of this machine's; None if it is one."""
+        letter = self._running.letter(symbol)
+        return letter if isinstance(letter, str) else None
 
     def explain(self, finding: Finding, *, whole: bool = True) -> Explanation | None:
         """Why no run explains the last of the finding's events; None if they were too many to keep.
@@ -77,7 +88,9 @@ class Explainer:
             return Explanation(label(parse_symbol(last)))
         if cut and finding.before is not None:
             numbers[-1] = self._number_of(finding.before)
-        if finding.cause is Cause.STEP and self._running.advance(numbers[-1], last) != DEAD:
+        foreign = self.foreign(last) is not None  # another candidate understands it
+        refused = foreign or self._running.advance(numbers[-1], last) == DEAD
+        if finding.cause is Cause.STEP and not refused:
             return Explanation(label(parse_symbol(last)))  # what refuses it lies before the cut
         if (
             not whole
@@ -91,7 +104,7 @@ class Explainer:
         return replace(
             explanation,
             steps=tuple(self._good_steps(finding, numbers)),
-            window=excerpt(self._judge, self._running, finding, numbers),
+            window=None if foreign else excerpt(self._judge, self._running, finding, numbers),
         )
 
     def _cut(self, finding: Finding) -> int:
@@ -120,9 +133,10 @@ class Explainer:
         judge, running, symbol = self._judge, self._running, parse_symbol(last)
         if finding.cause is not Cause.STEP:
             return Explanation(label(symbol))
-        letter = running.letter(last)
-        assert isinstance(letter, Letter)
         possible = self._states(running.sets[number])
+        letter = running.letter(last)
+        if isinstance(letter, str):
+            return Explanation(label(symbol), failed=((letter, ""),), state=summary(possible))
         reached = running.before_observation(number, letter)
         after = self._states(sorted(reached))
         hidden = judge.automaton.recording.hidden.exist

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from stagewright.spec.errors import InputError
+from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.traces.copies import copies_among
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.readers import forms
@@ -28,6 +29,15 @@ class InputFile:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A file that cannot even be opened as what it is, and why; `form` is empty where that is not known."""
+
+    path: Path
+    reason: str
+    form: str = ""
+
+
+@dataclass(frozen=True)
 class Inputs:
     """The files to read, in the order of their names.
 
@@ -37,44 +47,47 @@ class Inputs:
 
     files: tuple[InputFile, ...]
     passed_over: tuple[Path, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
     copies: tuple[tuple[Path, Path], ...] = ()
 
-    @property
-    def notes(self) -> list[str]:
-        """What is not read, and why."""
-        names = [
-            f"passed over {path}: its name is not that of a trace" for path in self.passed_over
-        ]
-        copies = [
-            f"passed over {path}: it has the content of {first}" for path, first in self.copies
-        ]
-        return names + copies
 
-
-def find_inputs(paths: Sequence[Path], form: str = "auto", mapping: Plan | None = None) -> Inputs:
+def find_inputs(
+    paths: Sequence[Path],
+    form: str = "auto",
+    mapping: Plan | None = None,
+    *,
+    skip_damaged: bool = False,
+) -> Inputs:
     """The trace files among the paths; directories are searched. With a mapping, all are of its form.
 
     Raises:
-        InputError: a path does not exist, a file is empty or of no known form, a directory has no traces.
+        InputError: a path does not exist, a directory has no traces; or a file is empty, cannot be read or is
+            of no known form, and this is not to be skipped.
     """
     form = _mapped_form(form, mapping)
-    files: dict[Path, InputFile] = {}
-    passed_over: list[Path] = []
+    search = _Search(form, mapping, [] if skip_damaged else None)
     for path in paths:
         if path.is_dir():
-            found = _in_directory(path, form, passed_over, mapping)
-        elif path.exists():
-            found = [InputFile(path, _form_of(path, form), path.stat().st_size)]
+            search.directory(path)
+        elif path.exists() or path.is_symlink():
+            search.file(path)
         else:
             raise InputError(f"there is no file or directory {path}", help="check the path")
-        for file in found:
-            files.setdefault(file.path.resolve(), file)
-    for file in files.values():
-        forms.reader(file.form).check(file.path)
-    found = sorted(files.values(), key=lambda f: str(f.path))
-    copies = copies_among([f.path for f in found if _says_nothing_twice(f, mapping)])
+    left_out = search.left_out or []
+    if left_out and not search.files:
+        told = "\n".join(one.reason for one in left_out)
+        raise InputError(told, help="there is nothing else to judge: take other copies")
+    files = sorted(search.files.values(), key=lambda f: str(f.path))
+    copies = copies_among([f.path for f in files if _says_nothing_twice(f, mapping)])
+    names = [f"passed over {path}: its name is not that of a trace" for path in search.passed_over]
+    notes = [f"passed over {path}: it has the content of {first}" for path, first in copies.items()]
     return Inputs(
-        tuple(f for f in found if f.path not in copies), tuple(passed_over), tuple(copies.items())
+        tuple(f for f in files if f.path not in copies),
+        tuple(search.passed_over),
+        tuple(left_out),
+        (*names, *search.notes, *notes),
+        tuple(copies.items()),
     )
 
 
@@ -83,6 +96,26 @@ def _says_nothing_twice(file: InputFile, mapping: Plan | None) -> bool:
     if mapping is not None:
         return file.form == MAPPED and not mapping.reads_names
     return forms.form_named(file.form).once
+
+
+SKIP = "or leave out what is damaged with --skip-damaged"
+
+
+def unreadable(path: Path, error: Exception) -> StagewrightError:
+    """What keeps a file from being read, as an error that names it."""
+    if isinstance(error, StagewrightError):
+        return error
+    reason = error.strerror if isinstance(error, OSError) else None
+    return InputError(f"{path} cannot be read: {reason or error}", help="check it")
+
+
+def refuse_or_leave_out(
+    error: StagewrightError, path: Path, left_out: list[LeftOut] | None, form: str = ""
+) -> None:
+    """Add a file to those that are left out; where nothing is to be left out, raise the error."""
+    if left_out is None:
+        raise InputError(error.problem, help=f"{error.help}; {SKIP}") from error
+    left_out.append(LeftOut(path, error.problem, form))
 
 
 def _mapped_form(form: str, mapping: Plan | None) -> str:
@@ -97,33 +130,85 @@ def _mapped_form(form: str, mapping: Plan | None) -> str:
     return MAPPED_ALONE if mapping.alone else MAPPED
 
 
-def _in_directory(
-    directory: Path, form: str, passed_over: list[Path], mapping: Plan | None
-) -> list[InputFile]:
-    found: list[InputFile] = []
-    for path in sorted(p for p in directory.rglob("*") if p.is_file()):
-        if any(part.startswith((".", "_")) for part in path.relative_to(directory).parts):
-            continue  # what Spark and others leave beside the data
-        if mapping is not None:
-            known = form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
-        else:
-            known = _known_form(path) if forms.is_of_traces(_name(path)) else None
-        if known is None or form not in ("auto", known):
-            passed_over.append(path)
-        else:
-            found.append(InputFile(path, known, path.stat().st_size))
-    if not found and mapping is not None:
-        raise InputError(
-            f"the directory {directory} has none of {', '.join(mapping.source.files)}",
-            help=f'say in {mapping.file} which files are meant: files = ["*.log"] under [source]',
-        )
-    if not found:
-        raise InputError(
-            f"the directory {directory} has no traces" + (f" in {form}" * (form != "auto")),
+class _Search:
+    """What was found so far; `left_out` is None where nothing is to be left out."""
+
+    def __init__(self, form: str, mapping: Plan | None, left_out: list[LeftOut] | None) -> None:
+        self._form, self._mapping = form, mapping
+        self.left_out = left_out
+        self.files: dict[Path, InputFile] = {}
+        self.passed_over: list[Path] = []
+        self.notes: list[str] = []
+
+    def file(self, path: Path) -> None:
+        """Take a file that was named."""
+        if path.exists() and not path.is_file():
+            raise InputError(
+                f"{path} is no file",
+                help="what comes through a pipe must be written to a file first",
+            )
+        self._take(path, _form_of)
+
+    def directory(self, directory: Path) -> None:
+        """Take the traces in a directory."""
+        before = len(self.files) + len(self.left_out or ())
+        for path in self._below(directory):
+            if not self._is_wanted(path):
+                self.passed_over.append(path)
+            elif path.is_dir():
+                self.notes.append(f"passed over {path}: links to directories are not followed")
+            elif path.exists() and not path.is_file():
+                self.notes.append(f"passed over {path}: it is no file")
+            else:
+                self._take(path, _form_in_directory)
+        if before == len(self.files) + len(self.left_out or ()):
+            raise self._nothing(directory)
+
+    def _below(self, directory: Path) -> Iterator[Path]:
+        """The files in a directory and below it, but for what Spark and others leave beside the data."""
+
+        def unreadable_directory(error: OSError) -> None:
+            path = Path(error.filename or directory)
+            refuse_or_leave_out(unreadable(path, error), path, self.left_out)
+
+        for folder, folders, names in os.walk(directory, onerror=unreadable_directory):
+            folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
+            links = [name for name in folders if Path(folder, name).is_symlink()]
+            for name in sorted([*names, *links]):
+                if not name.startswith((".", "_")):
+                    yield Path(folder, name)
+
+    def _is_wanted(self, path: Path) -> bool:
+        if path.is_dir():
+            return True
+        if self._mapping is not None:
+            return any(fnmatch(_name(path), p) for p in self._mapping.source.files)
+        return forms.is_of_traces(_name(path))
+
+    def _take(self, path: Path, form_of: Callable[[Path, str], str | None]) -> None:
+        known: str | None = None
+        try:
+            known = self._form if self._mapping is not None else form_of(path, self._form)
+            if known is None:
+                self.passed_over.append(path)
+                return
+            forms.reader(known).check(path)
+            self.files.setdefault(path.resolve(), InputFile(path, known, path.stat().st_size))
+        except (OSError, StagewrightError) as error:
+            refuse_or_leave_out(unreadable(path, error), path, self.left_out, known or "")
+
+    def _nothing(self, directory: Path) -> InputError:
+        if self._mapping is not None:
+            return InputError(
+                f"the directory {directory} has none of {', '.join(self._mapping.source.files)}",
+                help=f'say in {self._mapping.file} which files are meant: files = ["*.log"] under [source]',
+            )
+        return InputError(
+            f"the directory {directory} has no traces"
+            + (f" in {self._form}" * (self._form != "auto")),
             help=f"traces end in {', '.join(forms.endings())} (or these with "
             f"{' or '.join(forms.COMPRESSED)}); name other files one by one",
         )
-    return found
 
 
 def _name(path: Path) -> str:
@@ -140,6 +225,11 @@ def _form_of(path: Path, form: str) -> str:
             help=f"say it with --format: one of {', '.join(forms.CHOICES)}; or how to read it, with --mapping",
         )
     return known
+
+
+def _form_in_directory(path: Path, form: str) -> str | None:
+    known = _known_form(path)
+    return known if form in {"auto", known} else None
 
 
 def _known_form(path: Path) -> str | None:

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import Block, EntityKey, Ints, Place, merge, place_of
+from stagewright.traces.candidates import Running, Source, Standing
 from stagewright.traces.determinised import (
+    ANY,
     DEAD,
-    ENDED,
     LIVE,
     START,
     UNDECIDED,
     UNKNOWN,
-    Determinised,
 )
 from stagewright.traces.kernel import Ordered, Replay, order, replay
+from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.running import of_this_thread
 
-DETAILS_MAX = 100_000  # of one kind in one partition; the counts know all
+DETAILS_MAX = 400_000  # of one kind in all partitions; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation
 
 MachineKey = tuple[str, str, str]  # machine, profile and definition, as a stream names them
@@ -39,8 +40,9 @@ class Cause(Enum):
     MISSING = "events are missing"
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
-    BUDGET = "more possible states than the budget allows"
+    BUDGET = "more possible states than --max-states"
     ORDER = "the order of its events of equal time is not known, and the verdict depends on it"
+    LEFT_OUT = "a part of what was recorded is damaged and was left out"
 
 
 VERDICTS = {
@@ -52,6 +54,7 @@ VERDICTS = {
     Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
     Cause.BUDGET: TraceVerdict.UNDECIDED,
     Cause.ORDER: TraceVerdict.UNDECIDED,
+    Cause.LEFT_OUT: TraceVerdict.UNDECIDED,
 }
 
 
@@ -70,6 +73,7 @@ class Finding:
     last_good: Place | None = None
     symbols: tuple[str, ...] = ()
     before: PossibleStates | None = None  # the set in which that event was read, where it is known
+    looks: Cause | None = None  # what it would be if nothing had been left out; None: ok
 
     @property
     def verdict(self) -> TraceVerdict:
@@ -86,6 +90,20 @@ class NotUnderstood:
     reason: str
 
 
+class Stands(NamedTuple):
+    """What the candidates are to entities of one trace, which are `ok` by those that explain them or not at all."""
+
+    trace: str
+    machine: MachineKey
+    ok: bool
+    standings: tuple[Standing, ...]
+
+
+def added(one: tuple[int, str] | None, other: tuple[int, str]) -> tuple[int, str]:
+    """Both counts together, and the first of both names."""
+    return other if one is None else (one[0] + other[0], min(one[1], other[1]))
+
+
 @dataclass
 class Judged:
     """What one partition found. The four counts of events add up to all that came in."""
@@ -98,10 +116,28 @@ class Judged:
     events_duplicate: int = 0
     events_not_understood: int = 0
     findings_left_out: int = 0
+    # Of how many entities each is true, and the first of them by name; only where candidates are compared.
+    standings: dict[Stands, tuple[int, str]] = field(default_factory=dict[Stands, tuple[int, str]])
+
+    def add(self, other: Judged, details: int) -> None:
+        """Take what was found of other entities of the partition; so much of it is told."""
+        for verdict, count in other.verdicts.items():
+            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + count
+        self.findings += other.findings
+        self.findings_left_out += other.findings_left_out + len(self.findings[details:])
+        del self.findings[details:]
+        for stands, told in other.standings.items():
+            self.standings[stands] = added(self.standings.get(stands), told)
+        self.not_understood += other.not_understood
+        del self.not_understood[details:]
+        self.events_judged += other.events_judged
+        self.events_not_judged += other.events_not_judged
+        self.events_duplicate += other.events_duplicate
+        self.events_not_understood += other.events_not_understood
 
 
 def judge(
-    blocks: Sequence[Block], automata: Mapping[MachineKey, Automaton], *, every: bool = False
+    blocks: Sequence[Block], automata: Mapping[MachineKey, Source], *, every: bool = False
 ) -> Judged:
     """Judge all entities of the blocks; with `every`, the result lists also those that are ok."""
     result = Judged()
@@ -111,14 +147,15 @@ def judge(
     machines = sorted({stream[1:] for stream in block.streams})
     number = {machine: i for i, machine in enumerate(machines)}
     machine = np.array([number[s[1:]] for s in block.streams], np.int32)[block.stream]
-    running = [of_this_thread(automata[m]) for m in machines]
+    machines_running = [of_this_thread(automata[m]) for m in machines]
     ordered = order(block.entity, block.sequence, block.symbol, len(block.names))
-    unknown = _not_understood(block, ordered, machine, running)
+    unknown = _not_understood(block, ordered, machine, machines_running)
     result.events_not_understood = len(unknown)
     result.not_understood = unknown[:DETAILS_MAX]
-    replayed = replay(ordered, machine, running, block.symbols)
-    end_marked = np.array([a.source.recording.end_marked for a in running], bool)[machine]
-    ok = (replayed.last == ENDED) | (~end_marked & (replayed.last >= LIVE))
+    replayed = replay(ordered, machine, machines_running, block.symbols)
+    end_marked = np.array([m.source.recording.end_marked for m in machines_running], bool)[machine]
+    ended = _ended(replayed.last, machine, machines_running)
+    ok = ended | (~end_marked & (replayed.last >= LIVE))
     ok &= ~ordered.gap & ~ordered.conflict
     _count_events(result, ordered, replayed, len(unknown))
     result.verdicts[TraceVerdict.OK] = int(ok.sum())
@@ -134,6 +171,13 @@ def judge(
     return result
 
 
+def _ended(last: Ints, machine: Ints, machines: Sequence[Running]) -> Ints:
+    """Which entities' last sets say that their end markers were read."""
+    pairs, which = np.unique(np.stack([machine, last]), axis=1, return_inverse=True)
+    ended = [machines[of].ended(number) for of, number in pairs.T.tolist()]
+    return np.array(ended, bool)[which.ravel()]
+
+
 def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: int) -> None:
     # The event at which a replay stopped was judged, unless it could not be understood.
     stopped = replayed.stopped
@@ -144,7 +188,7 @@ def _count_events(result: Judged, ordered: Ordered, replayed: Replay, unknown: i
 
 
 def _not_understood(
-    block: Block, ordered: Ordered, machine: Ints, running: Sequence[Determinised]
+    block: Block, ordered: Ordered, machine: Ints, machines: Sequence[Running]
 ) -> list[NotUnderstood]:
     """The events that are none of their machine's, whether or not they come to be judged."""
     events = np.sort(ordered.distinct)
@@ -153,7 +197,7 @@ def _not_understood(
     pair = (machine[entity].astype(np.int64) * size + block.symbol[events]) * 2 + first
     distinct, which = np.unique(pair, return_inverse=True)
     reasons = [
-        _reason(running[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
+        _reason(machines[k // 2 // size], block.symbols[k // 2 % size], k % 2) for k in distinct
     ]
     bad = np.array([reason is not None for reason in reasons], bool)
     rows = np.flatnonzero(bad[which])
@@ -166,8 +210,8 @@ def _not_understood(
     return found
 
 
-def _reason(machine: Determinised, symbol: str, first: int) -> str | None:
-    return machine.refusal(START if first else LIVE, symbol)
+def _reason(machine: Running, symbol: str, first: int) -> str | None:
+    return machine.refusal(START if first else ANY, symbol)
 
 
 def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, ok: bool) -> Finding:
@@ -194,6 +238,14 @@ def _finding(block: Block, ordered: Ordered, replayed: Replay, entity: int, *, o
         _place(block, int(ordered.row[start + at - 1])) if at > 0 else None,
         tuple(symbols),
     )
+
+
+def doubted(finding: Finding, doubt: Doubt, *, good: bool) -> Finding:
+    """The finding as far as it can be relied on; `good`: it would be ok if nothing had been left out."""
+    if doubt is Doubt.NOTHING or (doubt is Doubt.ENDS and not good):
+        return finding
+    looks = None if good else finding.cause
+    return replace(finding, cause=Cause.LEFT_OUT, looks=looks, symbols=(), before=None)
 
 
 def _has_end(symbols: Sequence[str]) -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.determinised import START, UNKNOWN, Determinised
+from stagewright.traces.candidates import Running
+from stagewright.traces.determinised import START, UNKNOWN
 
 Ints = NDArray[Any]
 
@@ -98,7 +99,7 @@ class Replay:
 
 
 def replay(
-    ordered: Ordered, machine: Ints, automata: Sequence[Determinised], symbols: Sequence[str]
+    ordered: Ordered, machine: Ints, automata: Sequence[Running], symbols: Sequence[str]
 ) -> Replay:
     """Advance every entity over its unbroken run; `machine` is the index of its automaton."""
     steps = _StepTable(automata, symbols)
@@ -130,7 +131,7 @@ def replay(
 class _StepTable:
     """(set, machine, symbol) → set: a direct-mapped table before the automata, which know it exactly."""
 
-    def __init__(self, automata: Sequence[Determinised], symbols: Sequence[str]) -> None:
+    def __init__(self, automata: Sequence[Running], symbols: Sequence[str]) -> None:
         self._automata = automata
         self._symbols = symbols
         self._known: dict[int, int] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,18 @@ from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps
 Resolve = Callable[[str, str], Definition]
 Progress = Callable[[str], None]
 
+ANY_PROFILE = "any"  # among candidates: all profiles of the machine
+
 
 def unbounded_scope(definition: Definition) -> Scope:
     """The default scope of a definition, with budgets without bound: they limit checks, not production."""
     return scope_of(definition, {}, {budget.name: None for budget in definition.budgets})
+
+
+def no_profiles(machine: str) -> Sequence[str]:
+    """That no machine has profiles."""
+    del machine
+    return ()
 
 
 @dataclass(frozen=True)
@@ -27,16 +35,21 @@ class Options:
     """How traces are to be judged.
 
     `scope`: how large one entity's machine is; by default as its definition says, and without budgets.
-    `profile` overrides what the events say. `machine`: of a log, which may tell of several machines, this one alone
+    `profile` overrides what the events say. `candidates`: profiles of which it is not known which recorded the
+    traces: an entity is refused only if all of them refuse it; `profiles_of` says which ones a machine has,
+    oldest first. `machine`: of a log, which may tell of several machines, this one alone
     is judged. `hidden`: steps that the recorder left out, whatever the reader of its form knows of them.
     `ignore_fingerprint`: judge events that were recorded under another version of their definition all the same.
     `mapping`: the mapping file that says how to read all files.
     `together`: systems whose invariants are judged over the traces of their parts; `group`: a pattern, and what
     names of one group have in common where it matches (empty: all entities of a trace are one group).
+    `skip_damaged`: leave out what cannot be read, and judge the rest.
     """
 
     scope: Callable[[Definition], Scope] = unbounded_scope
     profile: str = ""
+    candidates: tuple[str, ...] = ()
+    profiles_of: Callable[[str], Sequence[str]] = no_profiles
     machine: str = ""
     form: str = "auto"
     hidden: HiddenSteps = NOTHING_HIDDEN
@@ -45,3 +58,4 @@ class Options:
     mapping: Path | None = None
     together: tuple[type[Machine], ...] = ()
     group: str = ""
+    skip_damaged: bool = False

@@ -6,19 +6,21 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.compare import in_words
 from stagewright.traces.page_coverage import Drawing, coverage_section
-from stagewright.traces.page_entity import entity_item, refused_by, shown
-from stagewright.traces.trace_report import EntityReport, TraceReport
+from stagewright.traces.page_entity import entity_item, kind_of, shown
+from stagewright.traces.trace_report import TraceReport
 
 _SLOT = re.compile(r"\{\{([a-z-]+)\}\}")
 _FILES_NAMED = 6
 _KINDS_MAX = 100
 _ENTITIES_MAX = 1_000  # listed; those whose violations are told in full are among the first ones
 _LINES_MAX = 1_000
+_CANDIDATES_MAX = 20
 
 
 def render_page(
@@ -40,7 +42,7 @@ def render_page(
             coverage_section(i, one, drawings[i] if i < len(drawings) else ())
             for i, one in enumerate(report.coverage)
         ),
-        "lines": _lines(report),
+        "lines": _damaged(report) + _lines(report),
         "script": script,
     }
     # One pass: what is put in is never looked at again, so it cannot hold a slot of its own.
@@ -77,10 +79,18 @@ def _facts(report: TraceReport) -> str:
         ("files", named + (f" and {more:,} more" if more > 0 else "")),
         ("lines", f"{totals.lines:,}"),
         ("events", ", ".join(f"{n:,} {what}" for n, what in events if n) or "none"),
+        *(("candidate", told) for told in _candidates(report)),
         ("took", f"{report.seconds:.1f} s"),
         *(("note", note) for note in report.notes),
     ]
     return "".join(f"<div><dt>{name}</dt><dd>{shown(told)}</dd></div>" for name, told in facts)
+
+
+def _candidates(report: TraceReport) -> Iterator[str]:
+    for one in report.candidates[:_CANDIDATES_MAX]:
+        yield f"{one.candidate} {in_words(one)}" + (f" of {one.trace}" if one.trace else "")
+    if (more := len(report.candidates) - _CANDIDATES_MAX) > 0:
+        yield f"and {more:,} more: report.json has all"
 
 
 def _verdicts(report: TraceReport) -> str:
@@ -92,27 +102,18 @@ def _verdicts(report: TraceReport) -> str:
     return "".join(items)
 
 
-def kind_of(entity: EntityReport) -> tuple[str, str, str]:
-    """What kind of mistake it is: verdict, what happened, and what refuses it."""
-    explanation = entity.explanation
-    if explanation is None:
-        return entity.verdict.value, entity.cause.value, ""
-    action = explanation.event.partition("(")[0]
-    if action.startswith("an observation of "):
-        action = "an observation"
-    return entity.verdict.value, action, refused_by(entity) or entity.cause.value
-
-
 def _kinds(report: TraceReport) -> str:
     if not report.entities:
         return ""
     kinds = [kind_of(entity) for entity in report.entities]
-    counts = Counter(kinds).most_common(_KINDS_MAX)
+    every = Counter(kinds) + (report.rest.kinds if report.rest is not None else Counter())
+    counts = every.most_common(_KINDS_MAX)
     most = max(count for _, count in counts)
     rows: list[str] = []
     for kind, count in counts:
-        first = kinds.index(kind) + 1
+        first = kinds.index(kind) + 1 if kind in kinds else 0
         link = f'<a href="#e{first}">no. {first}</a>' if first <= _ENTITIES_MAX else f"no. {first}"
+        link = link if first else "not listed"
         verdict, what, refused = kind
         rows.append(
             f'<tr><td class="verdict {verdict_class(verdict)}">{verdict}</td>'
@@ -121,7 +122,7 @@ def _kinds(report: TraceReport) -> str:
             f'<div style="width: {100 * count / most:.1f}%"></div></div></td>'
             f'<td class="number">{link}</td></tr>'
         )
-    more = len(set(kinds)) - len(rows)
+    more = len(every) - len(rows)
     left = f'<p class="legend">{more:,} rarer kinds are not listed.</p>' if more > 0 else ""
     head = "".join(
         f"<th{' class=number' if name in ('entities', 'first') else ''}>{name}</th>"
@@ -158,6 +159,18 @@ def _entities(report: TraceReport, links: Mapping[int, Sequence[str]]) -> str:
         'placeholder="filter: an entity, an action, a requirement"><span id="shown" role="status"></span>'
         "<span><kbd>j</kbd> <kbd>k</kbd> next, previous; <kbd>Enter</kbd> opens; <kbd>/</kbd> filters</span>"
         f'</div><div class="entities">{"".join(items)}</div>{left}</section>'
+    )
+
+
+def _damaged(report: TraceReport) -> str:
+    if not report.damaged:
+        return ""
+    items = _list(f"<code>{shown(str(one))}</code>" for one in report.damaged[:_LINES_MAX])
+    more = len(report.damaged) - _LINES_MAX
+    left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
+    return (
+        '<section class="panel" aria-label="Damaged files"><h2>Damaged, left out and not judged'
+        f': {len(report.damaged):,}</h2><div class="list">{items}</div>{left}</section>'
     )
 
 

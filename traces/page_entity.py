@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 
 from stagewright.spec.visible import visible
-from stagewright.traces.report import nearest_told
+from stagewright.traces.report import nearest_told, refused_told
 from stagewright.traces.trace_report import EntityReport, Explanation
 
 _ROWS_MAX = 12  # leaves drawn; those that differ come first, then those that change
@@ -34,6 +34,17 @@ def entity_item(number: int, entity: EntityReport, links: Sequence[str]) -> str:
         f'<span class="who">{shown(str(entity.key))}</span><span class="cause">{shown(cause)}</span>'
         f'</summary><div class="body">{_body(entity, links)}</div></details>'
     )
+
+
+def kind_of(entity: EntityReport) -> tuple[str, str, str]:
+    """What kind of mistake it is: verdict, what happened, and what refuses it."""
+    explanation = entity.explanation
+    if explanation is None:
+        return entity.verdict.value, entity.cause.value, ""
+    action = explanation.event.partition("(")[0]
+    if action.startswith("an observation of "):
+        action = "an observation"
+    return entity.verdict.value, action, refused_by(entity) or entity.cause.value
 
 
 def refused_by(entity: EntityReport) -> str:
@@ -87,6 +98,7 @@ def _why(entity: EntityReport) -> str:
             explanation.expected, explanation.observed, strict=True
         )
     ]
+    reasons += [f"as {shown(refused_told(one))}" for one in entity.refused]
     told = f"<b><code>{shown(explanation.event)}</code></b>: {shown(entity.cause.value)}"
     return f'<div class="why">{told}{_list("ul", reasons)}</div>'
 

@@ -14,11 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.traces.automaton import Automaton
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.aside import Aside
 from stagewright.traces.blocks import Block, EntityKey, Ints, Stream, chosen, merge
-from stagewright.traces.judge import Finding, Judged, MachineKey, judge
+from stagewright.traces.candidates import Source
+from stagewright.traces.inputs import SKIP, unreadable
+from stagewright.traces.judge import DETAILS_MAX, Finding, Judged, MachineKey, judge
 from stagewright.traces.readers import forms
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.readers.parts import Hole, Part, Tally
 from stagewright.traces.replay.carried import load, save
 from stagewright.traces.replay.glue import Glued, glue
 from stagewright.traces.replay.memory import keep_memory
@@ -41,7 +44,10 @@ from stagewright.traces.together.sweep import Gathered, Swept, by_group, sweep
 from stagewright.traces.together.views import Related, View
 from stagewright.traces.trace_report import AccountingError
 
-Automata = Mapping[MachineKey, Automaton]
+Automata = Mapping[MachineKey, Source]
+EXPLAINED_MAX = (
+    200  # violations that are told with the events before them, and have files of their own
+)
 _NO_SALT = np.zeros(1, np.uint64)
 
 Taken = dict[tuple[PossibleStates, str], int]  # how often a symbol was read in a set
@@ -62,9 +68,17 @@ class PartRead:
 
     part: Part
     tally: Tally
-    streams: set[Stream] = field(default_factory=set)
+    streams: set[Stream] = field(default_factory=set)  # of a log
     error: str = ""
     help: str = ""
+    holes: tuple[Hole, ...] = ()  # what to leave out, where it could not be read
+
+    def failed(self, error: Exception, *, find_holes: bool) -> None:
+        """Keep why the part could not be read to its end, and maybe what exactly cannot be read."""
+        wrong = unreadable(Path(self.part.path), error)
+        self.error, self.help = wrong.problem, wrong.help
+        if find_holes:
+            self.holes = forms.holes(self.part, wrong.problem)
 
 
 def refuse_damaged(parts: Sequence[PartRead]) -> None:
@@ -72,7 +86,7 @@ def refuse_damaged(parts: Sequence[PartRead]) -> None:
     wrong = list(dict.fromkeys(read.error for read in parts if read.error))
     helps = list(dict.fromkeys(read.help for read in parts if read.error))
     if wrong:
-        raise InputError("\n".join(wrong), help="; ".join(helps))
+        raise InputError("\n".join(wrong), help="; ".join((*helps, SKIP)))
 
 
 @dataclass
@@ -80,8 +94,10 @@ class Summary:
     """What a task has done, beside the rows that it has sent."""
 
     parts: list[PartRead] = field(default_factory=list)
-    unknown: set[Stream] = field(default_factory=set)  # of machines that were not at hand
+    aside: Aside = field(default_factory=Aside)  # events of machines that were not at hand
+    carried: set[MachineKey] = field(default_factory=set)  # machines of which earlier runs know
     rows: int = 0
+    untold: int = 0  # events that `taken` leaves out
     held: int = 0  # events of earlier runs that come with the carried rows
     taken: Taken = field(default_factory=dict)
 
@@ -92,6 +108,7 @@ class Partition:
 
     glued: Glued = field(default_factory=Glued)
     taken: Taken = field(default_factory=dict)
+    untold: int = 0  # events that `taken` leaves out
     summaries: list[Summary] = field(default_factory=list)
     carried: str = ""  # the file with the rows for another run
     swept: Swept = field(default_factory=Swept)  # of properties of each entity by itself
@@ -113,6 +130,7 @@ class FirstPass:
     views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
     properties: tuple[Related, ...] = ()
     group: str = ""  # a pattern: what names of one group have in common
+    skip_damaged: bool = False  # find out what exactly cannot be read
 
     def work(self, task: Task) -> Iterator[tuple[int, Rows | Summary]]:
         """The rows of a task, and its summary."""
@@ -121,23 +139,21 @@ class FirstPass:
         segments = Segments(steps, closed.append)
         for path in task.carried:
             rows = load(Path(path))
-            unknown = {s for s in rows.streams if s[1:] not in self.automata}
-            summary.unknown |= unknown
+            machines = {stream[1:] for stream in rows.streams}
+            summary.carried |= machines
             waiting = rows.table[:, KIND] != CARRIED
             summary.held += int(rows.table[waiting, LENGTH].sum())
-            if not unknown:
+            if machines <= self.automata.keys():
                 yield from split(rows, self.partitions - 1)
-        for block in _blocks_of(task, summary):
-            unknown = {s for s in block.streams if s[1:] not in self.automata}
-            summary.unknown |= unknown
-            if summary.unknown:
-                continue  # all is read again once these machines are at hand
-            segments.take(block)
+        for block in _blocks_of(task, summary, skip_damaged=self.skip_damaged):
+            known = summary.aside.known_part(block, self.automata)
+            if len(known):
+                segments.take(known)
             if closed:
                 yield from self._sent(closed, summary)
         segments.flush()
         yield from self._sent(closed, summary)
-        summary.taken = _taken(steps)
+        summary.taken, summary.untold = _taken(steps), steps.untold
         yield self.partitions - 1, summary
 
     def finish(self, items: Iterable[Rows | Summary]) -> Partition:
@@ -151,8 +167,10 @@ class FirstPass:
                 parts.append(item)
         if parts:
             steps = Steps(self.automata, self.views)
-            found.glued = glue(concatenated(parts), steps, carry=bool(self.carry_to))
-            found.taken = _taken(steps)
+            details = details_of(self.partitions)
+            rows = concatenated(parts)
+            found.glued = glue(rows, steps, carry=bool(self.carry_to), details=details)
+            found.taken, found.untold = _taken(steps), steps.untold
             found.carried = _carry(found.glued, self.carry_to)
             if found.glued.changes is not None:
                 found.swept = judge_each(found.glued.changes, self.properties)
@@ -201,6 +219,7 @@ class Looked:
     glued: Glued = field(default_factory=Glued)
     carried: str = ""
     told: list[Finding] = field(default_factory=list)
+    damaged: list[PartRead] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -213,26 +232,33 @@ class SecondPass:
     told: tuple[EntityKey, ...]
     carry_to: str = ""
 
-    def work(self, task: Task) -> Iterator[tuple[int, Block | Rows]]:
-        """The events of the wanted entities, by partition."""
+    def work(self, task: Task) -> Iterator[tuple[int, Block | Rows | PartRead]]:
+        """The events of the wanted entities, by partition; and what could be read before, but not now."""
         wanted = _Wanted((*self.unsettled, *self.told))
+        summary = Summary()
         for path in task.carried:
             rows = load(Path(path))
             number = wanted.find(rows)
             target = np.where(number < 0, -1, number % self.partitions)[rows.table[:, ENTITY]]
             for partition in np.unique(target[target >= 0]).tolist():
                 yield partition, select(rows, np.flatnonzero(target == partition))
-        for block in _blocks_of(task, Summary(), wanted.named):
+        for block in _blocks_of(task, summary, wanted.named):
             number = wanted.find(block)
             target = np.where(number < 0, -1, number % self.partitions)[block.entity]
             for partition in np.unique(target[target >= 0]).tolist():
                 yield partition, chosen(block, np.flatnonzero(target == partition))
+        yield from ((0, read) for read in summary.parts if read.error)
 
-    def finish(self, items: Iterable[Block | Rows]) -> Looked:
+    def finish(self, items: Iterable[Block | Rows | PartRead]) -> Looked:
         """Judge the entities of a partition."""
         found, blocks, carried = Looked(), list[Block](), list[Rows]()
         for item in items:
-            (carried if isinstance(item, Rows) else blocks).append(item)  # type: ignore[arg-type]
+            if isinstance(item, PartRead):
+                found.damaged.append(item)
+            elif isinstance(item, Rows):
+                carried.append(item)
+            else:
+                blocks.append(item)
         if not blocks:
             return found
         block = merge(blocks)
@@ -240,10 +266,11 @@ class SecondPass:
         one, other = (chosen(block, np.flatnonzero(rows)) for rows in (unsettled, ~unsettled))
         if len(one):
             rows = concatenated([rows_of(one), *carried])
-            found.glued = glue(rows, Steps(self.automata), carry=bool(self.carry_to))
+            details, steps = details_of(self.partitions), Steps(self.automata)
+            found.glued = glue(rows, steps, carry=bool(self.carry_to), details=details)
             found.carried = _carry(found.glued, self.carry_to)
             if not carried:
-                _tell_in_full(found.glued.judged, judge([one], self.automata))
+                _tell_in_full(found.glued.judged, one, self.automata)
         found.told = judge([other], self.automata).findings
         return found
 
@@ -280,20 +307,45 @@ class _Wanted:
         return self._known.find(block.names, group[block.stream], self._salts)
 
 
+def details_of(partitions: int) -> int:
+    """How many findings a partition tells, so that all together are not too many."""
+    return max(1_000, DETAILS_MAX // partitions)
+
+
 def _carry(glued: Glued, folder: str) -> str:
-    """Write what is to be carried to a file; its path."""
+    """Write what is to be carried to a file; its path.
+
+    Raises:
+        InputError: there is no room.
+    """
     if glued.carried is None or not len(glued.carried):
         return ""
     path = Path(folder) / f"{uuid.uuid4().hex}.parquet"
-    save(glued.carried, path)
+    try:
+        save(glued.carried, path)
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be written: {error.strerror or error}",
+            help="make room there; what earlier runs left is as it was",
+        ) from error
     glued.carried = None
     return str(path)
 
 
-def _tell_in_full(glued: Judged, exact: Judged) -> None:
-    """Give the findings the events that led to them."""
+def _tell_in_full(glued: Judged, block: Block, automata: Automata) -> None:
+    """Give those findings that may be told in full the events that led to them."""
+    told = to_be_told(glued.findings)
+    few = _Wanted(tuple(told)).find(block) >= 0
+    exact = judge([chosen(block, np.flatnonzero(few[block.entity]))], automata)
     in_full = {finding.key: finding for finding in exact.findings}
-    glued.findings = [agreed(f, in_full.get(f.key)) for f in glued.findings]
+    glued.findings = [agreed(f, in_full.get(f.key)) if f.key in told else f for f in glued.findings]
+
+
+def to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
+    """The entities whose violations are told with all that went before."""
+    violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
+    first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
+    return {f.key: None for f in first}
 
 
 def agreed(glued: Finding, exact: Finding | None) -> Finding:
@@ -309,19 +361,24 @@ def agreed(glued: Finding, exact: Finding | None) -> Finding:
 
 
 def _blocks_of(
-    task: Task, summary: Summary, wanted: Callable[[Names], Ints] | None = None
+    task: Task,
+    summary: Summary,
+    wanted: Callable[[Names], Ints] | None = None,
+    *,
+    skip_damaged: bool = False,
 ) -> Iterator[Block]:
     keep_memory()
     yield from task.blocks
     for part in task.parts:
         read = PartRead(part, Tally())
         summary.parts.append(read)
+        if part.lost is not None:
+            read.tally.lose(part.lost)
+            continue
         try:
-            for block in forms.blocks(part, read.tally, wanted):
-                read.streams.update(block.streams)
-                yield block
-        except StagewrightError as error:
-            read.error, read.help = error.problem, error.help
+            yield from forms.blocks(part, read.tally, wanted)
+        except (StagewrightError, OSError) as error:
+            read.failed(error, find_holes=skip_damaged)
 
 
 def _taken(steps: Steps) -> Taken:

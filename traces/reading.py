@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stagewright.spec.errors import StagewrightError
+from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.trace import Event
 from stagewright.traces.blocks import Block, EntityKey, Stream, block_of
 from stagewright.traces.engines import Engine
-from stagewright.traces.inputs import InputFile
+from stagewright.traces.inputs import InputFile, LeftOut, refuse_or_leave_out, unreadable
 from stagewright.traces.passes import PartRead, Task, refuse_damaged
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
@@ -19,15 +19,26 @@ from stagewright.traces.recording import Recording
 from stagewright.traces.unsure import UnsureEntity, entities_of
 
 _TASKS_A_WORKER = 3  # so that the last ones are not waited for long
-_PROBED = 2  # parts
+PROBED = 2  # parts, of whose first events the definitions are looked up before all is read
+_PROBED_MAX = 64  # parts, where those are of no machine that is known
 
 
-def split_files(files: Sequence[InputFile], mapping: object = None) -> list[Part]:
-    """The parts of all files, in order."""
+def split_files(
+    files: Sequence[InputFile], mapping: object = None, left_out: list[LeftOut] | None = None
+) -> list[Part]:
+    """The parts of all files, in order; those that cannot be read are added to `left_out`.
+
+    Raises:
+        InputError: a file cannot be read, and there is no `left_out`.
+    """
     found: list[Part] = []
     for file in files:
-        cuts = forms.reader(file.form).parts(file.path)
-        size, units = file.path.stat().st_size, max(sum(stop - start for start, stop in cuts), 1)
+        try:
+            cuts = forms.reader(file.form).parts(file.path)
+        except (OSError, InputError) as error:
+            refuse_or_leave_out(unreadable(file.path, error), file.path, left_out, file.form)
+            continue
+        size, units = file.size, max(sum(stop - start for start, stop in cuts), 1)
         for start, stop in cuts:
             weight = size * (stop - start) // units
             part = Part(len(found), str(file.path), file.form, start, stop, weight, mapping)
@@ -53,15 +64,19 @@ def tasks_of(parts: Sequence[Part], workers: int) -> list[Task]:
     return [Task(tuple(task)) for task in tasks if task]
 
 
-def first_streams(parts: Sequence[Part]) -> set[Stream]:
-    """Whose events the beginnings of some files hold: mostly those of all files."""
-    found: set[Stream] = set()
-    for part in parts[:: max(1, len(parts) // _PROBED)][:_PROBED]:
+def beginnings(parts: Sequence[Part]) -> Iterator[tuple[Part, Block]]:
+    """The first events of some parts, of the first one first: mostly they are of all machines that there are."""
+    order = [
+        number
+        for many in (PROBED, _PROBED_MAX)
+        for number in range(0, len(parts), max(1, len(parts) // many))
+    ]
+    for number in list(dict.fromkeys(order))[: _PROBED_MAX + PROBED]:
+        part = parts[number]
         with contextlib.suppress(StagewrightError):  # told when the file is read
-            for block in forms.event_reader(part.form).read(part, Tally()):
-                found.update(block.streams)
-                break
-    return found
+            block = next(iter(forms.event_reader(part.form).read(part, Tally())), None)
+            if block is not None:
+                yield part, block
 
 
 @dataclass
@@ -74,18 +89,34 @@ class Logs:
     notes: list[str] = field(default_factory=list)
     unsure: list[UnsureEntity] = field(default_factory=list)
     names: dict[EntityKey, Mapping[str, str]] = field(default_factory=dict)
+    of_version: list[str] = field(default_factory=list)  # as which releases they are judged
+
+    @property
+    def damaged(self) -> set[str]:
+        """The forms of which something is left out."""
+        return {read.part.form for read in self.read if read.part.holes}
 
 
-def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str = "") -> Logs:
+def read_logs(
+    engine: Engine,
+    parts: Sequence[Part],
+    profile: str,
+    machine: str = "",
+    *,
+    skip_damaged: bool = False,
+) -> Logs:
     """The events that the logs of each form tell together; of one machine alone, if it is named.
 
     Raises:
-        InputError: a file is damaged.
+        InputError: a file is damaged, and this is not to be skipped.
     """
     logs = Logs()
     if not parts:
         return logs
-    found = engine.run([(p,) for p in parts], _extract, 1, _collected)[0]
+    found = _extracted(engine, parts)
+    while skip_damaged and (damaged := [read for read, _ in found if read.error]):
+        found = [pair for pair in found if not pair[0].error]
+        found += _extracted(engine, [replace(r.part, holes=r.holes) for r in damaged])
     found.sort(key=lambda pair: pair[0].part.number)
     logs.read = [read for read, _ in found]
     refuse_damaged(logs.read)
@@ -100,6 +131,7 @@ def read_logs(engine: Engine, parts: Sequence[Part], profile: str, machine: str 
         logs.unsure += entities_of(told.unsure, form)
         for (trace, machine, of_profile, entity), names in told.names.items():
             logs.names[EntityKey(Stream(trace, machine, of_profile, form), entity)] = names
+        logs.of_version += told.of_version
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
         _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
     return logs
@@ -131,13 +163,23 @@ def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
         read.tally.other -= told
 
 
+def _extracted(engine: Engine, parts: Sequence[Part]) -> list[tuple[PartRead, list[Any]]]:
+    found: list[list[tuple[PartRead, list[Any]]]] = engine.run(
+        [(part,) for part in parts], _extract, 1, _collected
+    )
+    return found[0]
+
+
 def _extract(parts: tuple[Part, ...]) -> Iterator[tuple[int, tuple[PartRead, list[Any]]]]:
     for part in parts:
         read, records = PartRead(part, Tally()), []
         try:
-            records = forms.log_reader(part.form).extract(part, read.tally)
-        except StagewrightError as error:
-            read.error, read.help = error.problem, error.help
+            if part.lost is None:
+                records = forms.log_reader(part.form).extract(part, read.tally)
+            else:
+                read.tally.lose(part.lost)
+        except (StagewrightError, OSError) as error:
+            read.failed(error, find_holes=True)
         yield 0, (read, records)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
@@ -35,12 +36,21 @@ def hidden_but(visible: Mapping[str, frozenset[object] | None]) -> HiddenSteps:
     return HiddenSteps(None, FrozenMap(visible))
 
 
+class Doubt(Enum):
+    """What cannot be relied on since a part of what was recorded is left out."""
+
+    NOTHING = "nothing"
+    ENDS = "a trace that has no end marker may have gone on"
+    ALL = "events may be missing anywhere, and nothing shows where"
+
+
 @dataclass(frozen=True)
 class Recording:
     """What is known of the recorder: by default it records every step, from the initial state to the end.
 
     `sizes`: how many of an entity one trace tells of, where that is not the default of the definition: a log
     that follows one index of a table has one `Index`. `budgets`: of what the trace says nothing (0).
+    `doubt`: what is not sure since a part was damaged.
     `numbered`: the entities whose members are numbered for each trace by itself, in place of their real names.
     """
 
@@ -50,6 +60,7 @@ class Recording:
     sizes: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
 
     budgets: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
+    doubt: Doubt = Doubt.NOTHING
     numbered: frozenset[str] = frozenset()
 
     def scope(self, given: Scope) -> Scope:

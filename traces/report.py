@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.visible import visible
+from stagewright.traces.compare import in_words, told as candidates_told
 from stagewright.traces.coverage_report import summary, told
 from stagewright.traces.together.telling import together_data, together_lines
-from stagewright.traces.trace_report import EntityReport, Explanation, Nearest, TraceReport, Where
+from stagewright.traces.trace_report import (
+    CandidateReport,
+    EntityReport,
+    Explanation,
+    Nearest,
+    Refused,
+    TraceReport,
+    Where,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,9 +40,11 @@ def print_report(report: TraceReport, console: Console) -> None:
     for machine in report.machines:
         console.print(f"machine   {machine}", markup=False, highlight=False)
     _print_counts(report, console)
+    for text in damaged_lines(report):
+        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     for note in report.notes:
         console.print(visible(f"note: {note}"), markup=False, highlight=False)
-    for text in together_lines(report.together):
+    for text in (*candidates_told(report.candidates), *together_lines(report.together)):
         console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
     for entity in report.entities[:_SHOWN_MAX]:
         console.print()
@@ -55,6 +66,18 @@ def print_report(report: TraceReport, console: Console) -> None:
         console.print(f"  … and {more:,} more")
 
 
+def damaged_lines(report: TraceReport) -> list[str]:
+    """What was left out since it could not be read, if there is any."""
+    if not report.damaged:
+        return []
+    more = len(report.damaged) - _SHOWN_MAX
+    return [
+        "damaged   left out, so that not everything was judged:",
+        *(f"  {one}" for one in report.damaged[:_SHOWN_MAX]),
+        *([f"  … and {more:,} more"] if more > 0 else []),
+    ]
+
+
 def as_json(report: TraceReport) -> dict[str, object]:
     """The report as plain data."""
     totals = report.totals
@@ -69,6 +92,7 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "other": totals.other,
             "unparsed": totals.unparsed,
             "told": totals.told,
+            "lost": totals.lost,
         },
         "events": {
             "read": totals.events,
@@ -77,8 +101,13 @@ def as_json(report: TraceReport) -> dict[str, object]:
             "duplicate": totals.duplicates,
             "not_understood": totals.not_understood,
         },
+        "damaged": [
+            {"file": one.file, "line": one.line, "lines": one.lines, "reason": one.reason}
+            for one in report.damaged
+        ],
         "notes": list(report.notes),
         **together_data(report.together),
+        **_candidates_data(report.candidates),
         "findings": [_entity(e, whole=i < _WHOLE_MAX) for i, e in enumerate(report.entities)],
         "findings_left_out": report.entities_left_out,
         "coverage": [summary(one) for one in report.coverage],
@@ -108,6 +137,7 @@ def _print_counts(report: TraceReport, console: Console) -> None:
         (totals.unparsed, "unparsed"),
         (totals.other, "of other matters"),
         (totals.blank, "blank"),
+        (totals.lost, "in damaged parts"),
     ]
     for name, total, kinds in (("events", totals.events, events), ("lines", totals.lines, lines)):
         told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
@@ -135,9 +165,29 @@ def entity_lines(entity: EntityReport) -> list[str]:
         lines.append(f"  duplicates {entity.duplicates}")
     if entity.names:
         lines.append(f"  names      {', '.join(f'{one} = {real}' for one, real in entity.names)}")
+    lines += [f"  as         {refused_told(one)}" for one in entity.refused]
     if entity.explanation:
         lines += _explanation_lines(entity.explanation)
     return lines
+
+
+def refused_told(refused: Refused) -> str:
+    """A candidate, the first event that it refuses, and why."""
+    if refused.sequence is None:
+        return f"{refused.candidate}: an earlier event is refused"
+    text = f"{refused.candidate}: event {refused.sequence} is refused"
+    explanation = refused.explanation
+    if explanation is None:
+        return text
+    reasons = [name for name, _ in explanation.failed]
+    reasons += [
+        f"{name} is {value}, not {expected}"
+        for (name, value), (_, expected) in zip(
+            explanation.observed, explanation.expected, strict=True
+        )
+    ]
+    said = "" if explanation.event.startswith("an observation") else f", {explanation.event}"
+    return f"{text}{said}" + (f": {'; '.join(reasons)}" if reasons else "")
 
 
 def _explanation_lines(explanation: Explanation) -> list[str]:
@@ -210,10 +260,35 @@ def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
         "note": entity.note,
         "names": dict(entity.names),
     }
+    if entity.refused:
+        fields["candidates"] = [_refused(one) for one in entity.refused]
     if entity.explanation is not None:
         explanation = entity.explanation
         fields["explanation"] = _brief(explanation) | (_rest(explanation) if whole else {})
     return fields
+
+
+def _candidates_data(candidates: tuple[CandidateReport, ...]) -> dict[str, object]:
+    if not candidates:
+        return {}
+    told = [
+        {
+            "trace": one.trace,
+            "candidate": one.candidate,
+            "entities": one.entities,
+            "explains": one.explains,
+            "refuses": one.refuses,
+            "first_refused": one.first or None,
+            "told": in_words(one),
+        }
+        for one in candidates
+    ]
+    return {"candidates": told}
+
+
+def _refused(refused: Refused) -> dict[str, object]:
+    told: dict[str, object] = {"candidate": refused.candidate, "sequence": refused.sequence}
+    return told | ({} if refused.explanation is None else _brief(refused.explanation))
 
 
 def _brief(explanation: Explanation) -> dict[str, object]:

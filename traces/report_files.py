@@ -58,7 +58,8 @@ def write_report(
         write_table(report, table)
     except OSError as error:
         raise InputError(
-            f"cannot write to {directory}: {error.strerror or error}", help="check it"
+            f"cannot write to {directory}: {error.strerror or error}",
+            help="make room there, or name another directory",
         ) from error
     return written
 
@@ -82,6 +83,10 @@ def _text(report: TraceReport) -> str:
 
 def _write(path: Path, content: str) -> None:
     partial = path.with_name(f".{path.name}.partial")
-    # A trace may hold halves of characters, which UTF-8 has no bytes for.
-    partial.write_text(content, encoding="utf-8", errors="backslashreplace", newline="\n")
+    try:
+        # A trace may hold halves of characters, which UTF-8 has no bytes for.
+        partial.write_text(content, encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
     partial.replace(path)

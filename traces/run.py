@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stagewright.spec.errors import InputError
-from stagewright.spec.lowering import ground
-from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.automaton import of_model
-from stagewright.traces.blocks import EntityKey, Stream
-from stagewright.traces.compose import EXPLAINED_MAX, Read
-from stagewright.traces.coverage import Exercised, exercised_of
+from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.traces import aside
+from stagewright.traces.aside import Aside, all_of, as_judged
+from stagewright.traces.blocks import Block, place_of
+from stagewright.traces.candidates import Source
+from stagewright.traces.compose import Read
+from stagewright.traces.coverage import Exercised, Whose, exercised_of
+from stagewright.traces.definitions import Definitions
 from stagewright.traces.engines import Engine, Stage
-from stagewright.traces.explain import Judge
 from stagewright.traces.inputs import InputFile
-from stagewright.traces.judge import Finding, Judged, MachineKey
+from stagewright.traces.judge import Judged, MachineKey
+from stagewright.traces.judges import Panel
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.passes import (
     FirstPass,
@@ -27,11 +28,12 @@ from stagewright.traces.passes import (
     SecondPass,
     Task,
     agreed,
+    refuse_damaged,
+    to_be_told,
 )
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
-from stagewright.traces.reading import Logs, first_streams, tasks_of
-from stagewright.traces.recording import Recording
+from stagewright.traces.reading import PROBED, Logs, beginnings, tasks_of
 from stagewright.traces.state import FileRead, State
 from stagewright.traces.together.system import Together, together
 from stagewright.traces.together.verdicts import TogetherReport, report_together
@@ -40,7 +42,10 @@ _PARTITION_BYTES = 1 << 27  # of input; the rows of so much fit into a worker's 
 
 
 class Run:
-    """The passes over an input, of which `earlier` runs may have seen a part."""
+    """The passes over an input, of which `earlier` runs may have seen a part.
+
+    `left_out`: forms of files that could not even be opened; "" where the form of one is not known.
+    """
 
     def __init__(
         self,
@@ -49,9 +54,11 @@ class Run:
         logs: Logs,
         earlier: State | None,
         progress: Progress,
+        left_out: Collection[str] = (),
     ) -> None:
-        self.judges: dict[MachineKey, Judge] = {}
+        self.panels: dict[MachineKey, Panel] = {}
         self._engine, self._logs, self._earlier, self._progress = engine, logs, earlier, progress
+        self._left_out = frozenset(left_out)
         self._events = [part for part in parts if not forms.form_named(part.form).log]
         self._tasks = tasks_of(self._events, engine.workers)
         if logs.blocks:
@@ -65,6 +72,7 @@ class Run:
         self._found: list[Partition] = []
         self._watched = Together()
         self._looked: list[Looked] = []
+        self._set_aside, self._aside = Aside(), Judged()
 
     @property
     def read(self) -> list[PartRead]:
@@ -77,36 +85,111 @@ class Run:
         return sum(s.held for one in self._found for s in one.summaries)
 
     @property
-    def exercised(self) -> dict[MachineKey, list[Exercised]]:
+    def exercised(self) -> dict[Whose, list[Exercised]]:
         """What the replay did, without the few events that were judged one by one."""
         tasks = (s.taken for one in self._found for s in one.summaries)
-        return exercised_of([*tasks, *(one.taken for one in self._found)])
+        members = {key: len(panel.members) for key, panel in self.panels.items()}
+        return exercised_of([*tasks, *(one.taken for one in self._found)], members)
+
+    @property
+    def damaged(self) -> set[str]:
+        """The forms of which something is left out; "" where it is not known of which."""
+        holed = {part.form for part in self._events if part.holes}
+        return holed | self._logs.damaged | self._left_out
 
     def first_pass(self, resolve: Resolve, options: Options) -> list[str]:
-        """Replay everything; returns what is to be noted about the definitions."""
-        known = {s for read in self._logs.read for s in read.streams} | first_streams(self._events)
+        """Replay everything; returns what is to be noted about the definitions.
+
+        Raises:
+            StagewrightError: not one event is of a machine that can be judged; a file is damaged.
+        """
+        asked = Definitions(resolve, options, self._logs.recordings, self.damaged)
+        self._ask_first(asked)
         while True:
-            self.judges, notes = judges_of(known, resolve, options, self._logs.recordings)
+            self.panels = asked.panels
             if self._earlier is not None:
                 self._earlier.fits(self._definitions(), _options_text(options))
-            automata = {key: judge.automaton for key, judge in self.judges.items()}
-            self._watched = together(options.together, self.judges, options.profile)
+            judges = {key: panel.members[0] for key, panel in self.panels.items()}
+            self._watched = together(options.together, judges, options.profile)
             first = FirstPass(
-                automata,
+                self._automata,
                 self._partitions,
                 self._carry_to,
                 self._watched.views,
                 self._watched.properties,
                 options.group,
+                options.skip_damaged,
             )
             self._found = self._partitions_of(first)
-            unknown = {s for one in self._found for t in one.summaries for s in t.unknown}
-            if not unknown:
-                self._watched.check(self.judges)
-                return notes
-            if self._events:
-                self._progress("reading again: there are events of more machines")
-            known |= unknown
+            again = self._leave_out_holes(asked, options)
+            if not self._ask_more(asked) and not again:
+                break
+        asked.check_candidates()
+        self._watched.check(judges)
+        self._aside = as_judged(self._set_aside, asked.refused)
+        return [
+            *asked.notes,
+            *aside.notes(self._set_aside, asked.refused),
+            *self._coverage_notes(),
+        ]
+
+    def _coverage_notes(self) -> list[str]:
+        of_tasks = sum(s.untold for one in self._found for s in one.summaries)
+        untold = of_tasks + sum(one.untold for one in self._found)
+        if not untold:
+            return []
+        return [f"the coverage leaves out {untold:,} events: too many states were possible"]
+
+    def _ask_first(self, asked: Definitions) -> None:
+        """Look for the definitions of what logs tell, and of the first events of some files."""
+        first: list[tuple[Part, Block]] = []
+        for block in self._logs.blocks:
+            asked.ask(stream[1:] for stream in block.streams)
+        for looked, (part, block) in enumerate(beginnings(self._events), 1):
+            asked.ask(stream[1:] for stream in block.streams)
+            first.append((part, block))
+            if asked.panels and looked >= PROBED:
+                break
+        if asked.refused and not asked.panels:
+            raise self._refusal(asked, first)
+
+    def _refusal(self, asked: Definitions, first: Sequence[tuple[Part, Block]]) -> StagewrightError:
+        """Why nothing can be judged, with the place of the first event."""
+        parts = {read.part.number: read.part for read in self._logs.read}
+        of_logs = [(parts[place_of(int(b.place[0])).source], b) for b in self._logs.blocks]
+        part, block = [*of_logs, *first][0]
+        error = asked.refused[block.key(int(block.entity[0])).stream[1:]]
+        line = f":{place_of(int(block.place[0])).line}" if part.start == 0 else ""
+        return InputError(f"{part.path}{line}: {error.problem}", help=error.help)
+
+    def _leave_out_holes(self, asked: Definitions, options: Options) -> bool:
+        """Whether all is to be read again, without what could not be read now."""
+        damaged = {read.part.number: read for read in self.read if read.error}
+        if not damaged:
+            return False
+        if not options.skip_damaged:
+            refuse_damaged(list(damaged.values()))
+        self._progress(f"reading again, without what is damaged in {len(damaged)} parts")
+        without = {n: replace(read.part, holes=read.holes) for n, read in damaged.items()}
+        self._events = [without.get(part.number, part) for part in self._events]
+        self._tasks = [
+            replace(task, parts=tuple(without.get(part.number, part) for part in task.parts))
+            for task in self._tasks
+        ]
+        asked.doubt(self.damaged)
+        return True
+
+    def _ask_more(self, asked: Definitions) -> bool:
+        """Whether there are definitions of what was set aside."""
+        summaries = [s for one in self._found for s in one.summaries]
+        carried: set[MachineKey] = set().union(*(s.carried for s in summaries))
+        self._set_aside = all_of(s.aside for s in summaries)
+        found = asked.ask(carried | self._set_aside.counts.keys())
+        for key in sorted(carried & asked.refused.keys()):
+            raise asked.refused[key]
+        if found:
+            self._progress("reading again: there are events of more machines")
+        return found
 
     def _partitions_of(self, first: FirstPass) -> list[Partition]:
         if not first.relates:
@@ -121,21 +204,26 @@ class Run:
         """What was found of properties over several entities; None where none were asked for."""
         if not self._watched.asked:
             return None
-        return report_together(self._watched, [one.swept for one in self._found], read.where)
+        return report_together(
+            self._watched,
+            [one.swept for one in self._found],
+            read.where,
+            damaged=bool(self.damaged),
+        )
 
     def second_pass(self) -> tuple[list[Judged], int]:
         """What all partitions have judged, with what needed a second look; and how many entities did."""
-        judged = [one.glued.judged for one in self._found]
+        judged = [*(one.glued.judged for one in self._found), self._aside]
         unsettled = sorted({key for one in self._found for key in one.glued.unsettled})
-        told = {} if self._earlier else _to_be_told([f for one in judged for f in one.findings])
+        told = {} if self._earlier else to_be_told([f for one in judged for f in one.findings])
         if not unsettled and not told:
             return judged, 0
         self._progress(f"reading again {len(unsettled) + len(told):,} entities")
-        automata = {key: judge.automaton for key, judge in self.judges.items()}
         second = SecondPass(
-            automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
+            self._automata, self._partitions, tuple(unsettled), tuple(told), self._carry_to
         )
         self._looked = self._engine.run(self._tasks, second.work, self._partitions, second.finish)
+        refuse_damaged([read for one in self._looked for read in one.damaged])
         in_full = {f.key: f for one in self._looked for f in one.told}
         for one in judged:
             one.findings = [
@@ -183,7 +271,10 @@ class Run:
         for one in read.parts:
             lines[one.part.path] = lines.get(one.part.path, 0) + one.tally.lines
         known = dict(self._earlier.files)
+        damaged = {one.part.path for one in read.parts if one.part.holes}
         for file in files:
+            if str(file.path) in damaged:
+                continue  # it is read again, for it may have been mended
             name = str(file.path.resolve())
             was = known.get(name, FileRead(0, 0))
             known[name] = FileRead(file.size, was.lines + lines.get(str(file.path), 0))
@@ -200,10 +291,15 @@ class Run:
             ),
         )
 
+    @property
+    def _automata(self) -> dict[MachineKey, Source]:
+        return {key: panel.source for key, panel in self.panels.items()}
+
     def _definitions(self) -> dict[str, str]:
         return {
             f"{one.definition.name} {one.definition.profile}".strip(): one.definition.fingerprint()
-            for one in self.judges.values()
+            for panel in self.panels.values()
+            for one in panel.members
         }
 
 
@@ -211,6 +307,7 @@ def _options_text(options: Options) -> str:
     hidden = options.hidden.actions
     words = [
         f"profile {options.profile}" if options.profile else "",
+        f"profiles {', '.join(options.candidates)}" if options.candidates else "",
         f"mapping {_digest(options.mapping)}" if options.mapping else "",
         "all hidden" if hidden is None else f"hidden {', '.join(sorted(hidden))}" if hidden else "",
     ]
@@ -219,48 +316,3 @@ def _options_text(options: Options) -> str:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _to_be_told(findings: Iterable[Finding]) -> dict[EntityKey, None]:
-    """The entities whose violations are told with all that went before."""
-    violations = (f for f in findings if f.verdict is TraceVerdict.VIOLATION)
-    first = sorted(violations, key=lambda f: f.key)[:EXPLAINED_MAX]
-    return {f.key: None for f in first}
-
-
-def judges_of(
-    streams: Iterable[Stream],
-    resolve: Resolve,
-    options: Options,
-    of_logs: Mapping[tuple[str, str], Recording],
-) -> tuple[dict[MachineKey, Judge], list[str]]:
-    """What judges each machine, profile and definition that the events name."""
-    judges: dict[MachineKey, Judge] = {}
-    notes: list[str] = []
-    for key in sorted({stream[1:] for stream in streams}):
-        machine, profile, recorded = key
-        of_log = (recorded, machine) in of_logs  # its reader knows which machine a profile is of
-        definition = resolve(machine, profile if of_log else options.profile or profile)
-        foreign = recorded in forms.NAMES  # a form where a fingerprint would be: not our recorder
-        if not foreign and recorded not in ("", definition.fingerprint()):
-            problem = (
-                f"the traces of {machine or definition.name} were recorded under the definition "
-                f"{recorded}; this one is {definition.fingerprint()}"
-            )
-            if not options.ignore_fingerprint:
-                raise InputError(
-                    problem,
-                    help="take the version that they were recorded with, or --ignore-fingerprint",
-                )
-            notes.append(problem)
-        recording = Recording(options.hidden)
-        if foreign:
-            known = of_logs.get((recorded, machine))
-            recording = known or forms.recording_of(recorded, machine)
-            if options.hidden.exist:  # what the user says goes before what the reader knows
-                recording = replace(recording, hidden=options.hidden)
-        scope = recording.scope(options.scope(definition))
-        model = ground(definition, scope)
-        automaton = of_model(model, recording, max_states=options.max_states)
-        judges[key] = Judge(definition, scope, model, automaton)
-    return judges, notes

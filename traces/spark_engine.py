@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stagewright.traces.replay.memory import seldom_collected
+from stagewright.traces.spark_failures import failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from stagewright.traces.engines import Stage
 
 T = TypeVar("T")
+
+_FAULT = "AccountingError"  # a fault of this program, never of its input
+_HELP = "every machine of the cluster needs this version of stagewright, and the files under the same path"
 
 
 class OnSpark:
@@ -34,7 +38,11 @@ class OnSpark:
         finish: Callable[[Iterable[Any]], Any],
         *then: Stage,
     ) -> list[Any]:
-        """As `Engine.run`."""
+        """As `Engine.run`.
+
+        Raises:
+            StagewrightError: a task failed as often as Spark's settings allow, or Spark itself did.
+        """
 
         def do(some: Iterable[T]) -> Iterator[tuple[int, Any]]:
             with _at_work():
@@ -49,7 +57,12 @@ class OnSpark:
             handed_on = gathered.mapPartitions(_handing_on(finish))
             gathered = handed_on.partitionBy(stage.partitions, _itself)
             finish = stage.finish
-        found: list[Any] = gathered.mapPartitions(_ending(finish)).collect()
+        try:
+            found: list[Any] = gathered.mapPartitions(_ending(finish)).collect()
+        except Exception as error:
+            if _FAULT in str(error):
+                raise
+            raise failure(error, help=_HELP) from error
         return found
 
 

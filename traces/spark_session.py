@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOPBACK = "127.0.0.1"
+DRIVER_MEMORY_MB = 2048
+_ATTEMPTS = 4  # of a task: a worker that is killed once or twice ends nothing
 SMALLEST_MEMORY_MB = 512  # Spark refuses a driver with less than about 450 MB
 
 
@@ -30,7 +32,7 @@ def local_session(
     app_name: str,
     cores: int | None = None,
     *,
-    memory_mb: int = 2048,
+    memory_mb: int = DRIVER_MEMORY_MB,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
     """Return a Spark session that runs in this machine's ``cores`` (None: all that are usable).
@@ -55,7 +57,7 @@ def local_session(
     if running is not None:
         return running
     _set_environment()
-    builder = SparkSession.Builder().master(f"local[{wanted}]").appName(app_name)
+    builder = SparkSession.Builder().master(f"local[{wanted},{_ATTEMPTS}]").appName(app_name)
     for name, value in {**_settings(wanted, memory_mb), **(settings or {})}.items():
         builder = builder.config(name, value)
     try:

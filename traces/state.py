@@ -120,7 +120,7 @@ def load_state(folder: Path) -> State:
     """
     path = folder / _FILE
     if not path.exists():
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        if folder.exists() and (not folder.is_dir() or any(map(_is_strange, folder.iterdir()))):
             raise InputError(
                 f"{folder} has no {_FILE}", help="--state wants a directory of its own"
             )
@@ -151,6 +151,11 @@ def load_state(folder: Path) -> State:
             f"{folder / gone[0]} is gone", help="begin anew with an empty --state directory"
         )
     return state
+
+
+def _is_strange(path: Path) -> bool:
+    """Whether a run that failed cannot have left this."""
+    return not path.match("carried-*") and path.name != f"{Path(_FILE).stem}.partial"
 
 
 def save_state(state: State, verdicts: Mapping[TraceVerdict, int]) -> None:

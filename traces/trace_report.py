@@ -12,8 +12,7 @@ from stagewright.traces.window import ViolationWindow
 
 if TYPE_CHECKING:
     from stagewright.traces.coverage import MachineCoverage
-
-if TYPE_CHECKING:
+    from stagewright.traces.rest import Rest
     from stagewright.traces.together.verdicts import TogetherReport
 
 
@@ -97,6 +96,31 @@ class Explanation:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """The first event of an entity that a candidate refuses, and why; None: it is one before, of which no more is known."""
+
+    candidate: str
+    sequence: int | None
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True)
+class CandidateReport:
+    """What one candidate is to the entities of a trace whose machines it is a profile of.
+
+    It `explains` those that are ok by it, and `refuses` those with an event that no run of it explains, of which
+    `first` is the first by name; what is left is incomplete, or not decided.
+    """
+
+    trace: str
+    candidate: str
+    entities: int
+    explains: int
+    refuses: int
+    first: str = ""
+
+
+@dataclass(frozen=True)
 class EntityReport:
     """An entity whose trace is not ok: the first thing that is wrong with it.
 
@@ -111,7 +135,8 @@ class EntityReport:
     last_good: Where | None
     duplicates: int = 0
     note: str = ""
-    explanation: Explanation | None = None
+    explanation: Explanation | None = None  # of candidates, by the one that got furthest
+    refused: tuple[Refused, ...] = ()  # by candidate, where there are several
     names: tuple[tuple[str, str], ...] = ()
 
 
@@ -124,10 +149,24 @@ class UnparsedLine:
 
 
 @dataclass(frozen=True)
+class Damaged:
+    """What could not be read and was left out: from a line of a file on so many lines, or (None) the rest."""
+
+    file: str
+    line: int
+    lines: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        many = "all that follows" if self.lines is None else f"{self.lines:,} lines"
+        return f"{self.file}:{self.line}: {many}; {self.reason.removeprefix(f'{self.file} ')}"
+
+
+@dataclass(frozen=True)
 class Totals:
     """What became of every line and of every event.
 
-    A line is blank, of other matters (in a log), unparsed, or told at least one event. An event is judged, or
+    A line is blank, of other matters (in a log), unparsed, lost in a damaged part, or told at least one event. An event is judged, or
     not judged since its trace had a violation or a gap before it, or a duplicate, or not one of its machine.
     """
 
@@ -136,6 +175,7 @@ class Totals:
     other: int = 0  # lines of logs that say nothing of a machine
     unparsed: int = 0
     told: int = 0
+    lost: int = 0  # as far as it is known how many lines a damaged part has
     events: int = 0
     held: int = 0  # events of earlier runs that waited for one that was missing
     judged: int = 0
@@ -150,7 +190,7 @@ class Totals:
 
     def check(self) -> None:
         """Raise an `AccountingError` unless every line and every event is accounted for."""
-        if self.blank + self.other + self.unparsed + self.told != self.lines:
+        if self.blank + self.other + self.unparsed + self.told + self.lost != self.lines:
             raise AccountingError(f"{self.lines} lines were read, but {self} accounts for others")
         kinds = self.judged + self.not_judged + self.duplicates + self.not_understood
         if kinds != self.events + self.held:
@@ -167,21 +207,25 @@ class TraceReport:
     machines: tuple[str, ...]  # with profile and scope
     verdicts: dict[TraceVerdict, int]  # how many entities have each
     totals: Totals
-    entities: tuple[EntityReport, ...]  # not ok, the first ones of each partition
-    entities_left_out: int
+    entities: tuple[EntityReport, ...]  # that are not ok; of very many the first ones
+    entities_left_out: int  # that are not ok either
     unparsed: tuple[UnparsedLine, ...]  # the first ones; `totals.unparsed` counts all
     notes: tuple[str, ...] = ()
     plan: tuple[str, ...] = field(default=(), compare=False)  # how it was found, and why so
     coverage: tuple[MachineCoverage, ...] = ()  # what all events together exercised
+    rest: Rest | None = field(default=None, compare=False)  # of those left out, what is at hand
+    entities_unknown: int = 0  # of those left out, more than `rest` has
+    damaged: tuple[Damaged, ...] = ()  # what was left out
     seconds: float = field(default=0.0, compare=False)
     together: TogetherReport | None = None  # of properties over several entities
+    candidates: tuple[CandidateReport, ...] = ()  # by trace, where several profiles are compared
 
     @property
     def exit_code(self) -> int:
-        """0: all ok; 1: a violation; 3: gaps, undecided entities or unparsed lines only."""
+        """0: all ok; 1: a violation; 3: gaps, undecided entities, unparsed lines or damaged files only."""
         together = {} if self.together is None else self.together.verdicts
         if self.verdicts.get(TraceVerdict.VIOLATION) or together.get(TraceVerdict.VIOLATION):
             return 1
         bad = sum(n for verdict, n in self.verdicts.items() if verdict is not TraceVerdict.OK)
         bad += together.get(TraceVerdict.UNDECIDED, 0)
-        return 3 if bad or self.totals.not_events else 0
+        return 3 if bad or self.totals.not_events or self.damaged else 0

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.automaton import Automaton
 from stagewright.traces.blocks import EntityKey, Place, Stream, block_of
+from stagewright.traces.candidates import Source
 from stagewright.traces.judge import DETAILS_MAX, Cause, Finding, Judged, MachineKey, judge
 from stagewright.traces.readers.parts import Unsure
 
@@ -36,7 +36,7 @@ def entities_of(unsure: Iterable[Unsure], form: str) -> list[UnsureEntity]:
 def take_back(
     judged: Sequence[Judged],
     unsure: Sequence[UnsureEntity],
-    automata: Mapping[MachineKey, Automaton],
+    automata: Mapping[MachineKey, Source],
 ) -> None:
     """Change the verdicts that hang on what is not known."""
     unsure = [one for one in unsure if one.key.stream[1:] in automata]
@@ -61,7 +61,7 @@ def take_back(
 
 def _judged(
     events: Mapping[EntityKey, Sequence[tuple[int, Event]]],
-    automata: Mapping[MachineKey, Automaton],
+    automata: Mapping[MachineKey, Source],
 ) -> dict[EntityKey, Finding]:
     blocks = [
         block_of([e for _, e in of], definition=k.stream.definition) for k, of in events.items()

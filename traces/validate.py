@@ -59,10 +59,11 @@ def validate(
     options = options or Options()
     resolve = _only(machine) if isinstance(machine, Definition) else machine
     mapping = mapping_of(options, resolve)
-    inputs = find_inputs(paths, options.form, mapping)
+    inputs = find_inputs(paths, options.form, mapping, skip_damaged=options.skip_damaged)
     _check_together(options, state)
     earlier = None if state is None else load_state(state)
-    parts = split_files(inputs.files, mapping)
+    left_out = list(inputs.left_out)
+    parts = split_files(inputs.files, mapping, left_out if options.skip_damaged else None)
     if earlier is not None:
         _refuse_logs(parts)
         inputs = replace(inputs, files=earlier.whole_lines(inputs.files))
@@ -75,12 +76,14 @@ def validate(
         else "there is nothing new to read"
     )
     of_logs = [p for p in parts if forms.form_named(p.form).log]
-    logs = read_logs(engine, of_logs, *_asked_for(machine, options))
+    logs = read_logs(
+        engine, of_logs, *_asked_for(machine, options), skip_damaged=options.skip_damaged
+    )
     if mapping is not None:
         logs.recordings |= {
             (file.form, mapping.machine): mapping.recording for file in inputs.files
         }
-    run = Run(engine, parts, logs, earlier, progress)
+    run = Run(engine, parts, logs, earlier, progress, {one.form for one in left_out})
     notes = run.first_pass(resolve, options)
     read = read_of(
         [*logs.read, *run.read],
@@ -88,15 +91,17 @@ def validate(
         earlier.lines_of(inputs.files) if earlier else {},
     )
     judged, second = run.second_pass()
-    take_back(judged, logs.unsure, {key: judge.automaton for key, judge in run.judges.items()})
+    take_back(judged, logs.unsure, {key: panel.source for key, panel in run.panels.items()})
+    of_version = [] if options.candidates else logs.of_version
     report = compose(
         read,
         judged,
-        run.judges,
-        [*inputs.notes, *logs.notes, *notes, *run.notes()],
+        run.panels,
+        [*inputs.notes, *logs.notes, *of_version, *notes, *run.notes()],
         time.monotonic() - started,
         held=run.held,
         exercised=run.exercised,
+        left_out=left_out,
         names=logs.names,
     )
     if earlier is not None:
@@ -110,6 +115,11 @@ def _check_together(options: Options, state: Path | None) -> None:
             "properties over several entities cannot be judged run by run: "
             "what they need of earlier events is not carried",
             help="leave out --together, or --state",
+        )
+    if options.together and options.candidates:
+        raise InputError(
+            "properties over several entities cannot be judged by several candidate profiles",
+            help="say with one --profile which is to judge them together",
         )
     try:
         re.compile(options.group)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stagewright.traces.trace_report import EntityReport, TraceReport, Where
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Columns in order, with whether they hold numbers. What is not known is null.
 COLUMNS = {
@@ -29,18 +34,47 @@ COLUMNS = {
 
 def write_table(report: TraceReport, path: Path) -> None:
     """Write the rows, in the order of the other reports; the file is there whole or not at all."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(
-        [(n, pa.int64() if number else pa.string()) for n, number in COLUMNS.items()]
-    )
-    left_out = {"stagewright.left_out": str(report.entities_left_out)}
-    rows = [_row(entity) for entity in report.entities]
-    table = pa.Table.from_pylist(rows, schema).replace_schema_metadata(left_out)
+    left_out = {"stagewright.left_out": str(report.entities_unknown)}
     partial = path.with_suffix(".partial")
-    pq.write_table(table, partial)
+    with pq.ParquetWriter(partial, _schema().with_metadata(left_out)) as writer:
+        writer.write_table(_table(report.entities).replace_schema_metadata(left_out))
+        for table in report.rest.tables() if report.rest is not None else ():
+            writer.write_table(table.replace_schema_metadata(left_out))
     partial.replace(path)
+
+
+def packed(entities: Sequence[EntityReport]) -> bytes:
+    """The rows of some entities in little room."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, _schema(), options=options) as writer:
+        writer.write_table(_table(entities))
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def unpacked(content: bytes) -> pa.Table:
+    """The rows that were packed."""
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(content) as reader:
+        return reader.read_all()
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(n, pa.int64() if number else pa.string()) for n, number in COLUMNS.items()])
+
+
+def _table(entities: Sequence[EntityReport]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([_row(entity) for entity in entities], _schema())
 
 
 def _row(entity: EntityReport) -> dict[str, object]:

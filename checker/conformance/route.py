@@ -18,7 +18,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Goals:
-    """What is to be met: `edges[e]` is met by taking edge e, `states[s]` by being in state s."""
+    """What is to be met: `edges[e]` is met by taking edge e (-1: nothing), `states[s]` by being in state s."""
 
     count: int
     edges: Numbers | None
@@ -46,7 +46,8 @@ class _Open:
 
     def __post_init__(self) -> None:
         if self.goals.edges is not None:
-            goal, state = self.goals.edges, self.graph.sources.astype(np.int64)
+            some = self.goals.edges >= 0
+            goal, state = self.goals.edges[some], self.graph.sources[some].astype(np.int64)
         else:
             assert self.goals.states is not None
             counts = [len(there) for there in self.goals.states]
@@ -61,6 +62,13 @@ class _Open:
         self.some = bytearray(self.offers > 0)
         self._some = np.frombuffer(self.some, dtype=np.uint8)
         self.left = self.goals.count
+
+    def wants(self, edge: int) -> bool:
+        """Whether an edge meets a goal that is open."""
+        if self.goals.edges is None:
+            return False
+        goal = int(self.goals.edges[edge])
+        return goal >= 0 and not self.met[goal]
 
     def meet(self, goal: int) -> None:
         """The goal is met, wherever else it could have been."""
@@ -91,6 +99,11 @@ class Router:
         """How many goals the walks so far meet."""
         return self._goals.count - self._open.left
 
+    @property
+    def met_goals(self) -> NDArray[np.bool_]:
+        """Which goals the walks so far meet."""
+        return self._open.met
+
     def walk(self, longest: int) -> Leg | None:
         """The next walk, of about `longest` moves at most unless the way to a goal is longer; None at the end."""
         found = self._restart()
@@ -116,7 +129,7 @@ class Router:
         """The edges to the next goal: one at hand, or the way to the nearest state that offers one."""
         if self._goals.edges is not None and self._open.offers[state]:
             edges = range(self._offsets[state], self._offsets[state + 1])
-            return [next(e for e in edges if not self._open.met[self._goals.edges[e]])]
+            return [next(e for e in edges if self._open.wants(e))]
         return self._nearest(state)
 
     def _restart(self) -> tuple[int, list[int]] | None:
@@ -167,11 +180,8 @@ class Router:
         return fresh
 
     def _meet_edge(self, edge: int) -> None:
-        if (
-            self._goals.edges is not None
-            and not self._open.met[goal := int(self._goals.edges[edge])]
-        ):
-            self._open.meet(goal)
+        if self._goals.edges is not None and self._open.wants(edge):
+            self._open.meet(int(self._goals.edges[edge]))
 
 
 def _first_edges(graph: Graph, initial: int) -> dict[int, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 
@@ -17,9 +18,11 @@ from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import decoded, paths_to, step_of
 from stagewright.checker.limits import Limits, OnProgress, Stop
+from stagewright.spec.coverable import parts_of
 from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.ground import Cell
 from stagewright.spec.lowering import ground
+from stagewright.spec.nodes import Node
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
 from stagewright.spec.sorts import EnumSort, OptionalSort
 from stagewright.spec.values import FrozenMap, State
@@ -37,10 +40,14 @@ class Cover(Enum):
 
 @dataclass(frozen=True)
 class Instance:
-    """One action with its parameters chosen, and where its requirements stand among all conditions."""
+    """One action with its parameters chosen, and where its requirements stand among all conditions.
+
+    `parts`: the same of the sides of those that are an "or", by requirement and in words; only if asked for.
+    """
 
     step: Step
     conditions: tuple[int, ...]
+    parts: FrozenMap[tuple[str, str], int] = field(default_factory=lambda: FrozenMap({}))
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ class Space:
 
     def classes(self, cover: Cover) -> Numbers:
         """The class of each state: equal numbers for states that are not told apart."""
-        rows = [self._values(cell.index) for cell in self._told_apart(cover)]
+        rows = [self.values(cell.index) for cell in self._told_apart(cover)]
         if not rows:
             return np.zeros(self.states, dtype=np.int64)
         _, classes = np.unique(np.stack(rows), axis=1, return_inverse=True)
@@ -108,7 +115,7 @@ class Space:
 
         0: the step need not be refused. Only of the states with ids below `expanded`.
         """
-        false = ~self._holds(expanded)
+        false = ~self.holds(expanded)
         patterns = np.zeros((len(self.instances), expanded), dtype=np.int64)
         for row, instance in enumerate(self.instances):
             for bit, condition in enumerate(instance.conditions):
@@ -124,15 +131,16 @@ class Space:
         control = [cell for cell in cells if _of_enum(cell)]
         return control if cover is Cover.CONTROL and control else cells
 
-    def _values(self, cell: int) -> Numbers:
+    def values(self, cell: int) -> Numbers:
+        """A cell's value in each state, counted from its lowest one."""
         place = self.found.engine.layout.places[cell]
         words = self.found.words[place.word]
         bits = words >> np.uint64(place.shift) & np.uint64(place.mask)
         values: Numbers = bits.astype(np.int64)
         return values
 
-    def _holds(self, expanded: int) -> Bools:
-        """Which conditions hold, shape (conditions, states)."""
+    def holds(self, expanded: int) -> Bools:
+        """Which conditions hold in the states with ids below `expanded`, shape (conditions, states)."""
         engine = self.found.engine
         conditions = [p.condition for p in engine.model.invariants]
         holds = np.zeros((len(conditions), expanded), dtype=np.bool_)
@@ -149,34 +157,60 @@ def explored(
     scope: Scope,
     *,
     states: int | None = None,
+    parts: bool = False,
     progress: OnProgress | None = None,
 ) -> Space:
-    """Explore a definition breadth-first, up to a number of states."""
-    model = ground(_requirements_as_invariants(definition, scope), scope)
+    """Explore a definition breadth-first, up to a number of states; with `parts`, also of requirements."""
+    sides = _sides(definition) if parts else {}
+    model = ground(_requirements_as_invariants(definition, scope, sides), scope)
     watch = Watch(deadlock=False, graph=True)
     found = search(model, watch, Stop(Limits(states=states)), progress)
     positions: dict[Step, list[int]] = {}
+    of_parts: dict[Step, dict[tuple[str, str], int]] = {}
     for i, condition in enumerate(model.invariants):
-        action = condition.property.name
+        action, _, side = condition.property.name.partition(" ")
         step = Step(action, FrozenMap(dict(condition.arguments)))
-        positions.setdefault(step, []).append(i)
-    instances = tuple(Instance(step, tuple(found)) for step, found in positions.items())
+        if side:
+            of_parts.setdefault(step, {})[sides[action][int(side)][0]] = i
+        else:
+            positions.setdefault(step, []).append(i)
+    instances = tuple(
+        Instance(step, tuple(found), FrozenMap(of_parts.get(step, {})))
+        for step, found in positions.items()
+    )
     return Space(definition, found, instances)
 
 
-def _requirements_as_invariants(definition: Definition, scope: Scope) -> Definition:
+# By action: the sides of its requirements that are an "or", by requirement and in words.
+_Sides = Mapping[str, Sequence[tuple[tuple[str, str], Node]]]
+
+
+def _sides(definition: Definition) -> _Sides:
+    return {
+        action: [((name, told), side) for name, parts in found.items() for told, side in parts]
+        for action, found in parts_of(definition).items()
+    }
+
+
+def _requirements_as_invariants(definition: Definition, scope: Scope, sides: _Sides) -> Definition:
     """The definition with one property for each written requirement, named after its action.
 
     So every choice of parameters gets its conditions, also one that no state enables, of which the
-    ground form has no step.
+    ground form has no step. The k-th of an action's `sides` is named after its action and k.
     """
-    conditions = tuple(
-        Property(action.name, PropertyKind.INVARIANT, action.params, guard.condition)
-        for action in definition.actions
-        if action.budget is None or scope.budgets[action.budget] != 0
-        for guard in action.requirements
-    )
-    return replace(definition, properties=conditions)
+    conditions: list[Property] = []
+    for action in definition.actions:
+        if action.budget is None or scope.budgets[action.budget] != 0:
+            named = [(action.name, guard.condition) for guard in action.requirements]
+            named += [
+                (f"{action.name} {k}", side)
+                for k, (_, side) in enumerate(sides.get(action.name, ()))
+            ]
+            conditions += [
+                Property(name, PropertyKind.INVARIANT, action.params, condition)
+                for name, condition in named
+            ]
+    return replace(definition, properties=tuple(conditions))
 
 
 def _of_enum(cell: Cell) -> bool:

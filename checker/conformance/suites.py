@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stagewright.checker.conformance.divergence import Move, Walk
 from stagewright.checker.conformance.route import Goals, Leg, Numbers, Router
@@ -59,7 +60,7 @@ def transition_tour(
     goal = np.asarray(edges, dtype=np.int64).reshape(-1)
     goals = Goals(_count(goal), goal, None)
     of = "control edges" if cover is Cover.CONTROL else "edges"
-    return _planned("tour", of, space, goals, lambda _: Move(space.steps[0]), moves)
+    return planned("tour", of, space, goals, lambda _: Move(space.steps[0]), moves)[0]
 
 
 def refusal_suite(
@@ -87,24 +88,26 @@ def refusal_suite(
     event = np.zeros(_count(goal), dtype=np.int64)
     event[goal] = instance
     refused = [Move(i.step, refused=True) for i in space.instances]
-    goals = Goals(_count(goal), None, _by_state(goal, state, space.states))
+    goals = Goals(_count(goal), None, by_state(goal, state, space.states))
     of = f"refused events of {'control ' if cover is Cover.CONTROL else ''}states"
-    return _planned("refusals", of, space, goals, lambda g: refused[event[g]], moves)
+    return planned("refusals", of, space, goals, lambda g: refused[event[g]], moves)[0]
 
 
 def _count(goal: Numbers) -> int:
     return int(goal.max()) + 1 if goal.size else 0
 
 
-def _by_state(goal: Numbers, state: Numbers, states: int) -> list[Numbers]:
+def by_state(goal: Numbers, state: Numbers, states: int) -> list[Numbers]:
+    """The goals of each state, where goal i is met in `state[i]`."""
     order = np.argsort(state, kind="stable")
     ends = np.searchsorted(state[order], np.arange(1, states))
     return np.split(goal[order], ends)
 
 
-def _planned(
+def planned(
     name: str, of: str, space: Space, goals: Goals, at: Callable[[int], Move], most: int
-) -> Suite:
+) -> tuple[Suite, NDArray[np.bool_]]:
+    """Walks that meet the goals, and which ones they meet; `at`: what is done where a state's goal is met."""
     router = Router(space.graph, space.initial, goals)
     walks: list[Walk] = []
     moves = 0
@@ -114,7 +117,8 @@ def _planned(
     notes = [space.note]
     if router.met < goals.count:
         notes.append(f"stopped after {moves:,} moves")
-    return Suite(name, tuple(walks), router.met, goals.count, of, "; ".join(filter(None, notes)))
+    note = "; ".join(filter(None, notes))
+    return Suite(name, tuple(walks), router.met, goals.count, of, note), router.met_goals
 
 
 def _moves(leg: Leg, space: Space, at: Callable[[int], Move]) -> Iterator[Move]:

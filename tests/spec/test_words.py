@@ -32,7 +32,8 @@ from stagewright.spec import (
     some,
 )
 from stagewright.spec.definition import Definition
-from stagewright.spec.nodes import BOOL, Apply, Op, Read
+from stagewright.spec.nodes import BOOL, Apply, Bound, Op, Quantified, Quantity, Read
+from stagewright.spec.sorts import EntitySort
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.words import effect, requirement, signature, spoken, words
 
@@ -210,6 +211,9 @@ def test_a_read_of_the_new_state_says_so() -> None:
 def test_empty_junctions_have_their_truth() -> None:
     assert words(Apply(Op.AND, (), BOOL)) == "true"
     assert words(Apply(Op.OR, (), BOOL)) == "false"
+    of_nodes = Bound("n", EntitySort(Node), 1)
+    some_node = Quantified(Quantity.SOME, of_nodes, Apply(Op.AND, (), BOOL), BOOL)
+    assert words(some_node) == "some n in Node: true"
 
 
 def test_signatures_and_names() -> None:

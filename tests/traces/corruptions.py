@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -186,6 +186,7 @@ OF_LINES: tuple[Corruption, ...] = tuple(
 )  # fmt: skip
 
 Key = tuple[str, str, str, str, str]  # trace, machine, profile, definition, entity
+Kind = tuple[str, str, str]  # machine, profile, definition
 
 
 @dataclass
@@ -196,14 +197,14 @@ class Expected:
     lines: int = 0
     blank: int = 0
     unparsed: int = 0
-    streams: set[tuple[str, str, str]] = field(default_factory=set)  # machine, profile, definition
+    foreign: int = 0  # events of machines that nobody knows
 
     def counted(self) -> Counter[TraceVerdict]:
         """How many entities have each verdict."""
         return Counter(verdict for verdict, _ in self.verdicts.values())
 
 
-def expected_of(contents: Sequence[bytes], judge: Any) -> Expected:
+def expected_of(contents: Sequence[bytes], judge: Any, known: Set[Kind]) -> Expected:
     """What the slow reader and the slow validator make of the contents of JSON lines."""
     found, events = Expected(), dict[Key, list[Event]]()
     for content in contents:
@@ -218,11 +219,11 @@ def expected_of(contents: Sequence[bytes], judge: Any) -> Expected:
                 found.unparsed += 1
             else:
                 _add(events, json.loads(line))
-    _judge(found, events, judge)
+    _judge(found, events, judge, known)
     return found
 
 
-def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any) -> Expected:
+def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any, known: Set[Kind]) -> Expected:
     """The same for rows of a table: null is what is absent from a line."""
     found, events = Expected(lines=len(rows)), dict[Key, list[Event]]()
     for row in rows:
@@ -240,7 +241,7 @@ def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any) -> Expected:
             found.unparsed += 1
         else:
             _add(events, fields)
-    _judge(found, events, judge)
+    _judge(found, events, judge, known)
     return found
 
 
@@ -259,6 +260,6 @@ def _add(events: dict[Key, list[Event]], fields: Mapping[str, Any]) -> None:
     events.setdefault(key, []).append(event)
 
 
-def _judge(found: Expected, events: dict[Key, list[Event]], judge: Any) -> None:
-    found.verdicts = {key: judge(trace) for key, trace in events.items()}
-    found.streams = {key[1:4] for key in events}
+def _judge(found: Expected, events: dict[Key, list[Event]], judge: Any, known: Set[Kind]) -> None:
+    found.verdicts = {key: judge(t) for key, t in events.items() if key[1:4] in known}
+    found.foreign = sum(len(trace) for key, trace in events.items() if key[1:4] not in known)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import os
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +39,10 @@ from stagewright.traces.trace_report import Explanation, TraceReport
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]
+Judge = Callable[[Sequence[Event]], tuple[TraceVerdict, int]]
 ENTITIES, FILES, EXPLAINED_EVERY = 6, 2, 10
+TOGETHER = 10  # corruptions of traces with names of their own that one run judges
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 OK = TraceVerdict.OK
 
 
@@ -60,9 +65,27 @@ def traces(lease: Any, mutated: Mutated) -> dict[str, list[Event]]:
     return {**good, **bad}
 
 
-def laid_out(rng: random.Random, traces: dict[str, list[Event]]) -> list[list[Event]]:
-    """The events in some files, those of an entity in order."""
-    waiting = [list(events) for events in traces.values()]
+@pytest.fixture(scope="session")
+def judge(lease: Any) -> Judge:
+    """The slow validator; it remembers what it has said of the same events, for most are not touched."""
+    said: dict[tuple[object, ...], tuple[TraceVerdict, int]] = {}
+
+    def remember(events: Sequence[Event]) -> tuple[TraceVerdict, int]:
+        what = tuple(
+            (e.sequence, e.action, repr(e.parameters), repr(e.observed), e.end) for e in events
+        )
+        if what not in said:
+            said[what] = lease.judge(events)
+        return said[what]
+
+    return remember
+
+
+def laid_out(
+    rng: random.Random, traces: dict[str, list[Event]], trace: str = "run"
+) -> list[list[Event]]:
+    """The events in some files, those of an entity in order, all of one trace."""
+    waiting = [[replace(event, trace=trace) for event in events] for events in traces.values()]
     files: list[list[Event]] = [[] for _ in range(FILES)]
     while waiting := [events for events in waiting if events]:
         rng.choice(files).append(rng.choice(waiting).pop(0))
@@ -83,6 +106,12 @@ def judged(paths: Sequence[Path], lease: Any) -> TraceReport | InputError:
     return wrong
 
 
+def known_to(lease: Any) -> set[tuple[str, str, str]]:
+    """What events may name that the lease's definition judges: machine, profile, definition."""
+    d = lease.definition
+    return {(m, "", f) for m in ("", d.name) for f in ("", d.fingerprint())}
+
+
 def agree(report: TraceReport, expected: Expected) -> None:
     """Every verdict and every count is that of the slow reader."""
     totals = report.totals
@@ -95,6 +124,8 @@ def agree(report: TraceReport, expected: Expected) -> None:
     found = {(*e.key.stream, e.key.entity): (e.verdict, e.sequence) for e in report.entities}
     assert found == {k: v for k, v in expected.verdicts.items() if v[0] is not OK}
     violated = any(v is TraceVerdict.VIOLATION for v, _ in expected.verdicts.values())
+    assert totals.not_understood >= expected.foreign
+    assert expected.foreign == 0 or any("are not judged" in note for note in report.notes)
     wrong = bool(found) or totals.not_events
     assert report.exit_code == (1 if violated else 3 if wrong else 0)
 
@@ -111,26 +142,24 @@ def test_spoiled_lines_are_counted_and_leave_other_entities_alone(
     corruption: Corruption,
     form: str,
     lease: Any,
+    judge: Judge,
     traces: dict[str, list[Event]],
     tmp_path: Path,
 ) -> None:
-    d = lease.definition
-    known = {(m, "", f) for m in ("", d.name) for f in ("", d.fingerprint())}
-    for seed in range(1 if corruption.__name__ == "huge_line" else 10):
-        rng = random.Random(f"{corruption.__name__} {form} {seed}")
-        contents = [text_of(events) for events in laid_out(rng, traces)]
-        contents[0] = corruption(rng, contents[0])
-        expected = expected_of(contents, lease.judge)
-        paths = [tmp_path / f"{number}.jsonl{form}" for number in range(FILES)]
+    few = 2 if corruption.__name__ == "huge_line" else TOGETHER
+    for number in range(10 if THOROUGH else 1):
+        rng = random.Random(f"{corruption.__name__} {form} {number}")
+        contents = [b""]
+        for trace in range(few):
+            spoiled, whole = map(text_of, laid_out(rng, traces, f"run{trace}"))
+            contents[0] += whole
+            contents.append(corruption(rng, spoiled))
+        paths = [tmp_path / f"{number}.jsonl{form}" for number in range(len(contents))]
         for path, content in zip(paths, contents, strict=True):
             path.write_bytes(compressed(form, content))
         found = judged(paths, lease)
-        if expected.streams <= known:
-            assert isinstance(found, TraceReport), found
-            agree(found, expected)
-        else:
-            assert isinstance(found, InputError)
-            assert "the traces" in str(found)
+        assert isinstance(found, TraceReport), found
+        agree(found, expected_of(contents, judge, known_to(lease)))
 
 
 @pytest.mark.parametrize("form", [".gz", ".zst"])
@@ -139,11 +168,12 @@ def test_damaged_compressed_files_are_an_error_or_change_nothing(
     corruption: Corruption,
     form: str,
     lease: Any,
+    judge: Judge,
     traces: dict[str, list[Event]],
     tmp_path: Path,
 ) -> None:
     paths = [tmp_path / f"{number}.jsonl{form}" for number in range(FILES)]
-    for seed in range(20):
+    for seed in range(100 if THOROUGH else 10):
         rng = random.Random(f"{corruption.__name__} {form} {seed}")
         contents = [text_of(events) for events in laid_out(rng, traces)]
         coded = [compressed(form, content) for content in contents]
@@ -155,7 +185,8 @@ def test_damaged_compressed_files_are_an_error_or_change_nothing(
             assert str(paths[0]) in str(found)
         else:
             assert found.totals.lines >= contents[1].count(b"\n")
-            agree(found, expected_of([_content(form, spoiled[0]), contents[1]], lease.judge))
+            read = [_content(form, spoiled[0]), contents[1]]
+            agree(found, expected_of(read, judge, known_to(lease)))
 
 
 def _content(form: str, coded: bytes) -> bytes:
@@ -224,19 +255,23 @@ def spoil(rng: random.Random, rows: list[Row]) -> None:
 
 
 def test_spoiled_rows_are_counted_and_leave_other_entities_alone(
-    lease: Any, traces: dict[str, list[Event]], tmp_path: Path
+    lease: Any, judge: Judge, traces: dict[str, list[Event]], tmp_path: Path
 ) -> None:
-    for seed in range(110):
-        rng = random.Random(seed)
-        files = [rows_of(events) for events in laid_out(rng, traces)]
-        for _ in range(rng.randrange(1, 4)):
-            spoil(rng, files[0])
-        paths = [tmp_path / f"{number}.parquet" for number in range(FILES)]
+    for number in range(100 if THOROUGH else 8):
+        rng, files = random.Random(number), [list[Row]()]
+        for trace in range(TOGETHER):
+            spoiled, whole = map(rows_of, laid_out(rng, traces, f"run{trace}"))
+            for _ in range(rng.randrange(1, 4)):
+                spoil(rng, spoiled)
+            files[0] += whole
+            files.append(spoiled)
+        paths = [tmp_path / f"{number}.parquet" for number in range(len(files))]
         for path, rows in zip(paths, files, strict=True):
             write_table(path, rows)
         found = judged(paths, lease)
         assert isinstance(found, TraceReport), found
-        agree(found, expected_of_rows([*files[0], *files[1]], lease.judge))
+        every = [row for rows in files for row in rows]
+        agree(found, expected_of_rows(every, judge, known_to(lease)))
 
 
 @pytest.mark.parametrize("corruption", OF_BYTES, ids=lambda c: c.__name__)
@@ -251,17 +286,17 @@ def test_damaged_tables_are_an_error_or_leave_other_files_alone(
     write_table(whole, rows_of([e for t in bad.values() for e in t]))
     content = damaged.read_bytes()
     expected = {name: lease.judge(trace)[0] for name, trace in bad.items()}
-    for seed in range(20):
+    for seed in range(100 if THOROUGH else 10):
         damaged.write_bytes(corruption(random.Random(f"{corruption.__name__} {seed}"), content))
         found = judged([damaged, whole], lease)
         if isinstance(found, InputError):
-            assert str(damaged) in str(found) or "the traces" in str(found), found
+            assert str(damaged) in str(found), found
         else:
             verdicts = {e.key.entity: e.verdict for e in found.entities}
             assert {n: verdicts.get(n, OK) for n in bad} == expected
 
 
-TABLE = "3a8d5a20-7c3e-11ef-8d6e-5a0f1c2b3d4e"
+TABLES = [f"3a8d5a20-7c3e-11ef-8d6e-5a0f1c2b3d4{n}" for n in range(5)]
 WAY = [
     "write_both_read_old",
     "streaming",
@@ -270,53 +305,41 @@ WAY = [
     "cleanup",
     "end_migration",
 ]
+TABLETS = [f"{table}:{number}" for table in TABLES for number in range(9)]
 
 
-TABLETS = 9
-
-
-def log_line(second: int, tablet: int, stage: str) -> bytes:
+def log_line(second: int, tablet: str, stage: str) -> bytes:
     clock = f"2024-09-27 22:{second // 60:02}:{second % 60:02},717"
-    said = f"Will set tablet {TABLE}:{tablet} stage to {stage}"
+    said = f"Will set tablet {tablet} stage to {stage}"
     return f"DEBUG {clock} [shard 0: gms] raft_topology - {said}\n".encode()
 
 
 def test_spoiled_logs_leave_other_tablets_alone(tmp_path: Path) -> None:
     definition, path = define(TabletMigration), tmp_path / "node.log"
-    clean: dict[str, tuple[TraceVerdict, int]] = {}
-    for seed in range(15):
+    for seed in range(30 if THOROUGH else 3):
         rng = random.Random(seed)
-        waiting = {t: [*WAY] for t in range(TABLETS)}
-        waiting[0][1:2] = []  # no streaming
-        waiting[1][3:5] = []
-        lines: list[tuple[int, bytes]] = []
+        waiting = {tablet: [*WAY] for tablet in TABLETS}
+        wrong = set(rng.sample(TABLETS, 10))
+        for tablet in wrong:
+            waiting[tablet][1:2] = []  # no streaming
+        lines: list[tuple[str, bytes]] = []
         while waiting := {t: stages for t, stages in waiting.items() if stages}:
             tablet = rng.choice(list(waiting))
             lines.append((tablet, log_line(len(lines), tablet, waiting[tablet].pop(0))))
-        path.write_bytes(b"".join(line for _, line in lines))
-        if not seed:  # whatever the order, each tablet has the same verdict
-            clean = _by_tablet(validate([path], definition, engine=Embedded(1)))
-            assert len(clean) == 2
         touched, content = _spoiled_log(rng, lines)
         path.write_bytes(content)
         report = validate([path], definition, engine=Embedded(1))
-        found = _by_tablet(report)
-        others = {f"{TABLE}:{t}" for t in range(TABLETS) if t not in touched}
-        assert {t: v for t, v in found.items() if t in others} == {
-            t: v for t, v in clean.items() if t in others
-        }
+        found = {e.key.entity for e in report.entities if e.verdict is TraceVerdict.VIOLATION}
+        assert found - touched == wrong - touched
+        assert len(found - touched) >= 3
         assert report.totals.lines == content.count(b"\n")
 
 
-def _by_tablet(report: TraceReport) -> dict[str, tuple[TraceVerdict, int]]:
-    return {e.key.entity: (e.verdict, e.sequence) for e in report.entities}
-
-
-def _spoiled_log(rng: random.Random, lines: list[tuple[int, bytes]]) -> tuple[set[int], bytes]:
+def _spoiled_log(rng: random.Random, lines: list[tuple[str, bytes]]) -> tuple[set[str], bytes]:
     """The log with some random spoiled lines, and the tablets of the lines that were touched."""
-    told, touched = [line for _, line in lines], set[int]()
+    told, touched = [line for _, line in lines], set[str]()
     # The first line tells of which form the file is.
-    for at in sorted(rng.sample(range(1, len(lines)), 4), reverse=True):
+    for at in sorted(rng.sample(range(1, len(lines)), 20), reverse=True):
         tablet, line = lines[at]
         touched.add(tablet)
         message = line.index(b"Will")

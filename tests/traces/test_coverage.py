@@ -10,21 +10,17 @@ from typing import Any
 
 import pytest
 
+from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
 from stagewright.traces.automaton import of_model
 from stagewright.traces.coverage import (
-    ActionOf,
     Count,
-    Edge,
     Exercised,
     MachineCoverage,
-    Move,
-    RequirementOf,
     Seen,
-    ValueOf,
     coverage_of,
     exercised_of,
 )
@@ -85,7 +81,7 @@ def test_counts_of_tasks_are_added_and_unknown_beginnings_left_to_others(lease: 
         {(first, "a"): 2, (PossibleStates(key, ANY), "a"): 9},
         {(first, "a"): 1, (known, "b"): 4},
     ]
-    assert exercised_of(tasks) == {key: [((), "a", 3), (((1, 2),), "b", 4)]}
+    assert exercised_of(tasks, {key: 1}) == {(key, 0): [((), "a", 3), (((1, 2),), "b", 4)]}
 
 
 def test_what_is_fully_observed_is_certain(lease: Any) -> None:

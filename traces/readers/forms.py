@@ -6,13 +6,22 @@ A new reader is one module of the shape that `parts` describes, and one row here
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import cast
+from types import ModuleType
+from typing import Any, cast
 
 from stagewright.traces.blocks import Block, Ints
-from stagewright.traces.readers.parts import EventReader, LogReader, Part, SkippingReader, Tally
+from stagewright.traces.readers import lines
+from stagewright.traces.readers.parts import (
+    EventReader,
+    Hole,
+    LogReader,
+    Part,
+    SkippingReader,
+    Tally,
+)
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
@@ -37,9 +46,11 @@ class Form:
     )
     log: bool = False
     grows: bool = False  # a file of it may be appended to, and read on from where it ended
+    apart: bool = False  # of a log: each file tells of entities of its own
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
     once: bool = False  # its events have no number, nor its files a meaning of their name: copies are not read
+    releases: str = ""  # the module that knows which profile of a machine each release has
     by_mapping: bool = False  # read as a mapping file says, and never without one
 
     def looks_like(self, begin: bytes) -> bool:
@@ -61,8 +72,17 @@ FORMS = (
         r'|^\s*\{[^\n]*"(?:node_state|last_token|request_type|base_id|state_id)"\s*:'
         r"|\A[a-z0-9_,]*\b(?:node_state|last_token|request_type|base_id|state_id)\b[a-z0-9_,]*\s*$",
         log=True,
+        releases="scylla_versions",
     ),
-    Form("scylla-log", "scylla_log", (), r"\[shard\s*\d", log=True, once=True),
+    Form(
+        "scylla-log",
+        "scylla_log",
+        (),
+        r"\[shard\s*\d",
+        log=True,
+        once=True,
+        releases="scylla_versions",
+    ),
     Form(
         "yugabyte-log",
         "yugabyte_log",
@@ -102,6 +122,7 @@ FORMS = (
         (".itf.json",),
         r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
         log=True,
+        apart=True,
         shared=(".json",),
     ),
     Form("mapped", "mapped", log=True, by_mapping=True),
@@ -144,8 +165,11 @@ def endings() -> tuple[str, ...]:
 
 def reader(form: str) -> EventReader | LogReader:
     """The module that reads a form."""
-    module = import_module(f"stagewright.traces.readers.{form_named(form).module}")
-    return cast("EventReader | LogReader", module)
+    return cast("EventReader | LogReader", _module(form_named(form).module))
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"stagewright.traces.readers.{name}")
 
 
 def event_reader(form: str) -> EventReader:
@@ -164,10 +188,34 @@ def blocks(
     return known.read(part, tally)
 
 
+def holes(part: Part, reason: str) -> tuple[Hole, ...]:
+    """What of a part cannot be read; all of it where that cannot be told, for the given reason."""
+    find: Callable[[Part], list[Hole]] = getattr(reader(part.form), "holes", lines.holes)
+    found = () if part.holes else tuple(find(part))
+    return found or (Hole(1, reason),)
+
+
 def log_reader(form: str) -> LogReader:
     """The reader of a log."""
     assert form_named(form).log, form
     return cast("LogReader", reader(form))
+
+
+def profile_named(form: str) -> Callable[[str, str], str] | None:
+    """How a reader finds the profile of a machine that a release has; None if it knows no releases."""
+    found: Callable[[str, str], str] | None = _of_releases(form, "profile_for")
+    return found
+
+
+def releases_of(form: str) -> Sequence[str] | None:
+    """The releases that a reader knows, oldest first; None if it knows none."""
+    found: Sequence[str] | None = _of_releases(form, "RELEASES")
+    return found
+
+
+def _of_releases(form: str, name: str) -> Any:
+    known = form_named(form).releases if form in NAMES else ""
+    return getattr(_module(known), name) if known else None
 
 
 def recording_of(form: str, machine: str) -> Recording:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers.parts import Part
+from stagewright.traces.readers.parts import Hole, Part
 
 LINE_MAX = 1 << 20  # bytes; a longer line is not kept
 PART_SIZE = 1 << 25  # bytes of a plain file that are one part
 _CHUNK = PART_SIZE  # bytes read at once
 _BOM = b"\xef\xbb\xbf"  # what some editors put before a text in UTF-8
+_PIECE = (
+    1 << 16
+)  # bytes read at once where the content is damaged: no more are lost before the damage
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}
 
 
@@ -108,24 +111,71 @@ def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
         InputError: the file cannot be read, or its compressed content is damaged.
     """
     try:
-        yield from _lines(_bytes_of(part), longest)
+        if part.holes:
+            yield from _first(_lines(_bytes_of(part, _PIECE), longest), part.holes[0].first - 1)
+        else:
+            yield from _lines(_bytes_of(part, _CHUNK), longest)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{part.path} cannot be read to its end: {error}",
+            f"{part.path} cannot be read to its end: {_told(error)}",
             help="the file is truncated or damaged: take another copy of it, or leave it out",
         ) from error
 
 
-def _bytes_of(part: Part) -> Iterator[bytes]:
-    """The bytes of a part; a byte order mark before them is none of the first line."""
-    chunks = content(Path(part.path), part.start, part.stop)
+def holes(part: Part) -> list[Hole]:
+    """Which lines of a part cannot be believed, found out by reading it.
+
+    Of a file that only ends too early the whole lines before its end are good. Where compressed content is wrong,
+    what came before the place where that shows may be wrong as well.
+    """
+    good = 0
+    try:
+        for lines in _lines(_bytes_of(part, _PIECE), LINE_MAX):
+            good += len(lines)
+    except (OSError, EOFError, zlib.error) as error:
+        return [Hole((good if _is_short(error) else 0) + 1, f"cannot be read: {_told(error)}")]
+    return []
+
+
+class _ShorterError(OSError):
+    """A file has fewer bytes than when it was found."""
+
+
+def _is_short(error: Exception) -> bool:
+    return isinstance(error, (EOFError, _ShorterError)) or "Truncated" in str(error)
+
+
+def _told(error: Exception) -> str:
+    told = error.strerror if isinstance(error, OSError) else None
+    return told or str(error) or type(error).__name__
+
+
+def _first(lines: Iterable[Lines], wanted: int) -> Iterator[Lines]:
+    """So many of the first lines; no more of the file is read."""
+    if not wanted:
+        return
+    for some in lines:
+        if len(some) >= wanted:
+            yield (
+                some if some.too_long else _slice(some.data, some.bounds[: wanted + 1], some.first)
+            )
+            return
+        wanted -= len(some)
+        yield some
+
+
+def _bytes_of(part: Part, size: int) -> Iterator[bytes]:
+    """The bytes of a part, about `size` at a time; a byte order mark before them is none of the first line."""
+    chunks = content(Path(part.path), part.start, part.stop, size)
     if part.start == 0:
         yield next(chunks, b"").removeprefix(_BOM)
     yield from chunks
 
 
-def content(path: Path, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-    """The bytes of a plain file from `start` to `stop`, or all that is in a compressed one.
+def content(
+    path: Path, start: int = 0, stop: int | None = None, size: int = _CHUNK
+) -> Iterator[bytes]:
+    """The bytes of a plain file from `start` to `stop`, or all that is in a compressed one, about `size` at a time.
 
     Raises:
         OSError, EOFError, zlib.error: it cannot be read, or its compressed content is damaged.
@@ -135,12 +185,16 @@ def content(path: Path, start: int = 0, stop: int | None = None) -> Iterator[byt
         with path.open("rb") as file:
             file.seek(start)
             left = (path.stat().st_size if stop is None else stop) - start
-            while left > 0 and (chunk := file.read(min(_CHUNK, left))):
+            while left > 0:
+                chunk = file.read(min(size, left))
+                if not chunk:
+                    raise _ShorterError(f"it became {left:,} bytes shorter since it was found")
                 left -= len(chunk)
                 yield chunk
         return
     with _decompressed(path, kind) as stream:
-        while chunk := stream.read(_CHUNK):
+        read = stream.read if size > _PIECE else stream.read1
+        while chunk := read(size):
             yield chunk
 
 

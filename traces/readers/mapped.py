@@ -15,13 +15,13 @@ from typing import NamedTuple
 from stagewright.spec.trace import Event
 from stagewright.traces.mapping.plan import Plan, Rule
 from stagewright.traces.mapping.templates import as_text
-from stagewright.traces.readers import parquet
+from stagewright.traces.readers import lines, parquet
 from stagewright.traces.readers.beginnings import begun
 from stagewright.traces.readers.lines import beginning, line_parts
 from stagewright.traces.readers.mapped_meaning import Meanings, Told, plan_of, told_by
 from stagewright.traces.readers.mapped_rows import rows_of
 from stagewright.traces.readers.orders import orders_of
-from stagewright.traces.readers.parts import Interpreted, Part, Tally, Unsure
+from stagewright.traces.readers.parts import Hole, Interpreted, Part, Tally, Unsure
 from stagewright.traces.recording import Recording
 
 _TIMELESS = -(1 << 63)  # before all times
@@ -42,6 +42,17 @@ def check(path: Path) -> None:
 def parts(path: Path) -> list[tuple[int, int]]:
     """Pieces of whole lines, or of Parquet ranges of row groups."""
     return parquet.parts(path) if beginning(path, 4) == b"PAR1" else line_parts(path)
+
+
+def holes(part: Part) -> list[Hole]:
+    """What cannot be read: of a damaged text the rest, of Parquet all rows of the part."""
+    if plan_of(part).source.form != "parquet":
+        return lines.holes(part)
+    damaged = parquet.holes(part)
+    rows = [hole.lines for hole in damaged]
+    return (
+        [Hole(1, damaged[0].reason, None if None in rows else parquet.rows(part))] if rows else []
+    )
 
 
 def extract(part: Part, tally: Tally) -> list[Found]:
@@ -73,7 +84,7 @@ def interpret(files: Sequence[Sequence[tuple[int, Found]]], profile: str = "") -
     recordings: dict[str, Recording] = {plans[0].machine: plans[0].recording}
     notes = [*_clock_notes(files, plans[0]), *reading.notes()]
     unsure = list(_unsure(ordered, plans[0]))
-    return Interpreted(events, recordings, notes, unsure, reading.names())
+    return Interpreted(events, recordings, notes, unsure=unsure, names=reading.names())
 
 
 class _Row(NamedTuple):

@@ -14,7 +14,7 @@ from stagewright.traces.readers import mapped
 from stagewright.traces.readers.beginnings import moved, start_of
 from stagewright.traces.readers.mapped_meaning import Meanings, plan_of, told_by
 from stagewright.traces.readers.mapped_rows import rows_of
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.readers.parts import Hole, Part, Tally
 
 FORM = "mapped-numbered"
 _TOGETHER = 1 << 16  # events of one block
@@ -27,6 +27,11 @@ def check(path: Path) -> None:
 def parts(path: Path) -> list[tuple[int, int]]:
     """Pieces of whole lines, or of Parquet ranges of row groups."""
     return mapped.parts(path)
+
+
+def holes(part: Part) -> list[Hole]:
+    """What cannot be read."""
+    return mapped.holes(part)
 
 
 def read(part: Part, tally: Tally) -> Iterator[Block]:

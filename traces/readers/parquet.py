@@ -21,7 +21,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Block, Stream, coded_place
 from stagewright.traces.readers.jsonl_line import REQUIRED, SEQUENCE_MAX, Parsed, event_of, json_of
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.readers.parts import Hole, Part, Tally
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Names, names_of_arrow
 
@@ -101,8 +101,13 @@ def read(
 
     With `wanted`, which says of each name whether it is wanted, rows of other entities are left out.
     """
+    lost = {hole.group for hole in part.holes}
     file = _open_coded(Path(part.path))
     for group in range(part.start, part.stop):
+        if group in lost:
+            tally.lines += file.metadata.row_group(group).num_rows
+            tally.lost += file.metadata.row_group(group).num_rows
+            continue
         if wanted is not None and not _holds(file, part.path, group, wanted):
             tally.lines += file.metadata.row_group(group).num_rows
             continue
@@ -131,6 +136,35 @@ def _blocks(
             tally.told += len(block)
             tally.events += len(block)
             yield block
+
+
+def holes(part: Part) -> list[Hole]:
+    """The row groups that cannot be read."""
+    found: list[Hole] = []
+    first = 1
+    try:
+        file = _open_coded(Path(part.path))
+    except InputError as error:
+        return [Hole(first, error.problem)]
+    for group in range(part.start, part.stop):
+        rows = file.metadata.row_group(group).num_rows
+        try:
+            for _ in _batches(file, part.path, group, _columns(file)):
+                pass
+        except InputError as error:
+            found.append(Hole(first, error.problem, rows, group))
+        first += rows
+    return found
+
+
+def rows(part: Part) -> int:
+    """How many rows a part has."""
+    metadata = _open(Path(part.path)).metadata
+    return sum(metadata.row_group(group).num_rows for group in range(part.start, part.stop))
+
+
+def _columns(file: Any) -> list[str]:
+    return [name for name in file.schema_arrow.names if name in _READ]
 
 
 def _batches(file: Any, path: str, group: int, columns: list[str]) -> Iterator[pa.RecordBatch]:

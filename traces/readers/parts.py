@@ -14,7 +14,8 @@ files of several nodes), there are two functions in place of `read`:
 
 What a reader cannot know of its recorder it says with `recording(machine)`: which steps leave no event,
 whether the first event is the beginning, whether an end is marked. Without this function the events are
-those of our own recorder, which leaves nothing out.
+those of our own recorder, which leaves nothing out. Of a damaged piece `holes(part)` says what cannot be read;
+without this function it is what `lines` cannot read.
 """
 
 from __future__ import annotations
@@ -29,7 +30,20 @@ from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
-UNPARSED_DETAILS_MAX = 1000  # lines of one part that are told one by one; the counts know all
+UNPARSED_DETAILS_MAX = 200  # lines of one part that are told one by one; the counts know all
+
+
+@dataclass(frozen=True)
+class Hole:
+    """Lines of a part that cannot be read: from the line `first` on so many, or (None) all that are left.
+
+    `group` is their row group, where they are one.
+    """
+
+    first: int
+    reason: str
+    lines: int | None = None
+    group: int = -1
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,7 @@ class Part:
     """A piece of a file: bytes `start .. stop` of text, or rows from row group `start` up to `stop`.
 
     `weight` is about how many bytes it has. `mapping` is the plan of the mapping file, where the form needs one.
+    `holes` are what is known to be damaged, and is left out.
     """
 
     number: int
@@ -46,11 +61,18 @@ class Part:
     stop: int
     weight: int = 0
     mapping: object = None
+    holes: tuple[Hole, ...] = ()
+
+    @property
+    def lost(self) -> Hole | None:
+        """The hole that is all of the part, if there is one: then no reader is asked."""
+        whole = [hole for hole in self.holes if hole.first == 1 and hole.group < 0]
+        return whole[0] if whole else None
 
 
 @dataclass
 class Tally:
-    """What became of every line of a part: `blank`, `other`, `told` and `unparsed` add up to `lines`."""
+    """What became of every line of a part: `blank`, `other`, `told`, `unparsed`, `lost` add up to `lines`."""
 
     lines: int = 0
     blank: int = 0
@@ -58,8 +80,14 @@ class Tally:
     told: int = 0  # lines that gave at least one event
     events: int = 0  # the events that they gave
     unparsed: int = 0
+    lost: int = 0  # lines in holes, as far as it is known how many these are
     reasons: list[tuple[int, str]] = field(default_factory=list)  # (line, why), the first ones
     partly: set[int] = field(default_factory=set)  # unparsed lines that gave events nevertheless
+
+    def lose(self, hole: Hole) -> None:
+        """Count the lines of a hole."""
+        self.lines += hole.lines or 0
+        self.lost += hole.lines or 0
 
     def refuse(self, line: int, reason: str) -> None:
         """Count a line that is no event."""
@@ -91,7 +119,8 @@ class Interpreted:
     """What logs tell together: the events, each with the number of the part that its line is in.
 
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
-    noticed and is worth telling, such as lines that were not believed. A line may have given several events.
+    noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is
+    judged where nobody says it. A line may have given several events.
     `unsure`: the entities of whose events not all is known. `names`: of an entity, by its trace, machine, profile
     and name, the real names in place of which its events have numbered members.
     """
@@ -99,6 +128,7 @@ class Interpreted:
     events: list[tuple[int, Event]] = field(default_factory=list)
     recordings: dict[str, Recording] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    of_version: list[str] = field(default_factory=list)
     unsure: list[Unsure] = field(default_factory=list)
     names: dict[tuple[str, str, str, str], dict[str, str]] = field(default_factory=dict)
 

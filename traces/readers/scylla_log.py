@@ -51,4 +51,9 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
     placed, notes = in_order(files)
     reading = Reading(placed, profile)
     reading.read()
-    return Interpreted(reading.book.events, reading.recordings(), [*notes, *reading.notes()])
+    return Interpreted(
+        reading.book.events,
+        reading.recordings(),
+        [*notes, *reading.notes()],
+        reading.of_version(),
+    )

@@ -72,14 +72,6 @@ class Reading:
     def notes(self) -> list[str]:
         """What was noticed and is worth telling."""
         notes = []
-        if len(self._versions) > 1:
-            told = ", ".join(self._versions)
-            notes.append(f"the logs are of versions {told}: judged as the oldest of them")
-        if not self._profile and self._told_of_topology:
-            notes.append(
-                "no line says which version of ScyllaDB this is: the topology is judged as that of any "
-                "release, the rest as the newest (--profile says another)"
-            )
         if self._levels.debug and self._levels.info:
             nodes = ", ".join(sorted(self._levels.info))
             notes.append(f"not at DEBUG: {nodes}; steps of tablets may be missing")
@@ -94,6 +86,20 @@ class Reading:
                 "are judged by themselves, for clocks differ"
             )
         return [*self.book.notes(), *notes]
+
+    def of_version(self) -> list[str]:
+        """As what is judged where nobody says which release it is."""
+        notes = []
+        if len(self._versions) > 1:
+            told = ", ".join(self._versions)
+            oldest = f"the logs are of versions {told}: judged as the oldest of them"
+            notes.append(f"{oldest} (--profile any: by each)")
+        if not self._profile and self._told_of_topology:
+            notes.append(
+                "no line says which version of ScyllaDB this is: the topology is judged as that of any "
+                "release, the rest as the newest (--profile says another)"
+            )
+        return notes
 
     def read(self) -> None:
         """Take all records."""

@@ -40,6 +40,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
     "ViewTask": (),
     "ViewTurn": (),
 }
+RELEASES = PROFILES["TopologyTransition"]  # that differ in any of them
 ANY = {"TopologyTransition": "scylla-any"}  # for logs that do not say which version wrote them
 OF_SEED = frozenset({"TabletMigration", "TopologyTransition", "TopologyNode"})
 
@@ -69,7 +70,7 @@ def profile_for(machine: str, wanted: str) -> str:
         return wanted
     if wanted == "seed":
         return wanted if machine in OF_SEED else ""
-    version = version_of(wanted)
+    version = version_of(wanted) or (_NEXT if wanted in RELEASES else None)
     if version is None:
         if wanted in ANY.values():
             return ""

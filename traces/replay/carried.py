@@ -22,10 +22,12 @@ from stagewright.traces.replay.rows import (
     SEQUENCE,
     SYMBOL,
     WIDTH,
+    OfCandidate,
     PossibleStates,
     Rows,
 )
 from stagewright.traces.replay.segments import salt_of
+from stagewright.traces.stepcode import State
 
 Ints = NDArray[Any]
 
@@ -48,7 +50,7 @@ def save(rows: Rows, path: Path) -> None:
     }
     columns["entity"] = _texts(rows.names.take(table[:, ENTITY]))
     columns["symbol"] = _coded(list(rows.symbols), table[:, SYMBOL])
-    sets = [json.dumps([s.number, s.states]) for s in rows.sets]
+    sets = [json.dumps([s.number, s.states, s.candidates]) for s in rows.sets]
     columns["entry"] = _coded(sets, table[:, ENTRY])
     columns["exit"] = _coded(sets, table[:, EXIT])
     columns |= {name: table[:, column] for name, column in _NUMBERS.items()}
@@ -117,8 +119,13 @@ def hashes_of(streams: tuple[Stream, ...], stream: Ints, names: Names) -> Ints:
 
 
 def _set(stream: Stream, text: str) -> PossibleStates:
-    number, states = json.loads(text)
-    return PossibleStates(stream[1:], number, tuple(tuple(state) for state in states))
+    number, states, *more = json.loads(text)
+    candidates = [OfCandidate(n, _states(s)) for n, s in (more[0] if more else ())]
+    return PossibleStates(stream[1:], number, _states(states), tuple(candidates))
+
+
+def _states(listed: list[list[int]]) -> tuple[State, ...]:
+    return tuple(tuple(state) for state in listed)
 
 
 def _coded(texts: list[str], codes: Ints) -> Any:

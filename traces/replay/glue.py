@@ -15,11 +15,21 @@ from numpy.typing import NDArray
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import EntityKey, place_of
-from stagewright.traces.determinised import ANY, DEAD, ENDED, START, UNDECIDED, UNKNOWN
-from stagewright.traces.judge import DETAILS_MAX, VERDICTS, Cause, Finding, Judged, NotUnderstood
+from stagewright.traces.determinised import ANY, DEAD, START, UNDECIDED, UNKNOWN
+from stagewright.traces.judge import (
+    DETAILS_MAX,
+    VERDICTS,
+    Cause,
+    Finding,
+    Judged,
+    NotUnderstood,
+    doubted,
+)
+from stagewright.traces.recording import Doubt
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
+    BODY,
     CARRIED,
     CHANGE,
     ENTITY,
@@ -32,7 +42,10 @@ from stagewright.traces.replay.rows import (
     SEQUENCE,
     SYMBOL,
     WIDTH,
+    PossibleStates,
     Rows,
+    concatenated,
+    select,
 )
 from stagewright.traces.replay.segments import salt_of
 from stagewright.traces.replay.settle import (
@@ -57,6 +70,7 @@ from stagewright.traces.replay.settle import (
     WITH,
     settle,
 )
+from stagewright.traces.replay.standings import standings_of
 from stagewright.traces.replay.steps import FINISHED, STOPPED, Steps
 from stagewright.traces.together.timeline import Changes, changes_of
 
@@ -70,33 +84,73 @@ class Glued:
     judged: Judged = field(default_factory=Judged)
     unsettled: list[EntityKey] = field(default_factory=list)
     carried: Rows | None = None  # of the settled entities, for another run
-    held: int = 0  # events of earlier runs that wait behind a gap
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
     changes: Changes | None = None  # of how properties over several entities see the entities
 
+    def add(self, other: Glued, details: int) -> None:
+        """Take what the rows of other entities of the partition came to; so many findings are told."""
+        self.judged.add(other.judged, details)
+        self.unsettled += other.unsettled
+        self.open += other.open
+        self.told += other.told
+        if other.carried is not None:
+            parts = [other.carried] if self.carried is None else [self.carried, other.carried]
+            self.carried = concatenated(parts) if len(parts) > 1 else other.carried
+        if other.changes is not None:
+            self.changes = (
+                other.changes if self.changes is None else self.changes.and_(other.changes)
+            )
 
-def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
+
+def glue(rows: Rows, steps: Steps, *, carry: bool = False, details: int = DETAILS_MAX) -> Glued:
     """Judge the entities of all rows; `rows` holds all rows of its entities.
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
+    Where the table of steps has no room for all entities, some are judged after it was forgotten. `details`: so
+    many findings are told, violations first.
     """
+    result, waiting = Glued(), [rows]
+    while waiting:
+        some = waiting.pop()
+        halves = None
+        if (one := _glued(some, steps, details, carry=carry, all_at_once=False)) is None:
+            steps.forget(counted=False)
+            halves = _halves(some)
+            if halves is None:  # a single entity, whatever it takes
+                one = _glued(some, steps, details, carry=carry, all_at_once=True)
+        if halves is not None:
+            waiting += halves
+        elif one is not None:
+            result.add(one, details)
+    return result
+
+
+def _halves(rows: Rows) -> tuple[Rows, Rows] | None:
+    """The rows of half of the entities, and those of the others; None if there is but one entity."""
+    interner = Interner()
+    salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
+    entity = interner.number(rows.names, rows.stream, salts)[rows.table[:, ENTITY]]
+    first = entity < len(interner) // 2
+    if not first.any():
+        return None
+    return select(rows, np.flatnonzero(~first)), select(rows, np.flatnonzero(first))
+
+
+def _glued(
+    rows: Rows, steps: Steps, details: int, *, carry: bool, all_at_once: bool
+) -> Glued | None:
+    """What all rows come to; None if the table of steps was full before, unless it must have room."""
     result = Glued()
     if not len(rows):
         return result
+    steps.keep()
     interner = Interner(max(1 << 12, _power_of_two(len(rows.names))))
     salts = np.array([salt_of(s) for s in rows.streams], np.uint64)
     number = interner.number(rows.names, rows.stream, salts)
-    table = rows.table
-    table[:, ENTITY] = number[table[:, ENTITY]]
-    symbols = np.array([steps.symbol(text) for text in rows.symbols] or [0], np.int64)
-    table[:, SYMBOL] = np.where(table[:, SYMBOL] < 0, -1, symbols[table[:, SYMBOL]])
-    sets = np.array([steps.number_of(s) for s in rows.sets] or [0], np.int64)
-    for column in (ENTRY, EXIT):
-        table[:, column] = np.where(table[:, column] < 0, -1, sets[table[:, column]])
-    changing = table[:, KIND] == CHANGE
-    told, table = table[changing], table[~changing]
-    table, bounds = by_entity(table, len(interner))
+    table, bounds, told = _numbered(rows, number, len(interner), steps)
+    if steps.compares:
+        _name_bodies(table, steps)
     first = np.array(
         [[steps.number(s[1:], special) for special in (START, ANY)] for s in rows.streams], np.int64
     )[interner.groups]
@@ -104,18 +158,55 @@ def glue(rows: Rows, steps: Steps, *, carry: bool = False) -> Glued:
     refused = np.zeros(len(table), np.int8)
     done = 0
     while done < len(table):
+        if steps.full and not all_at_once:
+            return None
         done, state, symbol = settle(
             table, done, first[:, 0].copy(), first[:, 1].copy(),
             steps.keys, steps.values, steps.counts, steps.flags, found, refused,
         )  # fmt: skip
         if done < len(table):
             steps.fill(state, symbol)
-    _tell(result, rows, interner, found, table, refused, steps, carry=carry)
+    if carry and steps.compares:
+        _not_waiting(table, found)
+    ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
+    if steps.compares:
+        result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
     if carry:
         result.carried = _carried(rows, interner, found, table, first[:, 0], steps)
     if steps.views:
         result.changes = changes_of(rows.streams, interner, table, bounds, told, steps)
     return result
+
+
+def _numbered(rows: Rows, number: Ints, entities: int, steps: Steps) -> tuple[Ints, Ints, Ints]:
+    """The rows in order, in terms of the table of steps; where each entity's begin; and the changes among them."""
+    symbols = np.array([*(steps.symbol(text) for text in rows.symbols), -1], np.int64)
+    sets = np.array([*(steps.number_of(s) for s in rows.sets), -1], np.int64)
+    table = rows.table.copy()  # the rows themselves are still wanted if the table of steps is full
+    table[:, ENTITY] = number[table[:, ENTITY]]
+    table[:, SYMBOL] = symbols[table[:, SYMBOL]]
+    for column in (ENTRY, EXIT):
+        table[:, column] = sets[table[:, column]]
+    changing = table[:, KIND] == CHANGE
+    if not changing.any():
+        return *by_entity(table, entities), table[:0]
+    return *by_entity(table[~changing], entities), table[changing]
+
+
+def _name_bodies(table: Ints, steps: Steps) -> None:
+    """Give bodies the symbols that say where they lead from other sets than the one they were read from."""
+    bodies = np.flatnonzero(table[:, KIND] == BODY)
+    ways, which = np.unique(table[bodies][:, (ENTRY, EXIT)], axis=0, return_inverse=True)
+    named = np.array([steps.body(*way) for way in ways.tolist()], np.int64)
+    table[bodies, SYMBOL] = named[which.ravel()] if len(bodies) else -1
+
+
+def _not_waiting(table: Ints, found: Ints) -> None:
+    """Have entities read again behind whose gap a body waits of which another run could not tell all."""
+    bodies = table[(table[:, KIND] == BODY) & (table[:, SYMBOL] >= 0)]
+    whose = bodies[:, ENTITY]
+    waiting = (found[whose, HOW] == GAP) & (bodies[:, SEQUENCE] >= found[whose, AT])
+    found[whose[waiting], HOW] = OVERLAP
 
 
 def _power_of_two(number: int) -> int:
@@ -130,9 +221,11 @@ def _tell(
     table: Ints,
     refused: Ints,
     steps: Steps,
+    details: int,
     *,
     carry: bool,
-) -> None:
+) -> Ints:
+    """Tell what was found of the entities; returns which are ok."""
     judged = result.judged
     settled = found[:, HOW] != OVERLAP
     counted = found[settled]
@@ -141,11 +234,13 @@ def _tell(
     judged.events_duplicate = int(counted[:, REPEATED].sum())
     judged.events_not_understood = int(counted[:, REFUSED].sum())
     finished = (steps.flags[found[:, LAST]] & FINISHED) != 0
-    open_end = ~np.array(
-        [steps.machine(s[1:]).source.recording.end_marked for s in rows.streams], bool
-    )
+    recordings = [steps.machine(s[1:]).source.recording for s in rows.streams]
+    open_end = ~np.array([r.end_marked for r in recordings], bool)[interner.groups]
+    doubted_ends = np.array([r.doubt is Doubt.ENDS for r in recordings], bool)[interner.groups]
+    doubted_all = np.array([r.doubt is Doubt.ALL for r in recordings], bool)[interner.groups]
     live = (found[:, HOW] == WHOLE) & ((steps.flags[found[:, LAST]] & STOPPED) == 0)
-    ok = live & (finished | open_end[interner.groups] | carry)
+    good = live & (finished | open_end | carry)
+    ok: Ints = good & ~doubted_all & (finished | carry | ~doubted_ends)
     judged.verdicts[TraceVerdict.OK] = int(ok.sum())
     told = found[:, HOW] == TOLD
     for last in found[told, LAST].tolist():
@@ -159,14 +254,18 @@ def _tell(
         return EntityKey(rows.streams[interner.groups[entity]], names.text(entity))
 
     result.unsettled = [key(e) for e in np.flatnonzero(~settled).tolist()]
-    for entity in np.flatnonzero(settled & ~ok & ~told).tolist():
-        finding = _finding(key(entity), found[entity], steps)
+    bad = np.flatnonzero(settled & ~ok & ~told)
+    before: dict[int, PossibleStates] = {}
+    for entity in bad[np.argsort(~_violated(rows, found[bad], steps), kind="stable")].tolist():
+        finding = _finding(key(entity), found[entity], steps, before)
+        doubt = recordings[interner.groups[entity]].doubt
+        finding = doubted(finding, doubt, good=bool(good[entity]))
         judged.verdicts[finding.verdict] = judged.verdicts.get(finding.verdict, 0) + 1
-        if len(judged.findings) < DETAILS_MAX:
+        if len(judged.findings) < details:
             judged.findings.append(finding)
         else:
             judged.findings_left_out += 1
-    for row in np.flatnonzero(refused).tolist()[:DETAILS_MAX]:
+    for row in np.flatnonzero(refused).tolist()[:details]:
         entity = int(table[row, ENTITY])
         if settled[entity]:
             whose, text = key(entity), steps.symbols[int(table[row, SYMBOL])]
@@ -176,15 +275,26 @@ def _tell(
             judged.not_understood.append(
                 NotUnderstood(place_of(int(table[row, PLACE])), whose, why)
             )
+    return ok
 
 
-def _finding(key: EntityKey, found: Ints, steps: Steps) -> Finding:
+def _violated(rows: Rows, found: Ints, steps: Steps) -> Ints:
+    """Which of some entities are violations."""
+    dead = [steps.number(s[1:], DEAD) for s in rows.streams]
+    how = found[:, HOW]
+    violated: Ints = (how == CONFLICT) | ((how == STOP) & np.isin(found[:, LAST], dead))
+    return violated
+
+
+def _finding(key: EntityKey, found: Ints, steps: Steps, sets: dict[int, PossibleStates]) -> Finding:
+    """What was found of an entity; `sets` has those that were asked for before."""
     cause, before = _cause(found, steps), None
     symbols: tuple[str, ...] = ()
     if found[HOW] in (STOP, CONFLICT):
         symbols = (steps.symbols[found[WITH]],)
-        before = steps.set_of(int(found[SET]))
-        if cause is Cause.STEP and before.number == ENDED:
+        number = int(found[SET])
+        before = sets.setdefault(number, sets.get(number) or steps.set_of(number))
+        if cause is Cause.STEP and steps.flags[number] & FINISHED:
             cause = Cause.AFTER_END
     here, last = int(found[HERE]), int(found[BEFORE])
     return Finding(
@@ -231,6 +341,8 @@ def _carried(
     bodies[:, PLACE] = one[:, BEFORE]
     waiting = (found[table[:, ENTITY], HOW] == GAP) & (table[:, KIND] != REPEAT)
     waiting &= table[:, SEQUENCE] >= found[table[:, ENTITY], AT]
+    left = table[waiting]
+    left[left[:, KIND] == BODY, SYMBOL] = -1
     return Rows(
         rows.streams,
         interner.groups.copy(),
@@ -238,5 +350,5 @@ def _carried(
         interner.hashes.copy(),
         steps.symbols,
         tuple(steps.set_of(number) for number in range(steps.sets)),
-        np.concatenate([bodies, table[waiting]]),
+        np.concatenate([bodies, left]),
     )

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.traces.blocks import Stream
-from stagewright.traces.replay.names import Names, joined, names_of
+from stagewright.traces.replay.names import Names, joined
 from stagewright.traces.stepcode import State
 
 Ints = NDArray[Any]
@@ -35,15 +35,28 @@ WIDTH = 9
 RAW, BODY, REPEAT, CARRIED, CHANGE = range(5)  # kinds
 
 
+class OfCandidate(NamedTuple):
+    """The set of possible states of one of several candidates for a machine."""
+
+    number: int
+    states: tuple[State, ...] = ()
+
+    def possible(self, machine: tuple[str, str, str]) -> PossibleStates:
+        """The same as a set of the machine."""
+        return PossibleStates(machine, self.number, self.states)
+
+
 class PossibleStates(NamedTuple):
     """A set of possible states of a machine that any process understands.
 
-    `number` is one of the special sets of `determinised`, or -1: then `states` lists the states.
+    `number` is one of the special sets of `determinised`, or -1: then `states` lists the states or, where
+    the machine has several candidates, `candidates` has the set of each.
     """
 
     machine: tuple[str, str, str]
     number: int
     states: tuple[State, ...] = ()
+    candidates: tuple[OfCandidate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,13 +147,6 @@ def concatenated(parts: Sequence[Rows]) -> Rows:
         tuple(sets),
         np.concatenate(tables) if tables else np.zeros((0, WIDTH), np.int64),
     )
-
-
-def no_rows() -> Rows:
-    """No rows at all."""
-    none = np.zeros(0, np.int32)
-    empty = np.zeros((0, WIDTH), np.int64)
-    return Rows((), none, names_of(()), none.astype(np.uint64), (), (), empty)
 
 
 def _joined(arrays: Iterable[Ints], kind: Any) -> Ints:

@@ -2,7 +2,7 @@
 
 Of every entity it holds where its next event should be and the set of its possible states. As long as an
 entity's sequence goes on, its events become one row. Where it breaks off, a new segment begins: its events
-stay as they are until one of them alone tells the whole state, and are one row again from there.
+stay as they are until they tell where the entity is, wherever it came from, and are one row again from there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.traces.blocks import Block, Stream
-from stagewright.traces.determinised import ANY, START
+from stagewright.traces.determinised import START
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.rows import (
@@ -44,7 +44,7 @@ _ROWS_MAX = 1 << 16  # rows that wait to be sent
 # What is held of an entity, in one cache line: the sequence number of its next event (-1: none was read),
 # the set of its possible states, where its body begins (-1: it has none yet) and from which set, the symbol
 # and the place of its last event, and the sets that its machine begins with.
-_NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _ANY = range(8)
+_NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _MIDDLE = range(8)
 
 # What is held besides where properties over several entities are judged: the class that the entity is in
 # (-2: that is yet to be told), and the time of its last event.
@@ -85,6 +85,7 @@ class Segments:
         self._emit()
         self._entities = Interner(most=ENTITIES_MAX)
         self._numbered = None
+        self._said = (), np.zeros(0, np.int32)
 
     def _numbers(self, block: Block) -> Ints:
         for stream in block.streams:
@@ -116,16 +117,16 @@ class Segments:
             self._tracked = np.concatenate([self._tracked, np.zeros_like(self._tracked)])
         if count > before:
             streams = list(self._streams)
+            steps = self._steps
             sets = np.array(
-                [[self._steps.number(s[1:], special) for special in (START, ANY)] for s in streams],
-                np.int64,
+                [[steps.number(s[1:], START), steps.middle(s[1:])] for s in streams], np.int64
             )
             new = self._held[before:count]
             new[:] = -1
-            new[:, (_START, _ANY)] = sets[self._entities.groups[before:count]]
+            new[:, (_START, _MIDDLE)] = sets[self._entities.groups[before:count]]
 
     def _replay(self, block: Block, entities: Ints, symbols: Ints) -> None:
-        steps, done = self._steps, 0
+        steps, done, forgotten = self._steps, 0, -1
         while True:
             done, self._rows, why, state, missing = _replay(
                 block.entity, entities, block.sequence, block.symbol, symbols, block.place,
@@ -136,6 +137,11 @@ class Segments:
                 return
             if why == _FILL:
                 steps.fill(state, missing)
+                if steps.full and forgotten != done:  # one event's steps have room in any table
+                    forgotten = done
+                    self.flush()
+                    steps.forget()
+                    entities, symbols = self._numbers(block), self._symbols(block)
             else:
                 self._emit()
 
@@ -272,7 +278,7 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
             one[_NEXT] = number
             one[_BEGIN] = 0 if number == 0 else -1
             one[_ENTRY] = one[_START]
-            one[_STATE] = one[_START] if number == 0 else one[_ANY]
+            one[_STATE] = one[_START] if number == 0 else one[_MIDDLE]
         state = one[_STATE]
         slot = slot_of(keys, state, what)
         if keys[slot] == 0:
@@ -285,12 +291,12 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
         if tracks:
             known = after
             if flags[after] & STOPPED:  # what the event itself says counts all the same
-                loose = slot_of(keys, one[_ANY], what)
+                loose = slot_of(keys, one[_MIDDLE], what)
                 if keys[loose] == 0:
-                    return i, at, _FILL, one[_ANY], what
+                    return i, at, _FILL, one[_MIDDLE], what
                 known = values[loose]
                 if known >= REFUSED or flags[known] & STOPPED:
-                    known = one[_ANY]
+                    known = one[_MIDDLE]
             seen = classes[known]
             if seen != KEPT and seen != tracked[whose, _CLASS]:
                 tracked[whose, _CLASS] = seen

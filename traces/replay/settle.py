@@ -149,7 +149,7 @@ def _alike(
 
 
 @compiled
-def _entity(
+def _entity(  # noqa: C901 - one loop, compiled as a whole
     table: Ints, first: int, last: int, start: int, any_: int,
     keys: Ints, values: Ints, counts: Ints, flags: Ints, one: Ints, refused: Ints, count: int,
 ) -> tuple[int, int]:  # fmt: skip
@@ -174,17 +174,28 @@ def _entity(
             one[SET] = state
             gap = True
         if row[KIND] == BODY:
+            r += 1
             if not running:
                 one[REST] += row[LENGTH]
-            elif state == row[ENTRY]:
-                one[JUDGED] += row[LENGTH]
-                one[BEFORE] = row[PLACE]
-                state = row[EXIT]
-                expected = row[SEQUENCE] + row[LENGTH]
-            else:  # a budget was spent elsewhere: the events themselves must tell
-                one[HOW] = OVERLAP
-                return -1, 0
-            r += 1
+                continue
+            after = row[EXIT]
+            if state != row[ENTRY]:
+                # Of candidates some were dead already; or a budget was spent elsewhere. Where that cannot
+                # be told, or the body holds an event that nothing explains, the events themselves must tell.
+                if row[SYMBOL] < 0:
+                    one[HOW] = OVERLAP
+                    return -1, 0
+                slot = slot_of(keys, state, row[SYMBOL])
+                if keys[slot] == 0:
+                    return state, row[SYMBOL]
+                after = values[slot]
+                if flags[after] & STOPPED:
+                    one[HOW] = OVERLAP
+                    return -1, 0
+            one[JUDGED] += row[LENGTH]
+            one[BEFORE] = row[PLACE]
+            state = after
+            expected = row[SEQUENCE] + row[LENGTH]
             continue
         context = start if row[SEQUENCE] == 0 else any_
         here, different, understood, chosen = _alike(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stagewright.traces.blocks import NO_TIME, EntityKey, Stream
 from stagewright.traces.determinised import ANY, START
 from stagewright.traces.replay.compiled import compiled
-from stagewright.traces.replay.names import Interner, Names
+from stagewright.traces.replay.names import Interner, Names, joined
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
     BODY,
@@ -63,6 +63,24 @@ class Changes:
     def nbytes(self) -> int:
         """About how much memory the changes take."""
         return int(self.table.nbytes + self.names.data.nbytes + 24 * len(self.names))
+
+    def and_(self, other: Changes) -> Changes:
+        """These and those of other entities, whose classes have the same numbers."""
+        table = other.table.copy()
+        table[:, WHOSE] += len(self.names)
+        streams = list(dict.fromkeys((*self.streams, *other.streams)))
+        stream = [
+            np.array([streams.index(s) for s in one.streams], np.int32)[one.stream]
+            for one in (self, other)
+        ]
+        return Changes(
+            tuple(streams),
+            np.concatenate(stream),
+            joined([self.names, other.names]),
+            np.concatenate([self.wrong, other.wrong]),
+            max(self.classes, other.classes, key=len),
+            np.concatenate([self.table, table]),
+        )
 
     def key(self, entity: int) -> EntityKey:
         """An entity by its index."""

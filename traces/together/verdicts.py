@@ -22,7 +22,7 @@ class PropertyReport:
 
     `ordered`: it relates entities, so that the events of a group need a total order; else it was judged on
     each entity by itself. `judged`, `broken` and `open` count groups, or entities; an open one is neither
-    broken nor known to hold: `why` says the reasons.
+    broken nor known to hold: `why` says the reasons. `doubted`: events may be missing anywhere.
     """
 
     system: str
@@ -33,11 +33,14 @@ class PropertyReport:
     broken: int
     open: int
     why: tuple[str, ...] = ()
+    doubted: bool = False
     first_open: Where | None = None
 
     @property
     def verdict(self) -> TraceVerdict:
         """A violation if any group has broken it; ok only if it is known to hold in all."""
+        if self.doubted:
+            return TraceVerdict.UNDECIDED
         if self.broken:
             return TraceVerdict.VIOLATION
         return TraceVerdict.UNDECIDED if self.open or not self.judged else TraceVerdict.OK
@@ -84,9 +87,13 @@ class TogetherReport:
 
 
 def report_together(
-    watched: Together, parts: Sequence[Swept], where: Callable[[Place], Where]
+    watched: Together,
+    parts: Sequence[Swept],
+    where: Callable[[Place], Where],
+    *,
+    damaged: bool,
 ) -> TogetherReport:
-    """The report on what all partitions have found."""
+    """The report on what all partitions have found; `damaged`: a part of the input was left out."""
     whole = Swept()
     for part in parts:
         whole.add(part)
@@ -94,7 +101,10 @@ def report_together(
     told = whole.broken[:TOLD_MAX]
     return TogetherReport(
         (
-            *(_property(p, whole.of(n), where) for n, p in enumerate(watched.properties)),
+            *(
+                _property(p, whole.of(n), where, damaged=damaged)
+                for n, p in enumerate(watched.properties)
+            ),
             *(_undecided(related, why) for related, why in watched.undecided),
         ),
         watched.unjudged,
@@ -104,7 +114,9 @@ def report_together(
     )
 
 
-def _property(related: Related, counts: Counts, where: Callable[[Place], Where]) -> PropertyReport:
+def _property(
+    related: Related, counts: Counts, where: Callable[[Place], Where], *, damaged: bool
+) -> PropertyReport:
     unknown = counts.open - counts.untimed - counts.backwards
     what = "entities" if related.local else "groups"
     reasons = (
@@ -116,6 +128,10 @@ def _property(related: Related, counts: Counts, where: Callable[[Place], Where])
     why = [f"{count:,} {text}" for count, text in reasons if count]
     if not counts.judged:
         why.append("no entity of its machines was recorded")
+    # Of one entity a hole is known, and its state after it unknown; a group may lack whole entities.
+    doubted = damaged and (not related.local or not counts.broken)
+    if doubted:
+        why.append("a part of what was recorded is damaged and was left out")
     return PropertyReport(
         related.system,
         related.name,
@@ -125,6 +141,7 @@ def _property(related: Related, counts: Counts, where: Callable[[Place], Where])
         counts.broken,
         counts.open,
         tuple(why),
+        doubted,
         None if counts.first_open is None else where(counts.first_open),
     )
 

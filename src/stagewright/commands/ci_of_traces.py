@@ -29,9 +29,12 @@ _OUTCOMES = {0: Outcome.HOLDS, 1: Outcome.VIOLATED, 3: Outcome.UNDECIDED}
 
 def suite_of(report: TraceReport, reproduce: str) -> Suite:
     """The suite of one run of `stagewright validate`."""
+    from stagewright.traces.compare import told as candidates_told
+
     totals = report.totals
     entities = ", ".join(f"{n:,} {verdict.value}" for verdict, n in report.verdicts.items() if n)
     notes = list(report.notes)
+    notes += [" ".join(line.split()) for line in candidates_told(report.candidates)]
     if report.entities_left_out:
         notes.append(f"{report.entities_left_out:,} more traces that are not ok are not listed")
     return Suite(
@@ -62,6 +65,8 @@ def _cases(report: TraceReport) -> Iterator[Case]:
         note = f"ok: {good:,}"
         yield Case(_OTHERS, "trace-ok", KIND, MEANING, "", Outcome.HOLDS, note, None)
     yield _lines_case(report)
+    if report.damaged:
+        yield _damaged_case(report)
     if report.together is not None:
         for prop in report.together.properties:
             yield _together_case(prop, report.together)
@@ -109,6 +114,25 @@ def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
         told[0].splitlines()[0] if told else "",
         "\n".join(prop.why),
         "\n\n".join(told),
+    )
+
+
+def _damaged_case(report: TraceReport) -> Case:
+    """What was left out since it could not be read."""
+    first, told = report.damaged[0], "\n".join(map(str, report.damaged))
+    many = f"damaged parts that were left out: {len(report.damaged):,}"
+    return Case(
+        "every file can be read",
+        "trace-damaged",
+        KIND,
+        MEANING,
+        "What cannot be read is not judged.",
+        Outcome.UNDECIDED,
+        many,
+        line_place(first.file, first.line),
+        many,
+        told,
+        told,
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from stagewright.spec.errors import StagewrightError
+from stagewright.traces.spark_failures import failure
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -17,14 +16,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _LOOK_SECONDS = 0.2
-_DIED = "Python worker exited unexpectedly"  # so says Spark
-_RAISED = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", re.MULTILINE)
-
-
-class TaskError(StagewrightError):
-    """A task of a search over shards fails on Spark however often it is run."""
-
-    code = "SW502"
+_MEMORY = "if the system killed it for want of memory, set --max-memory or take more shards"
+_HELP = (
+    "every machine of the cluster needs this version of stagewright, llvmlite, and the work "
+    "directory under the same path"
+)
 
 
 class SparkScheduler:
@@ -52,24 +48,9 @@ class SparkScheduler:
         except Exception as error:
             if watch.gave_up:
                 return None
-            raise _told(str(error)) from error
+            raise failure(error, help=_HELP, memory=_MEMORY) from error
         finally:
             watch.end()
-
-
-def _told(text: str) -> TaskError:
-    """What a failed job says, in a line, and what may be done about it."""
-    if _DIED in text:
-        return TaskError(
-            "a task failed on Spark again and again: its Python process died",
-            help="if the system killed it for want of memory, set --max-memory or take more shards",
-        )
-    raised = _RAISED.findall(text) or [text.strip().partition("\n")[0]]
-    return TaskError(
-        f"a task failed on Spark: {raised[-1]}",
-        help="every machine of the cluster needs this version of stagewright, llvmlite, and the work "
-        "directory under the same path",
-    )
 
 
 class _Watch(threading.Thread):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from stagewright.checker.conformance.play import OnMoves, SuiteResult
     from stagewright.checker.conformance.space import Space
     from stagewright.checker.conformance.suites import Suite
+    from stagewright.commands.aim_file import Aim
+    from stagewright.commands.test_report import AimReport
 
 HYPOTHESIS, TOUR, REFUSALS = "hypothesis", "tour", "refusals"
 SUITES = (TOUR, REFUSALS, HYPOTHESIS)
@@ -40,11 +42,16 @@ examples:
   stagewright test tablet-migration
   stagewright test tablet-migration --adapter my/adapter.py:MyTablet --seed 7 --examples 500
   stagewright test my/machine.py --adapter my.package:adapter --suite tour --export tests_tour.py
+  stagewright test tablet-migration --aim report/coverage.json --export tests_never_seen.py
 
 An adapter has reset(initial), do(step) and observe(); do() raises RefusedEvent where the implementation
 refuses. `tour` takes every transition, `refusals` tries every event that must be refused, `hypothesis`
 makes random runs. Where budgets bound a check they do not bind an implementation: what only a spent
 budget forbids is not tried.
+
+With --aim, tour and refusals do only what production never did: the actions, edges, values and parts of
+requirements that recorded traces never exercised, and the refusals of actions that never happened. What
+cannot be reached at the scope is told.
 """
 
 
@@ -69,6 +76,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="whether tour and refusals tell all states apart, or only control states",
     )
     parser.add_argument(
+        "--aim",
+        type=Path,
+        metavar="FILE",
+        help="only what production never did: the coverage.json of `stagewright validate --out DIR`",
+    )
+    parser.add_argument(
         "--max-states", type=positive, default=100_000, metavar="N", help="explore N at most"
     )
     parser.add_argument(
@@ -91,24 +104,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run the suites, print what they found, and return the exit code that belongs to it."""
     from stagewright.checker.conformance.judge import Judge
+    from stagewright.commands.aim_file import read_aim
     from stagewright.commands.ci_of_test import suite_of
     from stagewright.commands.test_report import Tested, document, print_text
 
     begun = time.monotonic()
     reports = ci_reports(args)
-    if args.export is not None and args.suite == HYPOTHESIS:
-        from stagewright.spec.errors import InputError
-
-        raise InputError(
-            "random runs cannot be exported", help="take --suite tour, refusals or all"
-        )
+    _check(args)
     definition = machine_from(args.machine, args.profile)
+    aim = None if args.aim is None else read_aim(args.aim, definition)
     scope = scope_from(definition, args.size, args.budget)
     factory = adapter_factory(args.adapter, definition, scope)
-    work = _Work(args, Judge(definition, scope), factory)
+    work = _Work(args, Judge(definition, scope), factory, aim)
     results = list(work.results())
     tested = Tested(
-        work.judge, args.adapter, tuple(results), args.seed, work.exported, _again(args)
+        work.judge,
+        args.adapter,
+        tuple(results),
+        args.seed,
+        work.exported,
+        _again(args),
+        work.aimed,
     )
     if args.json:
         print(json.dumps(document(tested), indent=2, ensure_ascii=False))
@@ -120,6 +136,19 @@ def execute(args: argparse.Namespace) -> int:
     return code
 
 
+def _check(args: argparse.Namespace) -> None:
+    from stagewright.spec.errors import InputError
+
+    if args.export is not None and args.suite == HYPOTHESIS:
+        raise InputError(
+            "random runs cannot be exported", help="take --suite tour, refusals or all"
+        )
+    if args.aim is not None and args.suite == HYPOTHESIS:
+        raise InputError("random runs cannot be aimed", help="take --suite tour, refusals or all")
+    if args.aim is not None and args.cover != "states":
+        raise InputError("--aim says itself what is covered", help="leave out --cover")
+
+
 @dataclass
 class _Work:
     """The suites under way."""
@@ -127,11 +156,14 @@ class _Work:
     args: argparse.Namespace
     judge: Judge
     factory: AdapterFactory
+    aim: Aim | None = None
     exported: Path | None = None
+    aimed: AimReport | None = None
 
     def results(self) -> Iterator[SuiteResult]:
         """Each suite's result; an interrupted suite is the last."""
-        wanted = SUITES if self.args.suite == "all" else (self.args.suite,)
+        every = SUITES if self.aim is None else (TOUR, REFUSALS)
+        wanted = every if self.args.suite == "all" else (self.args.suite,)
         space = None
         if TOUR in wanted or REFUSALS in wanted:
             _say(f"exploring {self.judge.name} at {self.judge.scope}")
@@ -148,13 +180,37 @@ class _Work:
     def _explored(self) -> Space:
         from stagewright.checker.conformance.space import explored
 
-        return explored(self.judge.source, self.judge.scope, states=self.args.max_states)
+        return explored(
+            self.judge.source,
+            self.judge.scope,
+            states=self.args.max_states,
+            parts=self.aim is not None,
+        )
 
     def _planned(self, wanted: tuple[str, ...], space: Space) -> list[Suite]:
+        suites = self._covering(wanted, space) if self.aim is None else self._aimed(wanted, space)
+        if self.args.export is not None:
+            self._export(suites)
+        return suites
+
+    def _aimed(self, wanted: tuple[str, ...], space: Space) -> list[Suite]:
+        from stagewright.checker.conformance.aims import aimed_refusals, aimed_tour
+        from stagewright.commands.test_report import AimReport
+
+        assert self.aim is not None
+        found = [
+            plan(space, self.aim.things, moves=self.args.max_moves)
+            for name, plan in ((TOUR, aimed_tour), (REFUSALS, aimed_refusals))
+            if name in wanted
+        ]
+        self.aimed = AimReport(self.aim, tuple(found), space.note)
+        return [one.suite for one in found]
+
+    def _covering(self, wanted: tuple[str, ...], space: Space) -> list[Suite]:
         from stagewright.checker.conformance.space import Cover
         from stagewright.checker.conformance.suites import refusal_suite, transition_tour
 
-        suites = [
+        return [
             plan(
                 self.judge.source,
                 self.judge.scope,
@@ -165,9 +221,6 @@ class _Work:
             for name, plan in ((TOUR, transition_tour), (REFUSALS, refusal_suite))
             if name in wanted
         ]
-        if self.args.export is not None:
-            self._export(suites)
-        return suites
 
     def _export(self, suites: list[Suite]) -> None:
         from stagewright.checker.conformance.script import Origin, exported
@@ -244,6 +297,7 @@ def _again(args: argparse.Namespace) -> str:
         ("--adapter", args.adapter, RUNTIME),
         ("--suite", args.suite, "all"),
         ("--cover", args.cover, "states"),
+        ("--aim", args.aim, None),
         ("--max-states", args.max_states, 100_000),
         ("--max-moves", args.max_moves, 200_000),
         ("--seed", args.seed, None),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.checker.conformance.aims import Aimed
 from stagewright.checker.conformance.divergence import Divergence
 from stagewright.checker.conformance.exercised import Exercised, Gaps, gaps
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.play import SuiteResult
+from stagewright.commands.aim_file import Aim
+from stagewright.spec.coverable import Thing, kind_of, name_of
 from stagewright.spec.values import plain
 from stagewright.spec.verdict import Step
 
@@ -23,6 +27,31 @@ Json = object
 
 
 @dataclass(frozen=True)
+class AimReport:
+    """What suites aimed at; `note`: which states were not explored, empty if all were."""
+
+    aim: Aim
+    aimed: tuple[Aimed, ...]
+    note: str
+
+    @property
+    def reached(self) -> tuple[Thing, ...]:
+        """What the walks do."""
+        return tuple(thing for one in self.aimed for thing in one.reached)
+
+    @property
+    def unreachable(self) -> tuple[Thing, ...]:
+        """What no explored state offers."""
+        return tuple(thing for one in self.aimed for thing in one.unreachable)
+
+    @property
+    def left_out(self) -> tuple[Thing, ...]:
+        """What a suite could do that was not asked for, or that would take more moves."""
+        told = {*self.reached, *self.unreachable}
+        return tuple(thing for thing in self.aim.things if thing not in told)
+
+
+@dataclass(frozen=True)
 class Tested:
     """One implementation, tested against one definition."""
 
@@ -32,6 +61,7 @@ class Tested:
     seed: int
     exported: Path | None
     reproduce: str
+    aimed: AimReport | None = None
 
     @property
     def exercised(self) -> Exercised:
@@ -88,9 +118,25 @@ def document(tested: Tested) -> Json:
             "requirements_never_alone": [f"{action}: {name}" for action, name in left.never_alone],
             "leaves_never_observed": list(left.leaves),
         },
+        **({} if tested.aimed is None else {"aim": _aim(tested.aimed)}),
         "exported": None if tested.exported is None else str(tested.exported),
         "reproduce": tested.reproduce,
     }
+
+
+def _aim(report: AimReport) -> Json:
+    return {
+        "coverage": str(report.aim.path),
+        "events": report.aim.events,
+        "all_states_explored": not report.note,
+        "reached": _named(report.reached),
+        "unreachable": _named(report.unreachable),
+        "left_out": _named(report.left_out),
+    }
+
+
+def _named(things: Sequence[Thing]) -> list[dict[str, str]]:
+    return [{"kind": kind_of(thing), "name": name_of(thing)} for thing in things]
 
 
 def _suite(result: SuiteResult) -> Json:
@@ -179,7 +225,10 @@ def _parts(tested: Tested) -> Iterator[RenderableType]:
             yield Text("")
             yield Text(result.failure.story())
     yield Text("")
-    yield from (Text(line, style="yellow") for line in _missing(tested.gaps))
+    if tested.aimed is None:  # else it is plain that much is not exercised
+        yield from (Text(line, style="yellow") for line in _missing(tested.gaps))
+    else:
+        yield from (Text(line) for line in _aim_lines(tested.aimed))
     if tested.exported is not None:
         yield Text(f"written: {tested.exported}", style="dim")
     yield Text(f"seed {tested.seed}; reproduce: {tested.reproduce}", style="dim")
@@ -207,6 +256,29 @@ def _missing(left: Gaps) -> Iterator[str]:
         if names:
             more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
             yield f"{what}: {', '.join(names[:_LISTED])}{more}"
+
+
+def _aim_lines(report: AimReport) -> Iterator[str]:
+    aim = report.aim
+    many = _counted(aim.things) or "nothing: production did all of it"
+    yield f"aimed at what {aim.events:,} recorded events never did: {many}"
+    if aim.things:
+        yield f"reached: {_counted(report.reached) or 'nothing'}"
+    why = f"not found ({report.note})" if report.note else "unreachable at this scope"
+    for what, things in ((why, report.unreachable), ("left out", report.left_out)):
+        for kind in dict.fromkeys(map(kind_of, things)):
+            names = [name_of(thing) for thing in things if kind_of(thing) == kind]
+            more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+            yield f"{what}: {kind} {', '.join(names[:_LISTED])}{more}"
+
+
+def _counted(things: Sequence[Thing]) -> str:
+    """How many of each kind."""
+    counts = Counter(map(kind_of, things))
+    parts = {"part of a requirement": "parts of requirements"}
+    return ", ".join(
+        f"{n:,} {kind if n == 1 else parts.get(kind, kind + 's')}" for kind, n in counts.items()
+    )
 
 
 def _written(leaf: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from stagewright.traces.recording import HiddenSteps
     from stagewright.traces.trace_report import TraceReport
 
+T = TypeVar("T")
+
 _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
+  stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     either may have written it
   stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
@@ -39,7 +42,8 @@ examples:
 
 Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
 are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
-1 if there is a violation, and 3 if there are only gaps, unparsed lines or undecided entities.
+1 if there is a violation, and 3 if there are only gaps, unparsed lines, undecided entities or, with
+--skip-damaged, files that cannot be read.
 
 With --together the invariants of a system are judged over the traces of its parts. One that speaks of
 each entity by itself needs no order of events; one that relates entities is judged on all entities of a
@@ -67,21 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="end --follow when nothing new has come so long",
     )
-    parser.add_argument(
-        "--machine",
-        metavar="NAME",
-        help="a shipped name or path/to/file.py:Class (default: what the events say)",
-    )
-    parser.add_argument(
-        "--profile", default="", help="the version that judges (default: what the events say)"
-    )
-    parser.add_argument(
-        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
-    )
+    _add_judging(parser)
     _add_reading(parser)
-    parser.add_argument(
-        "--max-states", type=positive, metavar="N", help="give up on a machine at N possible states"
-    )
     parser.add_argument(
         "--together",
         action="append",
@@ -112,11 +103,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="go on from the last run with this directory: read only what is new",
     )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
+    parser.add_argument(
+        "--driver-memory",
+        type=_megabytes,
+        metavar="SIZE",
+        help="of a Spark that is started for this: its Java may take so much, as in 1g or 900m (default: 2g)",
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
     )
     add_ci_reports(parser)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    """Declare what says which definition judges, and how."""
+    parser.add_argument(
+        "--machine",
+        metavar="NAME",
+        help="a shipped name or path/to/file.py:Class (default: what the events say)",
+    )
+    parser.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="the version that judges (default: what the events say); several, or `any`: "
+        "each that may have recorded them is tried",
+    )
+    parser.add_argument(
+        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
+    )
+    parser.add_argument(
+        "--max-states",
+        type=positive,
+        metavar="N",
+        help="give up on an entity where an event asks to look at more than N possible states",
+    )
 
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
@@ -144,12 +167,18 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="judge traces of another version of the definition all the same",
     )
+    parser.add_argument(
+        "--skip-damaged",
+        action="store_true",
+        help="leave out what cannot be read, and judge the rest: the exit code is never 0 then",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
     from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
+    from stagewright.commands.traced_machines import profiles_known, resolver
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
@@ -159,14 +188,18 @@ def execute(args: argparse.Namespace) -> int:
     check_directory("--out", args.out)
     reports = ci_reports(args)
     _check_source(args)
-    resolve = _resolver(args.machine)
+    resolve = resolver(args.machine)
+    profile, candidates = _profiles(args.profile)
     options = Options(
         scope=_scope(args.size),
-        profile=args.profile,
+        profile=profile,
+        candidates=candidates,
+        profiles_of=profiles_known(args.machine),
         machine=machine_from(args.machine, "").name if args.machine else "",
         form=args.format,
         hidden=_hidden(args.hidden_steps),
         ignore_fingerprint=args.ignore_fingerprint,
+        skip_damaged=args.skip_damaged,
         mapping=args.mapping,
         together=_systems(args),
         group=args.group,
@@ -175,7 +208,8 @@ def execute(args: argparse.Namespace) -> int:
     mapping = mapping_of(options, resolve)
     if args.follow:
         return _follow(resolve, options, args)
-    find_inputs(args.paths, args.format, mapping)
+    if args.engine == "spark":
+        find_inputs(args.paths, args.format, mapping, skip_damaged=args.skip_damaged)
     report = _judged(args.paths, resolve, options, args)
     if args.json:
         print(json.dumps(as_json(report), indent=2))
@@ -188,6 +222,12 @@ def execute(args: argparse.Namespace) -> int:
     reports.add(lambda: suite_of(report, _reproduce(args)))
     reports.write(report.exit_code)
     return report.exit_code
+
+
+def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
+    """The one profile that judges, or else all candidates."""
+    names = tuple(dict.fromkeys(given))
+    return (names[0], ()) if len(names) == 1 and names[0] != "any" else ("", names)
 
 
 def _check_source(args: argparse.Namespace) -> None:
@@ -203,7 +243,6 @@ def _check_source(args: argparse.Namespace) -> None:
 
 def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int:
     """Validate what comes, batch by batch; the worst exit code of all."""
-    from stagewright.commands.on_spark import on_spark
     from stagewright.commands.output import console
     from stagewright.traces.follow import follow
     from stagewright.traces.report import as_json, print_report
@@ -224,7 +263,26 @@ def _follow(resolve: Resolve, options: Options, args: argparse.Namespace) -> int
         follow(spark, args.follow, args.state, batch, idle_seconds=args.idle)
         return 1 if 1 in codes else max(codes)
 
-    return on_spark(work, "stagewright validate", args.cores)
+    return _on_spark(work, args)
+
+
+def _on_spark(work: Callable[[SparkSession], T], args: argparse.Namespace) -> T:
+    from stagewright.commands.on_spark import on_spark
+    from stagewright.traces.spark_session import DRIVER_MEMORY_MB, local_session
+
+    memory = args.driver_memory or DRIVER_MEMORY_MB
+    name = "stagewright validate"
+    return on_spark(
+        work, name, None, start=lambda: local_session(name, args.cores, memory_mb=memory)
+    )
+
+
+def _megabytes(text: str) -> int:
+    """An argument that must be a size as Spark writes it."""
+    found = re.fullmatch(r"(\d+)([mMgG])[bB]?", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write 900m or 2g")
+    return int(found[1]) * (1024 if found[2] in "gG" else 1)
 
 
 def _write(report: TraceReport, args: argparse.Namespace) -> None:
@@ -240,7 +298,7 @@ def _reproduce(args: argparse.Namespace) -> str:
     words = ["stagewright", "validate", *map(str, args.paths)]
     for flag, value in (
         ("--machine", args.machine),
-        ("--profile", args.profile),
+        *(("--profile", name) for name in args.profile),
         *(("--size", entry) for entry in args.size),
         ("--format", "" if args.format == "auto" else args.format),
         ("--mapping", args.mapping),
@@ -252,14 +310,14 @@ def _reproduce(args: argparse.Namespace) -> str:
         ("--engine", "" if args.engine == "spark" else args.engine),
     ):
         words += [flag, str(value)] if value else []
-    return shlex.join([*words, *(["--ignore-fingerprint"] if args.ignore_fingerprint else [])])
+    words += ["--ignore-fingerprint"] if args.ignore_fingerprint else []
+    return shlex.join([*words, *(["--skip-damaged"] if args.skip_damaged else [])])
 
 
 def _judged(
     paths: list[Path], resolve: Resolve, options: Options, args: argparse.Namespace
 ) -> TraceReport:
     """The report."""
-    from stagewright.commands.on_spark import on_spark
     from stagewright.traces.validate import validate
 
     if args.engine == "embedded":
@@ -271,7 +329,7 @@ def _judged(
     def work(spark: SparkSession) -> TraceReport:
         return validate(paths, resolve, options, spark=spark, state=args.state, progress=_tell)
 
-    return on_spark(work, "stagewright validate", args.cores)
+    return _on_spark(work, args)
 
 
 def _tell(progress: str) -> None:
@@ -300,40 +358,3 @@ def _hidden(text: str) -> HiddenSteps:
     if text == "all":
         return ALL_HIDDEN
     return HiddenSteps(frozenset(name.strip() for name in text.split(",") if name.strip()))
-
-
-def _resolver(machine: str | None) -> Callable[[str, str], Definition]:
-    """Finds the definition that events name: the one machine given, or a shipped one."""
-    if machine is not None:
-        given = machine_from(machine, "")
-
-        def of_given(name: str, profile: str) -> Definition:
-            if name not in ("", given.name, machine):
-                raise InputError(
-                    f"the traces are of the machine `{name}`, not of `{given.name}`",
-                    help="name that machine with --machine, or leave it to the traces",
-                )
-            return machine_from(machine, profile)
-
-        return of_given
-    return _shipped
-
-
-def _shipped(name: str, profile: str) -> Definition:
-    from stagewright.impl.recorded import RECORDED
-    from stagewright.machines import SHIPPED
-
-    classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
-    if name in SHIPPED:  # a mapping may use the short name
-        return machine_from(name, profile)
-    if recorded := [p for p in RECORDED.values() if p.partition(":")[2] == name]:
-        return machine_from(recorded[0], "")  # these have no profiles
-    if name not in classes:
-        what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
-        near = get_close_matches(name, [*classes, *SHIPPED], n=1)
-        guess = f"did you mean `{near[0]}`? else " if near else ""
-        raise InputError(
-            f"the traces are {what}",
-            help=f"{guess}name its definition: --machine path/to/file.py:Class",
-        )
-    return machine_from(classes[name], profile)

@@ -11,7 +11,10 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stagewright.traces.options import Options
 
 COLUMNS = (
     "trace",
@@ -37,7 +40,7 @@ def _report(report: Any) -> dict[str, object]:
         "events": report.totals.events,
         "found": {str(e.key): e.verdict.value for e in report.entities},
         "duplicates": report.totals.duplicates,
-        "broken": sum(one.broken for one in report.together.properties),
+        "broken": sum(p.broken for p in report.together.properties) if report.together else None,
         "broken_tables": sorted(_broken(report)),
         "plan": list(report.plan),
     }
@@ -48,7 +51,7 @@ def _broken(report: Any) -> set[str]:
     return {one.group for one in report.together.broken} if report.together else set()
 
 
-def _options() -> Any:
+def _options() -> Options:
     from tests.benchmarks.traces.table import GROUP, Table
 
     from stagewright.traces.options import Options
@@ -57,14 +60,29 @@ def _options() -> Any:
 
 
 def embedded(folder: Path) -> dict[str, object]:
-    """The validation in this process."""
+    """The validation in this process, in as many threads as there are cores."""
+    from stagewright.traces.engines import usable_cores
+
+    return _embedded(folder, usable_cores(), _options())
+
+
+def one_thread(folder: Path) -> dict[str, object]:
+    """The same in one thread, each entity by itself: what peers do that have one thread and know of no groups."""
+    import pyarrow as pa
+
+    from stagewright.traces.options import Options
+
+    pa.set_cpu_count(1)
+    return _embedded(folder, 1, Options())
+
+
+def _embedded(folder: Path, threads: int, options: Options) -> dict[str, object]:
     from tests.benchmarks.traces.generate import machine
 
-    from stagewright.traces.engines import Embedded, usable_cores
+    from stagewright.traces.engines import Embedded
     from stagewright.traces.validate import validate
 
-    engine = Embedded(usable_cores())
-    return _report(validate(_files(folder), machine(), _options(), engine=engine))
+    return _report(validate(_files(folder), machine(), options, engine=Embedded(threads)))
 
 
 def spark(folder: Path) -> dict[str, object]:
@@ -201,6 +219,7 @@ CONTESTANTS: dict[str, Callable[[Path], dict[str, object]]] = {
     one.__name__: one
     for one in (
         embedded,
+        one_thread,
         spark,
         spark_sort,
         arrow_scan,

@@ -148,9 +148,9 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_sample_is_validated(spark: SparkSession) -> None:
-    from stagewright.commands.validate import _shipped
+    from stagewright.commands.traced_machines import resolver
     from stagewright.spec.trace import TraceVerdict
     from stagewright.traces.validate import validate
 
-    report = validate([SAMPLE.parent], _shipped, spark=spark)
+    report = validate([SAMPLE.parent], resolver(None), spark=spark)
     assert report.verdicts == {**dict.fromkeys(TraceVerdict, 0), TraceVerdict.OK: 1}

@@ -329,9 +329,9 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_samples_are_validated(spark: SparkSession) -> None:
-    from stagewright.commands.validate import _shipped
+    from stagewright.commands.traced_machines import resolver
     from stagewright.spec.trace import TraceVerdict
     from stagewright.traces.validate import validate
 
-    report = validate([SAMPLES], _shipped, spark=spark)
+    report = validate([SAMPLES], resolver(None), spark=spark)
     assert report.verdicts == {**dict.fromkeys(TraceVerdict, 0), TraceVerdict.OK: 16}

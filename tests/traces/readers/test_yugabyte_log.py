@@ -363,11 +363,11 @@ def test_what_glog_writes_to_two_files_counts_once(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_sample_is_validated(spark: SparkSession) -> None:
-    from stagewright.commands.validate import _shipped
+    from stagewright.commands.traced_machines import resolver
     from stagewright.spec.trace import TraceVerdict
     from stagewright.traces.validate import validate
 
-    report = validate([SAMPLES], _shipped, spark=spark)
+    report = validate([SAMPLES], resolver(None), spark=spark)
     assert report.verdicts == {**dict.fromkeys(TraceVerdict, 0), TraceVerdict.OK: 4}
     assert report.exit_code == 0
 

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines import Embedded
 from stagewright.traces.options import Options
 from stagewright.traces.readers import lines
-from stagewright.traces.replay import segments
+from stagewright.traces.recording import HiddenSteps
+from stagewright.traces.replay import segments, steps
 from stagewright.traces.trace_report import TraceReport
 from stagewright.traces.validate import validate
 
@@ -21,9 +23,9 @@ Mutated = Callable[[str, int], list[Event]]
 EVERY = frozenset(TraceVerdict)
 
 
-def judged(paths: list[Path], lease: Any, **options: Any) -> TraceReport:
+def judged(paths: list[Path], lease: Any, workers: int = 2, **options: Any) -> TraceReport:
     found = Options(scope=lambda _: lease.scope, **options)
-    return validate(paths, lease.definition, found, engine=Embedded(2))
+    return validate(paths, lease.definition, found, engine=Embedded(workers))
 
 
 def outcome(report: TraceReport) -> object:
@@ -92,6 +94,62 @@ def test_parts_order_and_number_of_files_change_nothing(
         pieces = [mixed[a:b] for a, b in zip([0, *cuts], [*cuts, len(mixed)], strict=True)]
         paths = [write(folder / f"{i}.jsonl", piece) for i, piece in enumerate(pieces) if piece]
         assert outcome(judged(paths, lease)) == once
+
+
+def half_seen(rng: random.Random, events: list[Event]) -> list[Event]:
+    """The events as a recorder has them that sees only the phase, and sometimes not what happened."""
+    return [
+        replace(
+            e,
+            action=None if rng.random() < 0.1 else e.action,
+            parameters={},
+            observed={n: v for n, v in e.observed.items() if n == "phase"},
+        )
+        for e in events
+    ]
+
+
+@pytest.mark.parametrize("most", [8, 12])
+def test_whether_an_entity_is_undecided_depends_on_its_own_events_alone(
+    lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    rng, options = random.Random(3), {"max_states": most}
+    traces = [mutated(f"lease{i}", i) for i in range(40)]
+    traces = [half_seen(rng, trace) if i % 2 else trace for i, trace in enumerate(traces)]
+    alone = Counter[TraceVerdict]()
+    for i, trace in enumerate(traces[:20]):
+        alone += Counter(judged([write(tmp_path / f"{i}.jsonl", trace)], lease, **options).verdicts)
+    assert 0 < alone[TraceVerdict.UNDECIDED] < 10
+    few = [event for trace in traces[:20] for event in trace]
+    together = judged([write(tmp_path / "few.jsonl", few)], lease, 1, **options)
+    assert +Counter(together.verdicts) == alone
+    events = [event for trace in traces for event in trace]
+    once = judged([write(tmp_path / "one.jsonl", events)], lease, 1, **options)
+    for number, workers in enumerate((1, 2, 7, 2)):
+        monkeypatch.setattr(lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
+        monkeypatch.setattr(steps, "KEPT_MAX", [1, 1 << 22, 300, 900][number])
+        monkeypatch.setattr(steps, "_KEPT_A_STATE", 0)
+        mixed = interleaved(rng, traces) if number % 2 else rng.sample(events, len(events))
+        half = len(mixed) // 2
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        names = rng.sample(["a.jsonl", "b.jsonl"], 2)
+        paths = [write(folder / names[0], mixed[:half]), write(folder / names[1], mixed[half:])]
+        found = judged(paths, lease, workers, **options)
+        assert outcome(found) == outcome(once)
+
+
+def test_what_a_full_table_has_counted_is_not_forgotten(
+    lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = interleaved(random.Random(1), [lease.walk(f"lease{i}", i, 12) for i in range(40)])
+    path = write(tmp_path / "a.jsonl", events)
+    whole = judged([path], lease, hidden=HiddenSteps(frozenset({"look"})))
+    monkeypatch.setattr(steps, "KEPT_MAX", 500)
+    monkeypatch.setattr(steps, "_KEPT_A_STATE", 0)
+    small = judged([path], lease, hidden=HiddenSteps(frozenset({"look"})))
+    assert small.coverage == whole.coverage
+    assert outcome(small) == outcome(whole)
 
 
 def test_a_file_given_twice_is_all_duplicates(lease: Any, tmp_path: Path) -> None:

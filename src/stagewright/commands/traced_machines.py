@@ -1,0 +1,74 @@
+"""Finds the definitions that traces name, and the profiles that may have recorded them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from stagewright.commands.machine_flags import machine_from
+from stagewright.spec.errors import InputError, StagewrightError
+
+if TYPE_CHECKING:
+    from stagewright.spec.definition import Definition
+
+
+def resolver(machine: str | None) -> Callable[[str, str], Definition]:
+    """Finds the definition that events name: the one machine given, or a shipped one."""
+    if machine is not None:
+        given = machine_from(machine, "")
+
+        def of_given(name: str, profile: str) -> Definition:
+            if name not in ("", given.name, machine):
+                raise InputError(
+                    f"the traces are of the machine `{name}`, not of `{given.name}`",
+                    help="name that machine with --machine, or leave it to the traces",
+                )
+            return machine_from(machine, profile)
+
+        return of_given
+    return _shipped
+
+
+def _shipped(name: str, profile: str) -> Definition:
+    from stagewright.impl.recorded import RECORDED
+    from stagewright.machines import SHIPPED
+
+    classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
+    if name in SHIPPED:  # a mapping may use the short name
+        return machine_from(name, profile)
+    if recorded := [p for p in RECORDED.values() if p.partition(":")[2] == name]:
+        return machine_from(recorded[0], "")  # these have no profiles
+    if name not in classes:
+        what = f"of the machine `{name}`, which is not shipped" if name else "of no named machine"
+        near = get_close_matches(name, [*classes, *SHIPPED], n=1)
+        guess = f"did you mean `{near[0]}`? else " if near else ""
+        raise InputError(
+            f"the traces are {what}",
+            help=f"{guess}name its definition: --machine path/to/file.py:Class",
+        )
+    return machine_from(classes[name], profile)
+
+
+def profiles_known(machine: str | None) -> Callable[[str], Sequence[str]]:
+    """Finds the profiles, oldest first, of the machine that events name: of the one given, or of a shipped one."""
+
+    def of(name: str) -> Sequence[str]:
+        from stagewright.machines import SHIPPED
+        from stagewright.spec.loading import find
+        from stagewright.spec.machine import profile_names
+
+        try:
+            return profile_names(find(machine or _short(name), SHIPPED))
+        except StagewrightError:
+            return ()  # told when its definition is looked for
+
+    return of
+
+
+def _short(name: str) -> str:
+    """The name under which the machine of a class is shipped."""
+    from stagewright.machines import SHIPPED
+
+    classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
+    return classes.get(name, name)
