@@ -70,11 +70,7 @@ def validate(
         parts = earlier.new_parts(inputs.files, parts)
     size = sum(part.weight for part in parts)
     engine = engine or _spark(spark)
-    progress(
-        f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts"
-        if parts
-        else "there is nothing new to read"
-    )
+    progress(_begun(len(inputs.files), size, len(parts)))
     of_logs = [p for p in parts if forms.form_named(p.form).log]
     logs = read_logs(
         engine, of_logs, *_asked_for(machine, options), skip_damaged=options.skip_damaged
@@ -107,6 +103,13 @@ def validate(
     if earlier is not None:
         save_state(run.left(inputs.files, read, options), report.verdicts)
     return replace(report, plan=run.plan(read.events, second), together=run.together(read))
+
+
+def _begun(files: int, size: int, parts: int) -> str:
+    """What is to be read, in words."""
+    if not parts:
+        return "there is nothing new to read"
+    return f"reading {files} files, {size / 1e6:,.1f} MB, in {parts} parts"
 
 
 def _check_together(options: Options, state: Path | None) -> None:
