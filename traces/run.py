@@ -187,7 +187,7 @@ class Run:
         found = asked.ask(carried | self._set_aside.counts.keys())
         for key in sorted(carried & asked.refused.keys()):
             raise asked.refused[key]
-        if found:
+        if found and self._events:
             self._progress("reading again: there are events of more machines")
         return found
 
