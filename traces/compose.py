@@ -9,7 +9,7 @@ from itertools import chain
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.blocks import Place
+from stagewright.traces.blocks import EntityKey, Place
 from stagewright.traces.candidates import Running
 from stagewright.traces.compare import compared, to_cover
 from stagewright.traces.coverage import Exercised, Whose, coverage_of
@@ -103,11 +103,12 @@ def compose(
     earlier: int = 0,
     exercised: Mapping[Whose, Iterable[Exercised]] | None = None,
     left_out: Sequence[LeftOut] = (),
+    names: Mapping[EntityKey, Mapping[str, str]] | None = None,
 ) -> TraceReport:
     """The report on everything that was read and judged; `exercised`: what the replay of it did.
 
     `left_out`: files that could not even be opened. `earlier` counts the events of earlier runs that were
-    judged with it.
+    judged with it. `names`: the real names of the members that entities speak of.
 
     Raises:
         AccountingError: a line is not accounted for.
@@ -116,7 +117,7 @@ def compose(
     totals.check()
     machines = _machines(judged, panels)
     verdicts = {v: sum(counts.get(v, 0) for counts in machines.values()) for v in TraceVerdict}
-    told = _Told(reading, panels)
+    told = _Told(reading, panels, names or {})
     for finding in _in_order(judged):
         told.add(finding)
     judges = {(key, n): j for key, panel in panels.items() for n, j in enumerate(panel.members)}
@@ -172,10 +173,16 @@ def _in_order(judged: Sequence[Judged]) -> Iterator[Finding]:
 class _Told:
     """Findings as reports tell them: the first ones one by one, the rest packed."""
 
-    def __init__(self, reading: Read, panels: Mapping[MachineKey, Panel]) -> None:
+    def __init__(
+        self,
+        reading: Read,
+        panels: Mapping[MachineKey, Panel],
+        names: Mapping[EntityKey, Mapping[str, str]],
+    ) -> None:
         self.entities: list[EntityReport] = []
         self.rest = Rest()
         self._reading = reading
+        self._names = names
         self._running = {key: of_this_thread(panel.source) for key, panel in panels.items()}
         self._explainers = {key: PanelExplainer(panel) for key, panel in panels.items()}
         self._explained = 0
@@ -187,7 +194,8 @@ class _Told:
         explanation, refused = explainer.explain(finding, whole=whole)
         self._explained += finding.verdict is TraceVerdict.VIOLATION
         entity = _entity(self._reading, finding, self._running, explanation)
-        entity = replace(entity, refused=refused)
+        names = tuple(self._names.get(finding.key, {}).items())
+        entity = replace(entity, refused=refused, names=names)
         if len(self.entities) < TOLD_MAX:
             self.entities.append(entity)
         else:

@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.traces.copies import copies_among
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.lines import beginning
@@ -38,21 +39,29 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files to read, in the order of their names, those in a directory that are no traces, and empty ones."""
+    """The files to read, in the order of their names.
+
+    `passed_over` are those in a directory that are no traces; `copies` those whose content another one has, and
+    that one; `empty` those that have nothing as yet.
+    """
 
     files: tuple[InputFile, ...]
     passed_over: tuple[Path, ...]
     left_out: tuple[LeftOut, ...] = ()
     remarks: tuple[str, ...] = ()
     empty: tuple[Path, ...] = ()
+    copies: tuple[tuple[Path, Path], ...] = ()
 
     def notes(self) -> list[str]:
         """What is worth telling of them."""
         notes = [
             f"passed over {path}: its name is not that of a trace" for path in self.passed_over
         ]
+        copies = [
+            f"passed over {path}: it has the content of {first}" for path, first in self.copies
+        ]
         empty = [f"{len(self.empty):,} files are empty as yet"] if self.empty else []
-        return [*notes, *self.remarks, *empty]
+        return [*notes, *self.remarks, *copies, *empty]
 
 
 def find_inputs(
@@ -88,12 +97,14 @@ def find_inputs(
         told = "\n".join(one.reason for one in left_out)
         raise InputError(told, help="there is nothing else to judge: take other copies")
     files = sorted(search.files.values(), key=lambda f: str(f.path))
+    copies = copies_among([f.path for f in files if _says_nothing_twice(f, mapping)])
     return Inputs(
-        tuple(files),
+        tuple(f for f in files if f.path not in copies),
         tuple(search.passed_over),
         tuple(left_out or ()),
         tuple(search.remarks),
         tuple(empty or ()),
+        tuple(copies.items()),
     )
 
 
@@ -102,6 +113,13 @@ def is_taken(path: Path, form: str = "auto", mapping: Plan | None = None) -> boo
     if path.stat().st_size == 0 and mapping is None:
         return forms.is_of_traces(_name(path))
     return _taken_as(path, _mapped_form(form, mapping), mapping) is not None
+
+
+def _says_nothing_twice(file: InputFile, mapping: Plan | None) -> bool:
+    """Whether a file with the content of another one tells nothing new, so that it must not be read."""
+    if mapping is not None:
+        return file.form == MAPPED and not mapping.reads_names
+    return forms.form_named(file.form).once
 
 
 SKIP = "or leave out what is damaged with --skip-damaged"

@@ -41,6 +41,7 @@ class Cause(Enum):
     NO_END = "the end marker is missing"
     NOT_UNDERSTOOD = "an event is not one of this machine"
     BUDGET = "more possible states than --max-states"
+    ORDER = "the order of its events of equal time is not known, and the verdict depends on it"
     LEFT_OUT = "a part of what was recorded is damaged and was left out"
 
 
@@ -52,6 +53,7 @@ VERDICTS = {
     Cause.NO_END: TraceVerdict.GAP,
     Cause.NOT_UNDERSTOOD: TraceVerdict.UNPARSED,
     Cause.BUDGET: TraceVerdict.UNDECIDED,
+    Cause.ORDER: TraceVerdict.UNDECIDED,
     Cause.LEFT_OUT: TraceVerdict.UNDECIDED,
 }
 

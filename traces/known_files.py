@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.traces.inputs import InputFile
-from stagewright.traces.readers.lines import beginning, compression, content_of
+from stagewright.traces.readers.lines import beginning, compression, content
 
 _LENGTHS = tuple(64 << n for n in range(11))  # bytes from the start whose hashes tell files apart
 _BEGIN = _LENGTHS[-1]
@@ -157,7 +157,7 @@ def _unpacked(path: Path, known: FileRead) -> int | None:
     """How long the content of a compressed file is, if it begins with all that was read of a plain one."""
     begin, end, length = b"", b"", 0
     try:
-        for chunk in content_of(path):
+        for chunk in content(path):
             begin += chunk[: max(0, min(_BEGIN, known.size) - length)]
             end = (end + chunk[: max(0, known.size - length)])[-_END:]
             length += len(chunk)

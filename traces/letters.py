@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from stagewright.traces.automaton import Automaton
 from stagewright.traces.stepcode import by_action
 from stagewright.traces.symbols import Symbol, value_key
+
+_LISTED_MAX = 12  # values that a reason names
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,10 @@ class Alphabet:
             if name not in known:
                 return f"action `{symbol.action}` has no parameter `{name}`"
             if value not in known[name]:
-                return f"parameter `{name}` of `{symbol.action}` cannot be {value}"
+                return (
+                    f"parameter `{name}` of `{symbol.action}` cannot be {value}, "
+                    f"only {_listed(known[name])}"
+                )
         steps = self.source.program.steps
         return tuple(
             i
@@ -72,13 +77,21 @@ class Alphabet:
             return f"{self._machine} has nothing named `{name}` to observe"
         if leaf.cell is not None:
             code = leaf.codes.get(value_key(value))
-            return f"`{name}` cannot be {value_key(value)}" if code is None else [(leaf.cell, code)]
+            if code is None:
+                return f"`{name}` cannot be {value_key(value)}, only {_listed(leaf.codes)}"
+            return [(leaf.cell, code)]
         members = value if isinstance(value, list) else [value]
         if not isinstance(value, list) or any(str(m) not in leaf.codes for m in members):
-            return f"`{name}` cannot be {value_key(value)}"
+            return f"`{name}` cannot be {value_key(value)}, only a list of {_listed(leaf.codes)}"
         return [(cell, int(m in members)) for m, cell in leaf.codes.items()]
 
     @property
     def _machine(self) -> str:
         profile = f" ({self.source.profile})" if self.source.profile else ""
         return f"{self.source.machine}{profile}"
+
+
+def _listed(values: Iterable[str]) -> str:
+    """Some values as an error lists them."""
+    known = sorted(values, key=lambda v: (len(v), v))  # numbers by size
+    return ", ".join(known[:_LISTED_MAX]) + ", …" * (len(known) > _LISTED_MAX)

@@ -65,6 +65,7 @@ def _body(entity: EntityReport, links: Sequence[str]) -> str:
         ("at", "" if entity.where is None else str(entity.where)),
         ("last good", "" if entity.last_good is None else str(entity.last_good)),
         ("duplicates", str(entity.duplicates or "")),
+        ("names", ", ".join(f"{one} = {real}" for one, real in entity.names)),
     ]
     parts = [
         '<dl class="facts">',

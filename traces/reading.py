@@ -9,13 +9,14 @@ from typing import Any
 
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.trace import Event
-from stagewright.traces.blocks import Block, block_of
+from stagewright.traces.blocks import Block, EntityKey, Stream, block_of
 from stagewright.traces.engines import Engine
 from stagewright.traces.inputs import InputFile, LeftOut, refuse_or_leave_out, unreadable
 from stagewright.traces.passes import PartRead, Task, refuse_damaged
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.recording import Recording
+from stagewright.traces.unsure import UnsureEntity, entities_of
 
 _TASKS_A_WORKER = 3  # so that the last ones are not waited for long
 PROBED = 2  # parts, of whose first events the definitions are looked up before all is read
@@ -90,6 +91,8 @@ class Logs:
     blocks: list[Block] = field(default_factory=list)
     recordings: dict[tuple[str, str], Recording] = field(default_factory=dict)  # form, machine
     notes: list[str] = field(default_factory=list)
+    unsure: list[UnsureEntity] = field(default_factory=list)
+    names: dict[EntityKey, Mapping[str, str]] = field(default_factory=dict)
     of_version: list[str] = field(default_factory=list)  # as which releases they are judged
     again: int = 0
     records: dict[int, list[Any]] = field(default_factory=dict)
@@ -140,6 +143,9 @@ def read_logs(
         files = _files(form, found, known, file_of or {})
         told = forms.log_reader(form).interpret(files, profile)
         logs.notes += told.notes
+        logs.unsure += entities_of(told.unsure, form)
+        for (trace, machine, of_profile, entity), names in told.names.items():
+            logs.names[EntityKey(Stream(trace, machine, of_profile, form), entity)] = names
         logs.of_version += told.of_version
         logs.recordings |= {(form, machine): how for machine, how in told.recordings.items()}
         _take(logs, form, _of_one(told.events, machine, logs.notes) if machine else told.events)
@@ -188,7 +194,7 @@ def _take(logs: Logs, form: str, events: Sequence[tuple[int, Event]]) -> None:
         if read is None:
             logs.again += len(of_part)
             continue
-        told = len({event.line for event in of_part})
+        told = len({event.line for event in of_part} - read.tally.partly)
         read.tally.events += len(of_part)
         read.tally.told += told
         read.tally.other -= told

@@ -51,6 +51,7 @@ class Recording:
     `sizes`: how many of an entity one trace tells of, where that is not the default of the definition: a log
     that follows one index of a table has one `Index`. `budgets`: of what the trace says nothing (0).
     `doubt`: what is not sure since a part was damaged.
+    `numbered`: the entities whose members are numbered for each trace by itself, in place of their real names.
     """
 
     hidden: HiddenSteps = NOTHING_HIDDEN
@@ -60,6 +61,7 @@ class Recording:
 
     budgets: FrozenMap[str, int] = field(default_factory=lambda: FrozenMap({}))
     doubt: Doubt = Doubt.NOTHING
+    numbered: frozenset[str] = frozenset()
 
     def scope(self, given: Scope) -> Scope:
         """The scope with the sizes and budgets that the traces have."""

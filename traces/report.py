@@ -203,6 +203,8 @@ def entity_lines(entity: EntityReport, *, several: bool = False) -> list[str]:
         lines.append(f"  last good  {entity.last_good}")
     if entity.duplicates:
         lines.append(f"  duplicates {entity.duplicates}")
+    if entity.names:
+        lines.append(f"  names      {', '.join(f'{one} = {real}' for one, real in entity.names)}")
     lines += [f"  as         {refused_told(one)}" for one in entity.refused]
     if entity.explanation:
         lines += _explanation_lines(entity.explanation)
@@ -296,6 +298,7 @@ def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
         "last_good": _where(entity.last_good),
         "duplicates": entity.duplicates,
         "note": entity.note,
+        "names": dict(entity.names),
     }
     if entity.refused:
         fields["candidates"] = [_refused(one) for one in entity.refused]

@@ -191,7 +191,7 @@ class Run:
         found = asked.ask(carried | self._set_aside.counts.keys())
         for key in sorted(carried & asked.refused.keys()):
             raise asked.refused[key]
-        if found:
+        if found and self._events:
             self._progress("reading again: there are events of more machines")
         return found
 
@@ -206,7 +206,7 @@ class Run:
 
     def together(self, read: Read) -> TogetherReport | None:
         """What was found of properties over several entities; None where none were asked for."""
-        if not (self._watched.properties or self._watched.unjudged):
+        if not self._watched.any_asked:
             return None
         swept = [one.swept for one in self._found]
         if self._continued is not None:

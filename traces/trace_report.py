@@ -122,7 +122,10 @@ class CandidateReport:
 
 @dataclass(frozen=True)
 class EntityReport:
-    """An entity whose trace is not ok: the first thing that is wrong with it."""
+    """An entity whose trace is not ok: the first thing that is wrong with it.
+
+    `names`: the real names that the trace has of members of the machine's own entities, by member.
+    """
 
     key: EntityKey
     verdict: TraceVerdict
@@ -134,6 +137,7 @@ class EntityReport:
     note: str = ""
     explanation: Explanation | None = None  # of candidates, by the one that got furthest
     refused: tuple[Refused, ...] = ()  # by candidate, where there are several
+    names: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

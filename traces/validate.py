@@ -29,6 +29,7 @@ from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.run import Run
 from stagewright.traces.state import alone, load_state
 from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.unsure import take_back
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +98,7 @@ def _validated(
     else:
         parts = continued.parts
     size = sum(part.weight for part in parts)
-    progress(f"reading {len(inputs.files)} files, {size / 1e6:,.1f} MB, in {len(parts)} parts")
+    progress(_begun(len(inputs.files), size, len(parts)))
     logs = _logs(inputs, asked, engine, continued, parts)
     run = Run(engine, parts, logs, continued, progress, {one.form for one in left_out})
     notes = run.first_pass(asked.resolve, asked.options)
@@ -108,6 +109,7 @@ def _validated(
         first_lines = continued.fresh.first_lines
         read = read_of(parts_read, continued.places(), first_lines, may_come=True)
     judged, second = run.second_pass(read)
+    take_back(judged, logs.unsure, {key: panel.source for key, panel in run.panels.items()})
     found_together = run.together(read)
     of_version = [] if asked.options.candidates else logs.of_version
     report = compose(
@@ -119,6 +121,7 @@ def _validated(
         earlier=run.held + logs.again,
         exercised=run.exercised,
         left_out=left_out,
+        names=logs.names,
     )
     if continued is not None:
         left = run.left(read)
@@ -154,6 +157,13 @@ def _absolute(inputs: Inputs) -> Inputs:
     """The same files under names that later runs know them by, wherever they are started."""
     files = (replace(file, path=file.path.absolute()) for file in inputs.files)
     return replace(inputs, files=tuple(files))
+
+
+def _begun(files: int, size: int, parts: int) -> str:
+    """What is to be read, in words."""
+    if not parts:
+        return "there is nothing new to read"
+    return f"reading {files} files, {size / 1e6:,.1f} MB, in {parts} parts"
 
 
 def _check_together(options: Options) -> None:

@@ -208,7 +208,7 @@ def expected_of(contents: Sequence[bytes], judge: Any, known: Set[Kind]) -> Expe
     """What the slow reader and the slow validator make of the contents of JSON lines."""
     found, events = Expected(), dict[Key, list[Event]]()
     for content in contents:
-        lines = content.split(b"\n")
+        lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
         for line in lines[:-1] if not lines[-1] else lines:
             found.lines += 1
             if len(line) > LINE_MAX:
@@ -246,15 +246,15 @@ def expected_of_rows(rows: Sequence[Mapping[str, Any]], judge: Any, known: Set[K
 
 
 def _add(events: dict[Key, list[Event]], fields: Mapping[str, Any]) -> None:
-    stream = [str(fields.get(name, "")) for name in ("trace", "machine", "profile", "definition")]
+    stream = [str(fields.get(name) or "") for name in ("trace", "machine", "profile", "definition")]
     key: Key = (stream[0], stream[1], stream[2], stream[3], fields["entity"])
     event = Event(
         *key,
         fields["seq"],
         "",
         fields.get("action"),
-        fields.get("params", {}),
-        fields.get("observed", {}),
+        fields.get("params") or {},
+        fields.get("observed") or {},
         fields.get("end") is True,
     )
     events.setdefault(key, []).append(event)

@@ -232,3 +232,16 @@ def test_a_directory_of_other_things_is_no_state(lease: Any, tmp_path: Path) -> 
     path = write(tmp_path / "t.jsonl", lease.walk("lease0", 3, 12))
     with pytest.raises(InputError, match="of its own"):
         judged(lease, [path], tmp_path)
+
+
+def test_a_run_with_nothing_new_says_so(lease: Any, mutated: Mutated, tmp_path: Path) -> None:
+    path, state = write(tmp_path / "a.jsonl", mutated("a", 3)), tmp_path / "state"
+    said: list[str] = []
+    for _ in range(2):
+        said.clear()
+        options = Options(scope=lambda _: lease.scope)
+        validate(
+            [path], lease.definition, options, engine=Embedded(1), state=state, progress=said.append
+        )
+    assert said[0] == "there is nothing new to read"
+    assert not [text for text in said if "more machines" in text]

@@ -56,7 +56,7 @@ def load_mapping(
         InputError: the file cannot be read or used; the text names the line, what is wrong and the mend.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}", help="is it there?") from error
     except UnicodeDecodeError as error:
@@ -101,7 +101,9 @@ def plan_of(
     plan = replace(plan, rules=tuple(rules), by_time=by_time)
     section = top.section("recording")
     first = section.choice("first_row", _FIRST_ROWS, "beginning")
-    return replace(plan, recording=_recording(section, plan), first_is_step=first == "step")
+    return replace(
+        plan, recording=_recording(section, plan, definition), first_is_step=first == "step"
+    )
 
 
 def _sizes(section: Section, definition: Definition, given: Scope) -> Scope:
@@ -209,7 +211,7 @@ def _check_fields(section: Section, rule: Rule, source: Source) -> None:
             )
 
 
-def _recording(section: Section, plan: Plan) -> Recording:
+def _recording(section: Section, plan: Plan, definition: Definition) -> Recording:
     section.only(RECORDING_KEYS, KEYS)
     hidden = HiddenSteps()
     if section.values.get("hidden") == "all":
@@ -228,11 +230,15 @@ def _recording(section: Section, plan: Plan) -> Recording:
         hidden = replace(hidden, visible=FrozenMap(_visible(section, plan)))
     end = any(rule.end for rule in plan.rules)
     sizes = section.section("sizes")
+    numbered = {sort for rule in plan.rules for _, sort in rule.members}
     return Recording(
         hidden,
         section.flag("from_start", default=True),
         section.flag("end_marked", default=end),
         FrozenMap({n: sizes.number(n, 1) for n in sizes.values}),
+        numbered=frozenset(
+            k.__name__ for k in definition.entities if k.__name__.lower() in numbered
+        ),
     )
 
 

@@ -168,6 +168,11 @@ class Plan:
         return self.numbered and begins and not any(rule.members for rule in self.rules)
 
     @property
+    def reads_names(self) -> bool:
+        """Whether the name of a row's file says something of its event."""
+        return any(FILE in rule.needs for rule in self.rules)
+
+    @property
     def begins_before(self) -> bool:
         """Of rows that are `alone`: whether an entity begins with an event before its first row."""
         return self.first_is_step or self.rules[0].action is not None

@@ -9,7 +9,7 @@ from stagewright.traces.mapping.kinds import Kind
 from stagewright.traces.mapping.plan import ABSENT, MESSAGE, NOTHING, Meaning, Plan, Rule
 from stagewright.traces.mapping.sections import Section, one_of
 from stagewright.traces.mapping.templates import Template, as_text
-from stagewright.traces.mapping.times import ISO, UNITS, TimeFormat, zone_named
+from stagewright.traces.mapping.times import ISO, UNITS, TimeFormat, check_pattern, zone_named
 
 # What may stand at the top of the file, for all events.
 DEFAULTS = ("entity", "trace", "node", "time", "sequence", "members", "where")
@@ -74,6 +74,13 @@ def _time(section: Section) -> tuple[Template | None, TimeFormat]:
             f"is `{pattern}`",
             f"write {ISO}, {', '.join(UNITS)}, or a pattern such as '%Y-%m-%d %H:%M:%S.%f'",
         )
+    if "%" in pattern:
+        try:
+            check_pattern(pattern)
+        except ValueError as error:
+            table.fail(
+                "format", f"cannot be read by: {error}", "see the directives of Python's `strptime`"
+            )
     zone = table.text("zone", "UTC")
     try:
         zone_named(zone)

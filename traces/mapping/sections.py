@@ -163,10 +163,13 @@ def read_toml(file: str, text: str) -> Section:
     try:
         return Section(tomllib.loads(text), (), file, lines_of_keys(text))
     except tomllib.TOMLDecodeError as error:
-        raise InputError(
-            f"{file} is not TOML: {error}",
-            help="regular expressions stand in single quotes: '(?P<name>\\w+)'",
-        ) from error
+        raise InputError(f"{file} is not TOML: {error}", help=_help(text, error)) from error
+
+
+def _help(text: str, error: tomllib.TOMLDecodeError) -> str:
+    if "declare" in str(error) and re.search(r"(?m)^\s*\[\s*event\s*\]", text):
+        return "every event is a table of its own, in two brackets: [[event]]"
+    return "regular expressions stand in single quotes: '(?P<name>\\w+)'"
 
 
 def one_of(wrong: str, known: Iterable[str]) -> str:

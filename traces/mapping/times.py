@@ -49,6 +49,19 @@ class TimeFormat:
         return _read(str(value).strip(), self.pattern, self.zone)
 
 
+def check_pattern(pattern: str) -> None:
+    """Find out whether a time can be read by a pattern of `strptime`.
+
+    Raises:
+        ValueError: it has a directive that there is not.
+    """
+    try:
+        datetime.strptime("", pattern)  # noqa: DTZ007 - the pattern is looked at, not a time
+    except (ValueError, re.error) as error:
+        if "does not match format" not in str(error):
+            raise ValueError(str(error)) from error
+
+
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> tzinfo:
     """The time zone of a name.

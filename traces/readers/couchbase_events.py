@@ -171,7 +171,12 @@ def interpret(files: Sequence[Sequence[tuple[int, Told]]], profile: str = "") ->
     for _, part, told in keyed:
         moves.take(part, told)
     recording = Recording(
-        HiddenSteps(hidden), False, False, FrozenMap({"Partition": 1}), FrozenMap({"queries": 0})
+        HiddenSteps(hidden),
+        False,
+        False,
+        FrozenMap({"Partition": 1}),
+        FrozenMap({"queries": 0}),
+        numbered=frozenset({"Node", "Partition"}),
     )
     return Interpreted(moves.events, {MACHINE: recording}, moves.notes())
 

@@ -32,7 +32,9 @@ from stagewright.traces.recording import NOTHING_HIDDEN, Recording
 _LINES_MAX = 60  # of one record; what is longer is a list of something else
 _NEXT = re.compile(PREFIX.encode())
 _FIRST = re.compile(PREFIX.encode(), re.MULTILINE)
-STATES_RECORDING = Recording(NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}))
+STATES_RECORDING = Recording(
+    NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}), numbered=frozenset({"Partition"})
+)
 
 
 def check(path: Path) -> None:

@@ -23,7 +23,13 @@ _HIDDEN = frozenset(
         *("activate_replica", "clean_up_replica"),
     }
 )
-RECORDING = Recording(HiddenSteps(_HIDDEN), False, False, FrozenMap({"Partition": 1}))
+RECORDING = Recording(
+    HiddenSteps(_HIDDEN),
+    False,
+    False,
+    FrozenMap({"Partition": 1}),
+    numbered=frozenset({"Partition"}),
+)
 
 
 @dataclass

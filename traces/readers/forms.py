@@ -51,6 +51,7 @@ class Form:
     apart: bool = False  # of a log: each file tells of entities of its own
     skips: bool = False  # its reader can leave out what has none of some entities
     shared: tuple[str, ...] = ()
+    once: bool = False  # its events have no number, nor its files a meaning of their name: copies are not read
     releases: str = ""  # the module that knows which profile of a machine each release has
     by_mapping: bool = False  # read as a mapping file says, and never without one
 
@@ -82,6 +83,7 @@ FORMS = (
         r"\[shard\s*\d",
         log=True,
         grows=True,
+        once=True,
         releases="scylla_versions",
     ),
     Form(
@@ -91,6 +93,7 @@ FORMS = (
         r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
         log=True,
         grows=True,
+        once=True,
     ),
     Form(
         "couchbase-log",
@@ -99,6 +102,7 @@ FORMS = (
         r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T",
         log=True,
         grows=True,
+        once=True,
     ),
     Form(
         "couchbase-master-events",
@@ -107,6 +111,7 @@ FORMS = (
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
         grows=True,
+        once=True,
     ),
     Form(
         "otlp",
@@ -115,6 +120,7 @@ FORMS = (
         r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:',
         log=True,
         grows=True,
+        once=True,
         shared=_JSON,
     ),
     Form(

@@ -14,14 +14,15 @@ SEQUENCE_MAX = 1 << 53  # what every JSON reader can hold
 TIME_MAX = 1 << 62
 TEXTS = ("trace", "machine", "profile", "definition", "node")  # empty if absent
 FIELDS = ("v", *TEXTS, "entity", "seq", "time", "action", "params", "observed", "end")
+REQUIRED = ("entity", "seq")
 
 _ABSENT = object()
 _KINDS: dict[str, tuple[Any, str]] = {
     "v": (int, "an integer"),
     **dict.fromkeys((*TEXTS, "entity"), (str, "a text")),
     "seq": (int, "an integer"),
-    "time": (int | None, "an integer or null"),
-    "action": (str | None, "a text or null"),
+    "time": (int, "an integer or null"),
+    "action": (str, "a text or null"),
     **dict.fromkeys(("params", "observed"), (dict, "an object")),
     "end": (bool, "true or false"),
 }
@@ -64,7 +65,10 @@ def json_of(text: str) -> Any:
 
 
 def event_of(fields: dict[str, object]) -> Parsed | str:
-    """The event that the fields make, or what is wrong with them."""
+    """The event that the fields make, or what is wrong with them; null is as good as absent."""
+    if (wrong := _unknown_field(fields)) is not None:
+        return wrong
+    fields = {n: v for n, v in fields.items() if v is not None or n in REQUIRED}
     if (wrong := _wrong_field(fields)) is not None:
         return wrong
     stream = Stream(*(str(fields.get(name, "")) for name in TEXTS[:4]))
@@ -81,12 +85,16 @@ def event_of(fields: dict[str, object]) -> Parsed | str:
     return Parsed(stream, entity, sequence, symbol.text, time if isinstance(time, int) else NO_TIME)
 
 
-def _wrong_field(fields: dict[str, object]) -> str | None:
+def _unknown_field(fields: dict[str, object]) -> str | None:
     for name in fields:
         if name not in FIELDS:
             near = get_close_matches(name, FIELDS, n=1)
             return f"unknown field `{name}`" + (f" (did you mean `{near[0]}`?)" if near else "")
-    for name in ("v", "entity", "seq"):
+    return None
+
+
+def _wrong_field(fields: dict[str, object]) -> str | None:
+    for name in REQUIRED:
         if name not in fields:
             return f"field `{name}` is missing"
     for name, (kinds, wanted) in _KINDS.items():
@@ -95,7 +103,7 @@ def _wrong_field(fields: dict[str, object]) -> str | None:
         misplaced = isinstance(value, bool) and kinds is not bool
         if value is not _ABSENT and (misplaced or not isinstance(value, kinds)):
             return f"field `{name}` is {_kind(value)}, not {wanted}"
-    if fields["v"] != TRACE_VERSION:
+    if fields.get("v", TRACE_VERSION) != TRACE_VERSION:
         return f"trace version {fields['v']}; this program reads version {TRACE_VERSION}"
     if not fields["entity"]:
         return "field `entity` is empty"

@@ -17,6 +17,7 @@ from stagewright.traces.readers.parts import Hole, Part
 LINE_MAX = 1 << 20  # bytes; a longer line is not kept
 PART_SIZE = 1 << 25  # bytes of a plain file that are one part
 _CHUNK = PART_SIZE  # bytes read at once
+_BOM = b"\xef\xbb\xbf"  # what some editors put before a text in UTF-8
 _PIECE = (
     1 << 16
 )  # bytes read at once where the content is damaged: no more are lost before the damage
@@ -86,7 +87,7 @@ def compression(path: Path) -> str | None:
 
 
 def beginning(path: Path, size: int) -> bytes:
-    """The first bytes of a file's content; nothing where its compression is damaged.
+    """The first bytes of a file's content, without a byte order mark; nothing if its compression is damaged.
 
     Raises:
         OSError: the file cannot be opened.
@@ -94,11 +95,11 @@ def beginning(path: Path, size: int) -> bytes:
     kind = compression(path)
     if kind is None:
         with path.open("rb") as file:
-            return file.read(size)
+            return file.read(size + len(_BOM)).removeprefix(_BOM)[:size]
     try:
         with _decompressed(path, kind) as stream:
-            found: bytes = stream.read(size)
-            return found
+            found: bytes = stream.read(size + len(_BOM))
+            return found.removeprefix(_BOM)[:size]
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -163,39 +164,43 @@ def _first(lines: Iterable[Lines], wanted: int) -> Iterator[Lines]:
         yield some
 
 
-def content_of(path: Path, size: int = _CHUNK) -> Iterator[bytes]:
-    """The content of a compressed file, about `size` bytes at a time.
+def _bytes_of(part: Part, size: int) -> Iterator[bytes]:
+    """The bytes of a part, about `size` at a time; a byte order mark before them is none of the first line."""
+    chunks = content(Path(part.path), part.start, part.stop, size)
+    if part.start == 0:
+        yield next(chunks, b"").removeprefix(_BOM)
+    yield from chunks
+
+
+def content(
+    path: Path, start: int = 0, stop: int | None = None, size: int = _CHUNK
+) -> Iterator[bytes]:
+    """The bytes of a file from `start` on, about `size` at a time; of a compressed one, of what is in it.
+
+    `stop` is where to end in a plain file; a compressed one is read to its end.
 
     Raises:
-        OSError, EOFError, zlib.error: it is truncated or damaged.
+        OSError, EOFError, zlib.error: it cannot be read, or its compressed content is damaged.
     """
     kind = compression(path)
-    assert kind is not None, path
+    if kind is None:
+        with path.open("rb") as file:
+            file.seek(start)
+            left = (path.stat().st_size if stop is None else stop) - start
+            while left > 0:
+                chunk = file.read(min(size, left))
+                if not chunk:
+                    raise _ShorterError(f"it became {left:,} bytes shorter since it was found")
+                left -= len(chunk)
+                yield chunk
+        return
     with _decompressed(path, kind) as stream:
         read = stream.read if size > _PIECE else stream.read1
+        skipped = start  # what earlier runs have read, before the file was compressed
         while chunk := read(size):
-            yield chunk
-
-
-def _bytes_of(part: Part, size: int) -> Iterator[bytes]:
-    """The bytes of a part, about `size` at a time."""
-    path = Path(part.path)
-    if compression(path):
-        skipped = part.start  # what earlier runs have read, before the file was compressed
-        for chunk in content_of(path, size):
             if len(chunk) > skipped:
                 yield chunk[skipped:]
             skipped = max(0, skipped - len(chunk))
-        return
-    with path.open("rb") as file:
-        file.seek(part.start)
-        left = part.stop - part.start
-        while left > 0:
-            chunk = file.read(min(size, left))
-            if not chunk:
-                raise _ShorterError(f"it became {left:,} bytes shorter since it was found")
-            left -= len(chunk)
-            yield chunk
 
 
 def _decompressed(path: Path, kind: str) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from stagewright.spec.trace import Event
 from stagewright.traces.mapping.plan import Plan, Rule
@@ -19,8 +20,11 @@ from stagewright.traces.readers.beginnings import begun
 from stagewright.traces.readers.lines import beginning, last_line_end, line_parts
 from stagewright.traces.readers.mapped_meaning import Meanings, Told, plan_of, told_by
 from stagewright.traces.readers.mapped_rows import rows_of
-from stagewright.traces.readers.parts import Hole, Interpreted, Part, Tally
+from stagewright.traces.readers.orders import orders_of
+from stagewright.traces.readers.parts import Hole, Interpreted, Part, Tally, Unsure
 from stagewright.traces.recording import Recording
+
+_TIMELESS = -(1 << 63)  # before all times
 
 
 @dataclass(frozen=True)
@@ -79,29 +83,67 @@ def interpret(files: Sequence[Sequence[tuple[int, Found]]], profile: str = "") -
     if not plans:
         return Interpreted()
     reading = _Reading(plans[0])
-    for part, told in _ordered(files, plans[0]):
-        reading.take(part, told)
+    ordered = _ordered(files, plans[0])
+    for row in ordered:
+        reading.take(row.part, row.told)
     events = reading.events()
     recordings: dict[str, Recording] = {plans[0].machine: plans[0].recording}
     notes = [*_clock_notes(files, plans[0]), *reading.notes()]
-    return Interpreted(events, recordings, notes)
+    unsure = list(_unsure(ordered, plans[0]))
+    return Interpreted(events, recordings, notes, unsure=unsure, names=reading.names())
 
 
-def _ordered(
-    files: Sequence[Sequence[tuple[int, Found]]], plan: Plan
-) -> Iterable[tuple[int, Told]]:
+class _Row(NamedTuple):
+    """A row in the order of all: by its number, its time, or that of the lines before it; and in its file."""
+
+    by: int
+    file: int
+    position: int
+    part: int
+    told: Told
+
+
+def _unsure(ordered: Sequence[_Row], plan: Plan) -> Iterable[Unsure]:
+    """The entities with rows of equal time in several files."""
+    if plan.numbered:
+        return
+    entities: dict[tuple[str, str], list[_Row]] = {}
+    for row in ordered:
+        entities.setdefault((row.told.trace, row.told.entity), []).append(row)
+    for rows in entities.values():
+        # Where nothing has a time, the order of files is that of their names, and told to be so.
+        keys = [(row.by, row.file if row.by == _TIMELESS else 0) for row in rows]
+        found = orders_of(keys, [row.file for row in rows])
+        if found is None:
+            continue
+        events = _events_of(rows, plan)
+        tied = rows[found.first]
+        first = next(e.sequence for p, e in events if (p, e.line) == (tied.part, tied.told.line))
+        others = [_events_of([rows[i] for i in order], plan) for order in found.others]
+        yield Unsure(events, first, others)
+
+
+def _events_of(rows: Iterable[_Row], plan: Plan) -> list[tuple[int, Event]]:
+    """The events of one entity's rows in some order."""
+    reading = _Reading(plan)
+    for row in rows:
+        reading.take(row.part, row.told)
+    return reading.events()
+
+
+def _ordered(files: Sequence[Sequence[tuple[int, Found]]], plan: Plan) -> list[_Row]:
     """All rows by number, by time, or as the lines stand in their files and the files' times tell."""
-    keyed: list[tuple[tuple[int, int, int], int, Told]] = []
+    keyed: list[_Row] = []
     for number, file in enumerate(files):
-        latest = -(1 << 63)
+        latest = _TIMELESS
         rows = ((part, told) for part, found in file for told in found.rows)
         for position, (part, told) in enumerate(rows):
             time = latest if told.time is None else told.time
             latest = time if plan.by_time else max(latest, time)
             first = latest if told.sequence is None else told.sequence
-            keyed.append(((first, number, position), part, told))
-    keyed.sort(key=lambda item: item[0])
-    return ((part, told) for _, part, told in keyed)
+            keyed.append(_Row(first, number, position, part, told))
+    keyed.sort(key=lambda row: row[:3])
+    return keyed
 
 
 def _clock_notes(files: Sequence[Sequence[tuple[int, Found]]], plan: Plan) -> list[str]:
@@ -175,6 +217,19 @@ class _Reading:
             for entity in self._entities.values()
             for pair in begun(entity.events, always=self._plan.first_is_step)
         ]
+
+    def names(self) -> dict[tuple[str, str, str, str], dict[str, str]]:
+        """The real name of each numbered member, of the entities that have such."""
+        machine, profile = self._plan.machine, self._plan.profile
+        return {
+            (trace, machine, profile, name): {
+                f"{sort}{n}": real
+                for sort, reals in entity.members.items()
+                for real, n in reals.items()
+            }
+            for (trace, name), entity in self._entities.items()
+            if entity.members
+        }
 
     def notes(self) -> list[str]:
         """Which events no row tells, and where more members have names than the scope has."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.readers.beginnings import begun
 from stagewright.traces.readers.lines import beginning, last_line_end, line_parts, lines_of
 from stagewright.traces.readers.located_json import load_located
+from stagewright.traces.readers.orders import orders_of
 from stagewright.traces.readers.otlp_records import PREFIX, Telling, WrongRecordError, tellings
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.readers.parts import Interpreted, Part, Tally, Unsure
 from stagewright.traces.readers.relevant import sorted_out
 from stagewright.traces.recording import Recording
 
@@ -29,6 +31,7 @@ _OURS = (
     r'|[^}\s]\s*$|^\s*[^{\s]|^\s*\{\s*(?:[^"\s]|"(?:[^r]|r[^e]|re[^s]))'
 )
 _PROBE_BYTES = 1 << 20
+_NAMED_MAX = 3  # entities in a note
 _REQUEST_MAX = 1 << 28  # bytes of a line
 
 
@@ -53,7 +56,7 @@ def ends(path: Path) -> tuple[int, int] | None:
 
 
 def extract(part: Part, tally: Tally) -> list[Telling]:
-    """The events that the requests of a piece tell. A request of which one record is wrong is refused."""
+    """The events that the requests of a piece tell; of a request with a wrong record what the others tell."""
     if _is_document(Path(part.path)):
         return _of_document(part, tally)
     found: list[Telling] = []
@@ -74,59 +77,164 @@ def extract(part: Part, tally: Tally) -> list[Telling]:
                 continue
             tally.other += 1
             found += told
+            _refuse_wrong(told, tally)
     return found
+
+
+def _refuse_wrong(told: Sequence[Telling], tally: Tally) -> None:
+    """Lines with wrong records are no longer of other matters; what else they tell is still told."""
+    good = {one.line for one in told if not one.wrong}
+    refused: set[int] = set()
+    for one in told:
+        if one.wrong and one.line not in refused:
+            refused.add(one.line)
+            tally.other -= 1
+            tally.refuse(one.line, one.wrong)
+        elif one.wrong:
+            tally.explain(one.line, one.wrong)
+    tally.partly |= refused & good
+
+
+_Key = tuple[str, str, str, str]  # machine, profile, trace and entity
+
+
+class _Placed(NamedTuple):
+    """What a record tells, and the part and the number of the file that it is in."""
+
+    part: int
+    file: int
+    told: Telling
 
 
 def interpret(files: Sequence[Sequence[tuple[int, Telling]]], profile: str = "") -> Interpreted:
     """The events of all files: those of an entity by their numbers, or else by time."""
     del profile  # what judges them is chosen elsewhere
-    entities: dict[tuple[str, ...], list[tuple[int, Telling]]] = {}
+    entities: dict[_Key, list[_Placed]] = {}
+    lost: dict[_Key, list[int]] = {}
     ends: dict[str, bool] = {}
-    for file in files:
+    for number, file in enumerate(files):
         for part, told in file:
             key = told.machine, told.profile, told.trace, told.entity
-            entities.setdefault(key, []).append((part, told))
+            if told.wrong:
+                lost.setdefault(key, []).append(told.time or 0)
+                continue
+            entities.setdefault(key, []).append(_Placed(part, number, told))
             ends[told.machine] = ends.get(told.machine, False) or told.end
-    events: list[tuple[int, Event]] = []
+    found = Interpreted(
+        recordings={machine: Recording(end_marked=end) for machine, end in ends.items()}
+    )
     mixed = ties = 0
-    for tellings_of in entities.values():
-        numbered = [told.sequence is not None for _, told in tellings_of]
+    repeated: dict[str, int] = {}
+    for key, of_entity in entities.items():
+        numbered = [one.told.sequence is not None for one in of_entity]
         mixed += any(numbered) and not all(numbered)
-        if not all(numbered):
-            ties += _ties(tellings_of)
-        events += begun(_numbered(tellings_of, by_time=not all(numbered)))
-    notes = [
+        if all(numbered):
+            found.events += begun(_numbered(of_entity))
+            continue
+        events, unsure, again, tied = _in_time(of_entity, lost.get(key, ()))
+        ties += tied
+        if again:
+            repeated[key[-1]] = repeated.get(key[-1], 0) + again
+        found.events += events
+        found.unsure += unsure
+    unordered = sum(not one.lost for one in found.unsure)
+    found.notes = [text for count, text in _notes(mixed, ties, unordered, repeated) if count]
+    return found
+
+
+def _notes(
+    mixed: int, ties: int, unordered: int, repeated: Mapping[str, int]
+) -> list[tuple[int, str]]:
+    again = sum(repeated.values())
+    exported = f"{again:,} records equal another one in everything, of {_names(repeated)}"
+    return [
         (
             mixed,
             f"{mixed:,} entities have events with and without a number: time orders all of them",
         ),
         (ties, f"{ties:,} events without a number have the time of another of their entity"),
+        (
+            unordered,
+            f"{unordered:,} entities have events of equal time in several files: their order is not known",
+        ),
+        (again, f"{exported}: they were exported again and are duplicates"),
     ]
-    return Interpreted(
-        events,
-        {machine: Recording(end_marked=end) for machine, end in ends.items()},
-        [text for count, text in notes if count],
+
+
+def _names(repeated: Iterable[str]) -> str:
+    names = sorted(repeated)
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + f" and {more:,} more" * (more > 0)
+
+
+def _in_time(
+    given: Sequence[_Placed], lost: Sequence[int]
+) -> tuple[list[tuple[int, Event]], list[Unsure], int, int]:
+    """The events of one entity by time, what is unsure of them, and how many are repeated or tied."""
+    first: dict[bytes, _Placed] = {}
+    for one in given:
+        first.setdefault(one.told.same, one)
+    again = [one for one in given if first[one.told.same] is not one]
+    told = sorted(first.values(), key=_moment)
+    events = _by_time(told, again)
+    ties = len(told) - len({one.told.time for one in told})
+    unsure: list[Unsure] = []
+    if lost:
+        after = (i for i, one in enumerate(told) if (one.told.time or 0) >= min(lost))
+        at = next(after, None)
+        number = events[-1][1].sequence + 1 if at is None else _number(events, told[at])
+        unsure.append(Unsure(events, number, lost=True))
+    elif (orders := orders_of([_moment(o) for o in told], [o.file for o in told])) is not None:
+        others = [_by_time([told[i] for i in order], again) for order in orders.others]
+        unsure.append(Unsure(events, _number(events, told[orders.first]), others))
+    return events, unsure, len(again), ties
+
+
+def _moment(one: _Placed) -> tuple[int, bool]:
+    return one.told.time or 0, one.told.end
+
+
+def _number(events: Sequence[tuple[int, Event]], one: _Placed) -> int:
+    """The number of the first event that a record tells."""
+    return next(
+        e.sequence
+        for part, e in events
+        if (part, e.line, e.time) == (one.part, one.told.line, one.told.time)
     )
 
 
-def _numbered(told: Sequence[tuple[int, Telling]], *, by_time: bool) -> list[tuple[int, Event]]:
-    """The events of one entity; an event with an end marker is followed by it."""
-    if by_time:
-        told = sorted(told, key=lambda pair: (pair[1].time or 0, pair[1].end))
+def _by_time(told: Sequence[_Placed], again: Sequence[_Placed]) -> list[tuple[int, Event]]:
+    """The events in a given order; those that are told again have the numbers that they had."""
+    numbers: dict[bytes, int] = {}
+    placed: list[_Placed] = []
+    number = 0
+    for one in told:
+        numbers[one.told.same] = number
+        placed.append(one._replace(told=one.told._replace(sequence=number)))
+        number += 1 + (one.told.end and _says_more(one.told))
+    placed += [
+        one._replace(told=one.told._replace(sequence=numbers[one.told.same])) for one in again
+    ]
+    return begun(_numbered(placed))
+
+
+def _says_more(told: Telling) -> bool:
+    """Whether a record is an event beside its end marker."""
+    return told.action is not None or bool(told.observed) or not told.end
+
+
+def _numbered(placed: Sequence[_Placed]) -> list[tuple[int, Event]]:
+    """The events of one entity by their numbers; an event with an end marker is followed by it."""
     events: list[tuple[int, Event]] = []
-    for part, one in told:
-        number = len(events) if by_time else one.sequence
+    for part, _, one in placed:
+        number = one.sequence
         assert number is not None
-        if one.action is not None or one.observed or not one.end:
+        if _says_more(one):
             events.append((part, _event(one, number)))
             number += 1
         if one.end:
-            events.append(
-                (
-                    part,
-                    _event(one._replace(action=None, parameters={}, observed={}), number, end=True),
-                )
-            )
+            marker = one._replace(action=None, parameters={}, observed={})
+            events.append((part, _event(marker, number, end=True)))
     return events
 
 
@@ -148,10 +256,6 @@ def _event(told: Telling, number: int, *, end: bool = False) -> Event:
     )
 
 
-def _ties(told: Sequence[tuple[int, Telling]]) -> int:
-    return len(told) - len({one.time for _, one in told})
-
-
 def _is_document(path: Path) -> bool:
     """Whether the file is one request over many lines."""
     rows = [row for row in beginning(path, _PROBE_BYTES).splitlines() if row.strip()]
@@ -171,13 +275,14 @@ def _of_document(part: Part, tally: Tally) -> list[Telling]:
     tally.blank += sum(not row.strip() for row in rows)
     tally.other += len(rows) - tally.blank
     try:
-        document = load_located(data.decode())
-        return tellings(document)
+        told = tellings(load_located(data.decode()))
     except (WrongRecordError, ValueError) as error:
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
         tally.other -= 1
         tally.refuse(min(line, len(rows)), _reason(error))
-    return []
+        return []
+    _refuse_wrong(told, tally)
+    return told
 
 
 def _request(line: bytes) -> dict[str, object]:

@@ -6,6 +6,9 @@ texts, keys are in camel case; what is absent has its default.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple, cast
@@ -25,7 +28,11 @@ Attributes = dict[str, object]
 
 
 class Telling(NamedTuple):
-    """An event, as far as one record tells it."""
+    """An event, as far as one record tells it.
+
+    `same`: what records have in common that are equal in everything. `wrong`: why the record cannot be understood;
+    then only what says whose event it is was read, as far as it can be.
+    """
 
     line: int
     machine: str
@@ -39,6 +46,8 @@ class Telling(NamedTuple):
     end: bool
     sequence: int | None
     time: int | None
+    same: bytes = b""
+    wrong: str = ""
 
 
 class WrongRecordError(Exception):
@@ -49,9 +58,10 @@ def tellings(document: Mapping[str, object], line: int | None = None) -> list[Te
     """All events that an export request tells; they are on `line`, or each on its own.
 
     Raises:
-        WrongRecordError: what a record says is wrong, or the document is no such request.
+        WrongRecordError: the document is no such request.
     """
     found: list[Telling] = []
+    number = 0
     for resource in (*_objects(document, "resourceLogs"), *_objects(document, "resourceSpans")):
         about = _attributes(_object(resource, "resource"))
         scopes = (
@@ -62,11 +72,44 @@ def tellings(document: Mapping[str, object], line: int | None = None) -> list[Te
         )
         for scope in scopes:
             around = {**about, **_attributes(_object(scope, "scope"))}
-            for record in _records(scope, around):
-                told = _telling(*record)
+            for number, record in enumerate(_records(scope, around), start=number + 1):  # noqa: B020
+                told = _read(*record, number)
                 if told is not None:
                     found.append(told if line is None else told._replace(line=line))
     return found
+
+
+def _read(
+    record: Mapping[str, object], around: Attributes, trace_id: str, number: int
+) -> Telling | None:
+    """What a record tells, or that it is wrong; None if it is of other matters."""
+    try:
+        told = _telling(record, around, trace_id)
+    except WrongRecordError as error:
+        return _wrong(record, around, trace_id, f"record {number}: {error}")
+    if told is None:
+        return None
+    said = json.dumps([record, around, trace_id], sort_keys=True).encode()
+    return told._replace(same=hashlib.blake2b(said, digest_size=16).digest())
+
+
+def _wrong(record: Mapping[str, object], around: Attributes, trace_id: str, reason: str) -> Telling:
+    """What is wrong with a record, and whose it is as far as can be told."""
+    said = dict(around)
+    with contextlib.suppress(WrongRecordError):
+        for pair in _objects(record, "attributes"):
+            with contextlib.suppress(WrongRecordError):
+                said[str(pair.get("key"))] = _value(pair.get("value"))
+    texts = {name: str(said.get(f"{PREFIX}{name}") or "") for name in TEXTS}
+    time = None
+    with contextlib.suppress(WrongRecordError):
+        time = next((t for name in _TIMES if (t := _whole(record.get(name), name))), None)
+    trace = texts["trace"] or str(around.get("service.instance.id") or "") or trace_id
+    whose = (texts["machine"], texts["profile"], trace, texts["entity"])
+    nothing: Attributes = {}
+    return Telling(
+        line_of(record), *whose, "", None, nothing, nothing, False, None, time, wrong=reason
+    )
 
 
 def _records(
@@ -78,7 +121,10 @@ def _records(
     for span in _objects(scope, "spans"):
         trace = str(span.get("traceId", ""))
         yield span, around, trace
-        within = {**around, **_of_span(_attributes(span))}
+        try:
+            within = {**around, **_of_span(_attributes(span))}
+        except WrongRecordError:
+            within = around  # the span is told to be wrong
         for event in _objects(span, "events"):
             yield event, within, trace
 

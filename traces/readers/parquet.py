@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Block, Stream, coded_place
-from stagewright.traces.readers.jsonl_line import SEQUENCE_MAX, Parsed, event_of, json_of
+from stagewright.traces.readers.jsonl_line import REQUIRED, SEQUENCE_MAX, Parsed, event_of, json_of
 from stagewright.traces.readers.parts import Hole, Part, Tally
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Names, names_of_arrow
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[Any]
 
-REQUIRED = ("entity", "seq")
 TEXTS = (
     "trace",
     "machine",

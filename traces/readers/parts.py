@@ -82,6 +82,7 @@ class Tally:
     unparsed: int = 0
     lost: int = 0  # lines in holes, as far as it is known how many these are
     reasons: list[tuple[int, str]] = field(default_factory=list)  # (line, why), the first ones
+    partly: set[int] = field(default_factory=set)  # unparsed lines that gave events nevertheless
 
     def lose(self, hole: Hole) -> None:
         """Count the lines of a hole."""
@@ -91,8 +92,26 @@ class Tally:
     def refuse(self, line: int, reason: str) -> None:
         """Count a line that is no event."""
         self.unparsed += 1
+        self.explain(line, reason)
+
+    def explain(self, line: int, reason: str) -> None:
+        """Say what is wrong with a line that is counted."""
         if len(self.reasons) < UNPARSED_DETAILS_MAX:
             self.reasons.append((line, reason))
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """An entity of which a log does not tell all: its events, each with the number of its part.
+
+    `first`: the number from which on they are not sure. `orders` are the other orders that they may have had;
+    there are too many to be tried where it is empty. `lost`: an event of it could not be read.
+    """
+
+    events: Sequence[tuple[int, Event]]
+    first: int
+    orders: Sequence[Sequence[tuple[int, Event]]] = ()
+    lost: bool = False
 
 
 @dataclass
@@ -102,12 +121,16 @@ class Interpreted:
     `recordings`: what is known of the recording of each machine, by the name of its class. `notes`: what was
     noticed and is worth telling, such as lines that were not believed. `of_version`: as which release all is
     judged where nobody says it. A line may have given several events.
+    `unsure`: the entities of whose events not all is known. `names`: of an entity, by its trace, machine, profile
+    and name, the real names in place of which its events have numbered members.
     """
 
     events: list[tuple[int, Event]] = field(default_factory=list)
     recordings: dict[str, Recording] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     of_version: list[str] = field(default_factory=list)
+    unsure: list[Unsure] = field(default_factory=list)
+    names: dict[tuple[str, str, str, str], dict[str, str]] = field(default_factory=dict)
 
 
 class EventReader(Protocol):

@@ -42,13 +42,17 @@ _SINCE_1582 = 122_192_928_000_000_000  # 100 ns from there to 1970
 
 @dataclass
 class Snapshot:
-    """One dump of a table. `series`: what its file's name has in common with those of the same node."""
+    """One dump of a table. `series`: what its file's name has in common with those of the same node.
+
+    `empty`: it is said to have no rows, so that nothing in it says of which table it is.
+    """
 
     series: str
     time: int | None
     place: int  # within its file
     table: str = ""
     complete: bool = True
+    empty: bool = False
     rows: dict[tuple[str, ...], tuple[Row, int, int]] = field(
         default_factory=dict[tuple[str, ...], tuple[Row, int, int]]
     )  # by key: the row, its part and its line
@@ -66,8 +70,19 @@ class Snapshot:
     def ends(self, count: int) -> None:
         """As many rows were dumped."""
         self.complete = self.complete and len(self.rows) == count
+        self.empty = self.complete and not count
         if not self.table:
             self.table = next((t for t in sorted(TABLES, key=len)[::-1] if t in self.series), "")
+
+
+def name_empty(dumps: Sequence[Snapshot]) -> None:
+    """Empty dumps are of the table that all others of their series are of, if that is one."""
+    tables: dict[str, set[str]] = {}
+    for dump in dumps:
+        tables.setdefault(dump.series, set()).update({dump.table} - {""})
+    for dump in dumps:
+        if dump.empty and not dump.table and len(tables[dump.series]) == 1:
+            (dump.table,) = tables[dump.series]
 
 
 def _key(table: str, row: Row) -> tuple[str, ...]:
@@ -84,6 +99,7 @@ class Snapshots:
         self._resizes: dict[tuple[str, str], tuple[object, int]] = {}  # tablet count, changes of it
         self._lives: dict[tuple[str, str], str] = {}  # of CDC generations
         self._untimed = 0
+        self._unnamed = 0  # empty dumps
         self._common = 0  # of the names of all series: so many letters of folders
 
     def recordings(self) -> dict[str, Recording]:
@@ -97,6 +113,11 @@ class Snapshots:
             notes.append(
                 f"{self._untimed} dumps have no time: their order is that of files and lines"
             )
+        if self._unnamed:
+            notes.append(
+                f"{self._unnamed} dumps have no rows, and nothing says of which table they are: "
+                "put the table's name into the file's"
+            )
         for table in sorted(self._apart):
             notes.append(
                 f"there are several series of dumps of {table}: each is judged apart, for nodes lag"
@@ -105,6 +126,8 @@ class Snapshots:
 
     def take(self, dumps: Sequence[Snapshot]) -> None:
         """Take all dumps, in the order of their times."""
+        name_empty(dumps)
+        self._unnamed = sum(d.empty and not d.table for d in dumps)
         of_tables = [d for d in dumps if d.table and d.table != "group0_history"]
         series: dict[str, set[str]] = {}
         for dump in of_tables:

@@ -14,6 +14,7 @@ from stagewright.traces.readers.yugabyte_times import Placed
 PERMISSIONS, JOB, TABLET = "IndexPermissions", "BackfillJob", "BackfillTablet"
 _REMOVED = ("write_and_delete_while_removing", "delete_only_while_removing", "index_unused")
 _READY = "read_write_and_delete"
+_WRITTEN, _BACKFILL = "write_and_delete", "do_backfill"
 _POSTGRES_ID = re.compile(r"[0-9a-f]{8}00003000[89ab]000[0-9a-f]{12}")  # YSQL makes ids of its oids
 
 _OF_JOBS = (
@@ -68,6 +69,7 @@ class JobsReading:
     def __init__(self, profile: str, records: Iterable[LogRecord]) -> None:
         self.events: list[tuple[int, Event]] = []
         self.told: set[str] = set()  # permissions that alter rounds write, of which each is told
+        self._skipped = 0  # times an index became ready with no word of its backfill
         self._profile = profile
         self._eras = _eras(records)
         self._counts: Counter[str] = Counter()
@@ -114,7 +116,13 @@ class JobsReading:
 
     def notes(self) -> list[str]:
         """What was noticed."""
-        return [f"{count} {what}" for what, count in sorted(self._counts.items())]
+        notes = [f"{count} {what}" for what, count in sorted(self._counts.items())]
+        if self._skipped and _BACKFILL not in self.told:
+            notes.append(
+                f"{self._skipped} indexes became readable, and no line says that they were to be backfilled: "
+                "a permission that is named nowhere counts as one of which the log tells nothing"
+            )
+        return notes
 
     # -- permissions ---------------------------------------------------------------------------------------
 
@@ -157,6 +165,8 @@ class JobsReading:
         if one.record.table:
             self._table_of[index] = one.record.table
         state = self._index(index)
+        skipped = (state.permission, permission) == (_WRITTEN, _READY)
+        self._skipped += skipped and index not in self._eras
         state.permission, state.served = permission, False
         self._event(PERMISSIONS, index, one, {"permission": permission})
 

@@ -166,32 +166,34 @@ _FORMS: tuple[tuple[Said, re.Pattern[str]], ...] = (
     ),
 )
 
-# Words by which a relevant line is known before it is taken apart; whether it then fits is checked.
-_WORDS = (
-    "Updating index permissions for ",
-    "Sending alter table request with updated permissions",
-    "The table schema version seems to have already been updated to ",
-    "Could not update index permissions",
-    "Index permissions update skipped",
-    "Alter table completed version=",
-    "Will not update it",
-    "skipping permission update",
-    "MarkIndexInfoFromTableForDeletion table",
-    "StartBackfillingData starting backfill on ",
-    "Completed fetching SafeTime for the table ",
-    "Scheduling retry with a delay of ",
-    "Started BackfillChunk : ",
-    "Done backfilling the tablet ",
-    "Failed to backfill the tablet ",
-    "Completed backfilling the index table",
-    "failed to backfill the index: ",
-    "Could not compute safe time for ",
-    "Done backfill on ",
-    "Received BackfillIndex RPC ",
-    "Log file created at: ",
-    "Running on machine: ",
-)
-RELEVANT = any_of(_WORDS)
+# Words by which a relevant line is known before it is taken apart, and how it goes on; whether it does is checked.
+_SHAPES = {
+    "Updating index permissions for ": "`… [{ID, N}] on T`, N an even number up to 12",
+    "Sending alter table request with updated permissions": "`…` and no more",
+    "The table schema version seems to have already been updated to ": "`… N`",
+    "Could not update index permissions": "`… .`",
+    "Index permissions update skipped": "`…, leaving schema_version at N`",
+    "Alter table completed version=": "`T - …N, state: STATE`",
+    "Will not update it": "`Index ID on table T has index_permission P already past Q. …`",
+    "skipping permission update": "`Index ID is not yet STATE, …`",
+    "MarkIndexInfoFromTableForDeletion table": "`… T index ID multi_stage=1`",
+    "StartBackfillingData starting backfill on ": '`… T for [table_id: "ID" …]`',
+    "Completed fetching SafeTime for the table ": (
+        "`Backfill Index Table(s) { NAMES } … T will be using { … }`"
+    ),
+    "Scheduling retry with a delay of ": "`Backfilling indexes { NAMES } … : …Nms`",
+    "Started BackfillChunk : ": "`… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`",
+    "Done backfilling the tablet ": "`… ID (table T)`",
+    "Failed to backfill the tablet ": "`… ID (table T)…`",
+    "Completed backfilling the index table": "`Backfill Index Table(s) { NAMES } … .`",
+    "failed to backfill the index: ": "`Backfill Index Table(s) { NAMES } … [IDS] due to …`",
+    "Could not compute safe time for ": "`Backfill Index Table(s) { NAMES } Failed backfill. … T`",
+    "Done backfill on ": "`… T setting permissions to [{ID, N}]`",
+    "Received BackfillIndex RPC ": "`… after all indexes have moved past DO_BACKFILL`",
+    "Log file created at: ": "`… YYYY/MM/DD hh:mm:ss`",
+    "Running on machine: ": "`… HOST`",
+}
+RELEVANT = any_of(tuple(_SHAPES))
 
 # Lines that have such words and are about something else, or say what another line says, too.
 _OTHER = re.compile(
@@ -218,7 +220,8 @@ def parse_log_line(text: str, line: int, file: str) -> LogRecord | str | None:
             return _record(LogRecord(said, file, line, prefix), found.groupdict())
     if _OTHER.search(message):
         return None
-    return f"not in a known form: {message[:120]}"
+    shapes = [shape for word, shape in _SHAPES.items() if word in message]
+    return f"not in a known form: {message[:120]}; known: {' or '.join(shapes)}"
 
 
 def _record(bare: LogRecord, parts: dict[str, str | None]) -> LogRecord | str:

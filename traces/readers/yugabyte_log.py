@@ -36,7 +36,8 @@ _TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
     "job[index0]": frozenset({"success"}),
 }
 _ONE_INDEX = FrozenMap({"Index": 1, "Tablet": 1})  # all tablets of the table count as one
-JOB_RECORDING = Recording(hidden_but(_TOLD_OF_A_JOB), False, False, _ONE_INDEX)
+_NUMBERED = frozenset({"Index", "Tablet"})
+JOB_RECORDING = Recording(hidden_but(_TOLD_OF_A_JOB), False, False, _ONE_INDEX, numbered=_NUMBERED)
 TABLET_RECORDING = Recording(NOTHING_HIDDEN, from_start=False, end_marked=False)
 
 
@@ -69,7 +70,7 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
     told = frozenset(reading.told)
     hidden = hidden_but({"permission": told}) if told else ALL_HIDDEN
     recordings = {
-        PERMISSIONS: Recording(hidden, from_start=False, end_marked=False),
+        PERMISSIONS: Recording(hidden, from_start=False, end_marked=False, numbered=_NUMBERED),
         JOB: JOB_RECORDING,
         TABLET: TABLET_RECORDING,
     }

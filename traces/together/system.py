@@ -18,6 +18,7 @@ from stagewright.traces.judge import MachineKey
 from stagewright.traces.stepcode import Instruction, instructions_of
 from stagewright.traces.together.families import Family, families_of
 from stagewright.traces.together.formula import Among, Formula, Made, is_local, weight
+from stagewright.traces.together.numbered import incomparable
 from stagewright.traces.together.reduce import AtomNode, NotTracedError, Reduction
 from stagewright.traces.together.views import Related, View
 
@@ -33,16 +34,25 @@ class Unjudged:
 
 @dataclass(frozen=True)
 class Together:
-    """What is to be judged of several entities at once."""
+    """What is to be judged of several entities at once.
+
+    `undecided` are the properties that read what was recorded, but whose values cannot be compared.
+    """
 
     properties: tuple[Related, ...] = ()
     views: Mapping[MachineKey, View] = field(default_factory=dict[MachineKey, View])
     unjudged: tuple[Unjudged, ...] = ()
+    undecided: tuple[tuple[Related, str], ...] = ()  # with the reason
     foreign: tuple[str, ...] = ()  # systems that have no recorded machine as a part
 
     def asked(self) -> dict[MachineKey, str]:
         """By machine, what stands for all that is asked of its entities."""
         return {key: view.fingerprint() for key, view in self.views.items()}
+
+    @property
+    def any_asked(self) -> bool:
+        """Whether any property was asked for."""
+        return bool(self.properties or self.unjudged or self.undecided)
 
     def check(self, judges: Mapping[MachineKey, Judge]) -> None:
         """Refuse systems that have nothing to do with the traces.
@@ -73,6 +83,7 @@ def together(
     atoms: dict[str, dict[AtomNode, tuple[int, type[Machine]]]] = {}  # number, and whose
     found: list[tuple[Related, list[list[AtomNode]]]] = []
     unjudged: list[Unjudged] = []
+    undecided: list[tuple[Related, str]] = []
     foreign: list[str] = []
     own_of: dict[tuple[type[Machine], MachineKey], Judge] = {}
     for system in systems:
@@ -107,6 +118,12 @@ def together(
             except NotTracedError as error:
                 unjudged.append(Unjudged(system.__name__, prop.name, str(error)))
                 continue
+            of_parts = {key for machine, _ in related.families for key in by_name[machine]}
+            recordings = [judges[key].automaton.recording for key in of_parts]
+            why = incomparable((n for of_family in nodes for n in of_family), recordings)
+            if why and not related.local:
+                undecided.append((related, why))
+                continue
             found.append((related, nodes))
             for (machine, _), of_family in zip(related.families, nodes, strict=True):
                 numbers = atoms.setdefault(machine, {})
@@ -120,7 +137,7 @@ def together(
         for key in keys
     }
     properties = tuple(_numbered(r, nodes, atoms, by_name, views) for r, nodes in found)
-    return Together(properties, views, tuple(unjudged), tuple(foreign))
+    return Together(properties, views, tuple(unjudged), tuple(undecided), tuple(foreign))
 
 
 def _own(family: Family, judge: Judge, system: type[Machine]) -> Judge:

@@ -100,9 +100,12 @@ def report_together(
     whole.broken.sort(key=lambda b: (b.prop, b.group, b.place))
     told = whole.broken[:TOLD_MAX]
     return TogetherReport(
-        tuple(
-            _property(p, whole.of(n), where, damaged=damaged)
-            for n, p in enumerate(watched.properties)
+        (
+            *(
+                _property(p, whole.of(n), where, damaged=damaged)
+                for n, p in enumerate(watched.properties)
+            ),
+            *(_undecided(related, why) for related, why in watched.undecided),
         ),
         watched.unjudged,
         tuple(_group(watched.properties[b.prop], b, where) for b in told),
@@ -141,6 +144,10 @@ def _property(
         doubted,
         None if counts.first_open is None else where(counts.first_open),
     )
+
+
+def _undecided(related: Related, why: str) -> PropertyReport:
+    return PropertyReport(related.system, related.name, related.doc, True, 0, 0, 0, (why,))
 
 
 def _group(related: Related, broken: Broken, where: Callable[[Place], Where]) -> GroupReport:

@@ -31,6 +31,10 @@ TRAPS = (
     b'{"v":1,"entity":"a","seq":1,"node":"n","end":1}',
     b'{"v":1,"entity":"a","seq":1,"node":"n","obsrved":{}}',
     b'{"v":1,"entity":"a","seq":1,"node":"n","params":null}',
+    b'{"v":1,"entity":"a","seq":1,"node":"n","params":{},"observed":null,"trace":null}',
+    b'{"entity":"a","seq":1,"node":"n","end":null}',
+    b'{"v":null,"entity":"a","seq":1,"node":"n"}',
+    b'{"v":1,"entity":null,"seq":1,"node":"n"}',
     b'{"v":1,"entity":"a","entity":"b","seq":1,"node":"n"}',
     b'{"v":1,"entity":"a\\u0041","seq":1,"node":"n"}',
     b'{"v":1,"entity":"a","seq":1,"node":"n\\""}',
@@ -169,3 +173,25 @@ def test_equal_events_have_equal_symbols_however_they_are_written() -> None:
     assert parse_line(json.dumps({**one, "params": {"p": True, "q": 2}}).encode()) != parse_line(
         json.dumps(one).encode()
     )
+
+
+def test_null_and_an_absent_version_mean_what_they_mean_in_parquet() -> None:
+    plain = parse_line(b'{"v":1,"entity":"a","seq":1}')
+    nulls = b'{"entity":"a","seq":1,"v":null,"trace":null,"params":null,"observed":null,"end":null}'
+    assert parse_line(nulls) == plain == parse_line(b'{"entity":"a","seq":1}')
+    assert parse_line(b'{"entity":"a","seq":null}') == "field `seq` is null, not an integer"
+    assert parse_line(b'{"entity":"a"}') == "field `seq` is missing"
+
+
+def test_a_byte_order_mark_is_none_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    text = b'\xef\xbb\xbf{"entity":"a","seq":0}\n{"entity":"a","seq":1}\n'
+    for name, content in (("t.jsonl", text), ("t.jsonl.gz", gzip.compress(text))):
+        path = tmp_path / name
+        path.write_bytes(content)
+        _, (tally,) = read(path)
+        assert (tally.lines, tally.events, tally.unparsed) == (2, 2, 0)
+        assert lines.beginning(path, 2) == b'{"'
+    path.write_bytes(b'{"entity":"a","seq":0}\n' + text)
+    _, (tally,) = read(path)
+    assert (tally.events, tally.unparsed) == (2, 1)

@@ -22,6 +22,7 @@ from stagewright.traces.mapping.sections import read_toml
 from stagewright.traces.options import Options, unbounded_scope
 from stagewright.traces.readers import lines, mapped, mapped_lines
 from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.report import as_json, entity_lines
 from stagewright.traces.trace_report import Totals
 from stagewright.traces.validate import validate
 
@@ -426,3 +427,14 @@ def test_mapped_files_are_validated(tmp_path: Path) -> None:
     report = validate(logs, define(LeaseTable), options, engine=Embedded(1))
     (entity,) = report.entities
     assert (str(entity.where), entity.key.entity) == (f"{logs[0]}:6", "a")
+
+
+def test_the_real_names_of_members_are_told(tmp_path: Path) -> None:
+    log = write(tmp_path / "bad.log", GOOD.replace("silent for 3 s", "lost"))
+    options = Options(mapping=write(tmp_path / "m.toml", TEXT))
+    report = validate([log], define(LeaseTable), options, engine=Embedded(1))
+    (entity,) = report.entities
+    assert entity.names == (("node0", "db7.example"), ("node1", "db9.example"))
+    assert "  names      node0 = db7.example, node1 = db9.example" in entity_lines(entity)
+    found = json.loads(json.dumps(as_json(report)))
+    assert found["findings"][0]["names"] == {"node0": "db7.example", "node1": "db9.example"}

@@ -271,3 +271,25 @@ def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
     path.write_text("name,colour\nx,red\n")
     with pytest.raises(InputError, match="does not look like a dump of a system table"):
         scylla_tables.check(path)
+
+
+def test_an_empty_dump_is_of_the_table_of_its_series(tmp_path: Path) -> None:
+    times = [f"2025-03-01T10:0{minute}:00+00:00" for minute in range(3)]
+    path = tmp_path / "dump.json"
+    there, gone, again = (
+        as_cqlsh(rows, t) for rows, t in zip(([task(1)], [], [task(1)]), times, strict=True)
+    )
+    path.write_text(there + gone)
+    found, _ = read(path)
+    assert [e.observed for _, e in found.events] == [{"life": "normal"}, {"life": "dropped"}]
+    assert violations(found) == []
+    path.write_text(there + gone + again)
+    assert len(violations(read(path)[0])) == 1
+
+
+def test_an_empty_dump_of_an_unknown_table_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "dump.json"
+    dumps = [as_cqlsh([task(1)]), as_cqlsh([node(HOSTS[0], "normal")]), as_cqlsh([])]
+    path.write_text("".join(dumps))
+    (note,) = [n for n in read(path)[0].notes if "no rows" in n]
+    assert note.startswith("1 dumps have no rows, and nothing says of which table they are")

@@ -370,3 +370,17 @@ def test_the_sample_is_validated(spark: SparkSession) -> None:
     report = validate([SAMPLES], resolver(None), spark=spark)
     assert report.verdicts == {**dict.fromkeys(TraceVerdict, 0), TraceVerdict.OK: 4}
     assert report.exit_code == 0
+
+
+def test_a_permission_that_the_log_never_names_is_noted(tmp_path: Path) -> None:
+    told = [line(1, updating(INDEX, 2)), line(2, SENT), line(3, updating(INDEX, 6)), line(4, SENT)]
+    found = of_lines(tmp_path, told)
+    assert [n for n in found.found.notes if n.startswith("1 indexes became readable, and no line")]
+    named = [line(5, updating(OTHER, 2)), line(6, SENT), line(7, updating(OTHER, 4)), line(8, SENT)]
+    assert not [n for n in of_lines(tmp_path, told + named).found.notes if "became readable" in n]
+
+
+def test_a_line_in_no_known_form_is_told_with_the_form_it_should_have() -> None:
+    told = parse_log_line(line(1, "Started BackfillChunk : nothing"), 1, "a.log")
+    assert isinstance(told, str)
+    assert told.endswith("known: `… Backfilling indexes { NAMES } for tablet ID from key 'KEY'`")

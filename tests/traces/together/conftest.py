@@ -279,6 +279,12 @@ def table() -> type[Machine]:
 
 
 @pytest.fixture
+def replica() -> type[Machine]:
+    """The part of the system that has hosts."""
+    return Replica
+
+
+@pytest.fixture
 def judge(tmp_path: Path) -> Judge:
     """Judges events, in one file or in several."""
     made = [0]

@@ -1,0 +1,21 @@
+"""What is none of a machine's symbols is refused, with what it could be."""
+
+from tests.models.lease import LeaseTable
+
+from stagewright.spec.define import define
+from stagewright.traces.automaton import automaton
+from stagewright.traces.letters import Alphabet
+from stagewright.traces.options import unbounded_scope
+from stagewright.traces.symbols import Symbol
+
+
+def test_a_value_that_cannot_be_is_told_with_those_that_can() -> None:
+    definition = define(LeaseTable)
+    letters = Alphabet(automaton(definition, unbounded_scope(definition)))
+    parameter = letters.letter(Symbol("acquire", {"n": "node9"}, {}))
+    assert (
+        parameter == 'parameter `n` of `acquire` cannot be "node9", only "node0", "node1", "node2"'
+    )
+    epoch = letters.letter(Symbol(None, {}, {"epoch": 1.0}))
+    assert isinstance(epoch, str)
+    assert epoch.startswith("`epoch` cannot be 1.0, only 0, 1, 2")
