@@ -70,11 +70,11 @@ def find_inputs(
     mapping: Plan | None = None,
     *,
     skip_damaged: bool = False,
-    growing: bool = False,
+    state: Path | None = None,
 ) -> Inputs:
     """The trace files among the paths; directories are searched. With a mapping, all are of its form.
 
-    Files that are `growing` may be empty as yet.
+    With the directory of a `state` files may be empty as yet; its own are none of the input.
 
     Raises:
         InputError: a path does not exist, a directory has no traces; or a file is empty, cannot be read or is
@@ -82,8 +82,8 @@ def find_inputs(
     """
     form = _mapped_form(form, mapping)
     left_out: list[LeftOut] | None = [] if skip_damaged else None
-    empty: list[Path] | None = [] if growing else None
-    search = _Search(form, mapping, left_out, empty)
+    empty: list[Path] | None = None if state is None else []
+    search = _Search(form, mapping, left_out, empty, state)
     for path in paths:
         if path.is_dir():
             search.directory(path)
@@ -157,7 +157,10 @@ def _mapped_form(form: str, mapping: Plan | None) -> str:
 
 
 class _Search:
-    """What was found so far; `left_out` is None where nothing is, `empty` where no file may be empty."""
+    """What was found so far; `left_out` is None where nothing is, `empty` where no file may be empty.
+
+    The directory `without` is passed over: it is that of a state.
+    """
 
     def __init__(
         self,
@@ -165,8 +168,10 @@ class _Search:
         mapping: Plan | None,
         left_out: list[LeftOut] | None,
         empty: list[Path] | None,
+        without: Path | None,
     ) -> None:
         self._form, self._mapping = form, mapping
+        self._without = None if without is None else without.resolve()
         self.left_out, self.empty = left_out, empty
         self.files: dict[Path, InputFile] = {}
         self.passed_over: list[Path] = []
@@ -208,11 +213,15 @@ class _Search:
             refuse_or_leave_out(unreadable(path, error), path, self.left_out)
 
         for folder, folders, names in os.walk(directory, onerror=unreadable_directory):
-            folders[:] = sorted(name for name in folders if not name.startswith((".", "_")))
+            folders[:] = sorted(name for name in folders if self._is_searched(Path(folder, name)))
             links = [name for name in folders if Path(folder, name).is_symlink()]
             for name in sorted([*names, *links]):
                 if not name.startswith((".", "_")):
                     yield Path(folder, name)
+
+    def _is_searched(self, folder: Path) -> bool:
+        hidden = folder.name.startswith((".", "_"))
+        return not hidden and (self._without is None or folder.resolve() != self._without)
 
     def _is_wanted(self, path: Path) -> bool:
         if path.is_dir():

@@ -121,8 +121,8 @@ def _moved(file: InputFile, known: Collection[FileRead]) -> Recognised | None:
     """The known file that one of another name is."""
     starts = _starts(file.path)
     for one in known:
-        if one.size == 0 or starts[:1] != one.starts[:1]:
-            continue
+        if one.size == 0 or starts[: len(one.starts)] != one.starts:
+            continue  # without a look at the file: there may be many
         if _goes_on(file.path, one):
             return _going_on(file, one)
         if not one.kind and compression(file.path):
@@ -168,4 +168,4 @@ def _unpacked(path: Path, known: FileRead) -> int | None:
 
 
 def _hash(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=12).hexdigest()
+    return hashlib.blake2b(data, digest_size=8).hexdigest()

@@ -62,7 +62,7 @@ def validate(
     _check_together(options)
     mapping = mapping_of(options, resolve)
     inputs = find_inputs(
-        paths, options.form, mapping, skip_damaged=options.skip_damaged, growing=state is not None
+        paths, options.form, mapping, skip_damaged=options.skip_damaged, state=state
     )
     asked = _Asked(resolve, options, mapping, *_asked_for(machine, options))
     if state is None:

@@ -153,6 +153,14 @@ def test_a_file_that_was_rotated_is_known_under_its_new_name(lease: Any, tmp_pat
     assert (third.totals.lines, third.exit_code) == (0, 0)
 
 
+def test_a_state_among_the_traces_is_none_of_them(lease: Any, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", lease.walk("lease0", 1, 5))
+    for number in (1, 0):
+        report = judged(lease, [tmp_path], tmp_path / "state")
+        assert len(report.files) == number
+        assert not any("passed over" in note or "empty" in note for note in report.notes)
+
+
 def test_coverage_is_that_of_all_runs(lease: Any, tmp_path: Path) -> None:
     events = [e for i in range(9) for e in lease.walk(f"lease{i}", i, 12)]
     whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)

@@ -209,9 +209,9 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.validate_follow import follow_source
 
         return follow_source(resolve, options, mapping, args)
-    growing, skipping = args.state is not None, args.skip_damaged
     if args.engine == "spark":
-        find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, growing=growing)
+        skipping = args.skip_damaged
+        find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
     report = _judged(args.paths, resolve, options, args)
     # Files come first: who reads the text may go away before its end.
     if args.out is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.validate_output import tell, tell_plan, write
 from stagewright.commands.validate_spark import on_local_spark
+from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +32,11 @@ def follow_source(
     from stagewright.traces.spark_engine import OnSpark
     from stagewright.traces.validate import validate
 
+    for flag, path in (("--state", args.state), ("--out", args.out)):
+        if path is not None and path.resolve().is_relative_to(Path(args.follow).resolve()):
+            raise InputError(
+                f"{flag} {path} lies in what is followed", help="take a directory beside it"
+            )
     reports = _Reports(args)
 
     def work(spark: SparkSession) -> int:
