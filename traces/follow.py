@@ -6,6 +6,7 @@ are those of one run over everything. A batch that fails is given again when the
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -46,6 +47,8 @@ def follow(
     Raises:
         StagewrightError: what `batch` raises; or the source cannot be followed.
     """
+    from pyspark.errors import StreamingQueryException
+
     stream, is_socket = _stream(spark, source), "://" in source
     follower = _Follower(batch, _received(state), takes, tell)
     if not is_socket:
@@ -56,7 +59,10 @@ def follow(
             if query.recentProgress:
                 follower.look_again()
                 if idle_seconds is not None and follower.idle() > idle_seconds:
-                    return
+                    with contextlib.suppress(StreamingQueryException):  # told below
+                        query.processAllAvailable()  # what came while Spark was slow to begin
+                    if follower.idle() > idle_seconds:
+                        return
             time.sleep(_LOOK_SECONDS)
         if follower.error is not None:
             raise follower.error
@@ -67,6 +73,10 @@ def follow(
             raise InputError(
                 f"{source} cannot be followed: {told}", help="is it there, and readable?"
             )
+        raise InputError(
+            f"{source} is not followed any more: Spark has ended the stream without a word",
+            help="begin again: what was given before is known",
+        )
     finally:
         query.stop()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -238,3 +239,6 @@ class TraceReport:
         bad = sum(n for verdict, n in self.verdicts.items() if verdict is not TraceVerdict.OK)
         bad += together.get(TraceVerdict.UNDECIDED, 0)
         return 3 if bad or self.totals.not_events or self.damaged else 0
+
+
+Deliver = Callable[[TraceReport], None]  # takes a report to where it is wanted

@@ -27,8 +27,8 @@ from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import Logs, read_logs, split_files
 from stagewright.traces.replay.memory import seldom_collected
 from stagewright.traces.run import Run
-from stagewright.traces.state import alone, load_state
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.state import State, alone, load_state
+from stagewright.traces.trace_report import Deliver, TraceReport
 from stagewright.traces.unsure import take_back
 
 if TYPE_CHECKING:
@@ -45,13 +45,14 @@ def validate(
     engine: Engine | None = None,
     state: Path | None = None,
     progress: Progress = lambda _: None,
+    deliver: Deliver = lambda _: None,
 ) -> TraceReport:
     """The verdicts on all traces in the files and directories.
 
     `machine` is the definition of every trace, or finds it by the name and profile that the events have.
     `engine` runs the work; without one, `spark` does, or a Spark that is started for it. `state` is a directory
     in which one run leaves for the next what it knows: then only new files are read, and a trace without its
-    end may go on.
+    end may go on. `deliver` takes the report before that is left: if it fails, the next run tells all again.
 
     Raises:
         StagewrightError: the input cannot be used; names the file and the mend.
@@ -66,12 +67,19 @@ def validate(
     )
     asked = _Asked(resolve, options, mapping, *_asked_for(machine, options))
     if state is None:
-        return _validated(inputs, asked, engine or _spark(spark), None, progress)
+        report, _ = _validated(inputs, asked, engine or _spark(spark), None, progress)
+        deliver(report)
+        return report
     with alone(state):
         inputs = _absolute(inputs)
         continued = Continued(load_state(state), inputs.files, options, mapping)
         try:
-            return _validated(inputs, asked, engine or _spark(spark), continued, progress)
+            engine = engine or _spark(spark)
+            report, left = _validated(inputs, asked, engine, continued, progress)
+            deliver(report)
+            assert left is not None
+            continued.save(left, report.verdicts)
+            return report
         finally:
             continued.clean_up()
 
@@ -89,7 +97,8 @@ class _Asked:
 
 def _validated(
     inputs: Inputs, asked: _Asked, engine: Engine, continued: Continued | None, progress: Progress
-) -> TraceReport:
+) -> tuple[TraceReport, State | None]:
+    """The report, and what is left for the next run."""
     started = time.monotonic()
     left_out = list(inputs.left_out)
     if continued is None:
@@ -123,11 +132,10 @@ def _validated(
         left_out=left_out,
         names=logs.names,
     )
-    if continued is not None:
-        left = run.left(read)
-        continued.save(left, report.verdicts)
+    left = None if continued is None else run.left(read)
+    if left is not None:
         report = replace(report, run=left.runs)
-    return replace(report, plan=run.plan(read.events, second), together=found_together)
+    return replace(report, plan=run.plan(read.events, second), together=found_together), left
 
 
 def _logs(

@@ -23,6 +23,7 @@ from stagewright.traces.state import alone
 from stagewright.traces.trace_report import TraceReport
 from stagewright.traces.validate import validate
 
+VIOLATION = TraceVerdict.VIOLATION
 Mutated = Callable[[str, int], list[Event]]
 
 
@@ -253,3 +254,22 @@ def test_a_run_with_nothing_new_says_so(lease: Any, mutated: Mutated, tmp_path: 
         )
     assert said[0] == "there is nothing new to read"
     assert not [text for text in said if "more machines" in text]
+
+
+def test_what_could_not_be_delivered_is_told_by_the_next_run(
+    lease: Any, mutated: Mutated, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.jsonl", [e for i in range(40) for e in mutated(f"lease{i}", i)])
+    state, found = tmp_path / "state", Options(scope=lambda _: lease.scope)
+
+    def cut_off(_: TraceReport) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        validate([path], lease.definition, found, engine=Embedded(1), state=state, deliver=cut_off)
+    told = judged(lease, [path], state)
+    assert told.run == 1
+    violations = [e.key for e in judged(lease, [path], None).entities if e.verdict is VIOLATION]
+    assert [e.key for e in told.entities if e.verdict is VIOLATION] == violations
+    again = judged(lease, [path], state).entities
+    assert not [e for e in again if e.verdict is VIOLATION]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stagewright.spec.scope import Scope
     from stagewright.traces.options import Options, Resolve
     from stagewright.traces.recording import HiddenSteps
-    from stagewright.traces.trace_report import TraceReport
+    from stagewright.traces.trace_report import Deliver, TraceReport
 
 
 _EXAMPLE = """\
@@ -212,19 +212,21 @@ def execute(args: argparse.Namespace) -> int:
     if args.engine == "spark":
         skipping = args.skip_damaged
         find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
-    report = _judged(args.paths, resolve, options, args)
-    # Files come first: who reads the text may go away before its end.
-    if args.out is not None:
-        write(report, args.out, args)
-    reports.add(lambda: suite_of(report, reproduce(args)))
-    reports.write(report.exit_code)
-    if args.explain:
-        tell_plan(report)
-    if args.json:
-        print(json.dumps(as_json(report), indent=2))
-    elif not reports.take_standard_output:
-        print_report(report, console())
-    return report.exit_code
+
+    def deliver(report: TraceReport) -> None:
+        # Files come first: who reads the text may go away before its end.
+        if args.out is not None:
+            write(report, args.out, args)
+        reports.add(lambda: suite_of(report, reproduce(args)))
+        reports.write(report.exit_code)
+        if args.explain:
+            tell_plan(report)
+        if args.json:
+            print(json.dumps(as_json(report), indent=2), flush=True)
+        elif not reports.take_standard_output:
+            print_report(report, console())
+
+    return _judged(args.paths, resolve, options, args, deliver).exit_code
 
 
 def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -255,9 +257,13 @@ def _check_source(args: argparse.Namespace) -> None:
 
 
 def _judged(
-    paths: list[Path], resolve: Resolve, options: Options, args: argparse.Namespace
+    paths: list[Path],
+    resolve: Resolve,
+    options: Options,
+    args: argparse.Namespace,
+    deliver: Deliver,
 ) -> TraceReport:
-    """The report."""
+    """The report, which is delivered before what it has told counts as told."""
     from stagewright.commands.validate_output import tell
     from stagewright.traces.validate import validate
 
@@ -265,10 +271,26 @@ def _judged(
         from stagewright.traces.engines import Embedded, usable_cores
 
         engine = Embedded(args.cores or usable_cores())
-        return validate(paths, resolve, options, engine=engine, state=args.state, progress=tell)
+        return validate(
+            paths,
+            resolve,
+            options,
+            engine=engine,
+            state=args.state,
+            progress=tell,
+            deliver=deliver,
+        )
 
     def work(spark: SparkSession) -> TraceReport:
-        return validate(paths, resolve, options, spark=spark, state=args.state, progress=tell)
+        return validate(
+            paths,
+            resolve,
+            options,
+            spark=spark,
+            state=args.state,
+            progress=tell,
+            deliver=deliver,
+        )
 
     return on_local_spark(work, args)
 

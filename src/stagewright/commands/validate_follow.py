@@ -43,7 +43,7 @@ def follow_source(
         engine = OnSpark(spark)
 
         def batch(paths: list[Path]) -> None:
-            reports.take(validate(paths, resolve, options, engine=engine, state=args.state))
+            validate(paths, resolve, options, engine=engine, state=args.state, deliver=reports.take)
 
         follow(
             spark,
