@@ -81,6 +81,8 @@ class _Encoder:
         kind: type = type(value)
         if value is None or kind in (bool, int, float, str):
             return value
+        if kind is bytes:
+            return {"b": value.hex()}
         if kind is list:
             return [self(v) for v in value]
         if kind is tuple:
@@ -132,6 +134,7 @@ class _Decoder:
 
 
 _MADE: dict[str, Callable[[_Decoder, Any], Any]] = {
+    "b": lambda _, value: bytes.fromhex(value),
     "t": lambda decode, value: tuple(decode(one) for one in value),
     "f": lambda decode, value: frozenset(decode(one) for one in value),
     "m": lambda decode, value: FrozenMap(decode._pairs(value)),

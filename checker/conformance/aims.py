@@ -6,8 +6,9 @@ requirement is aimed at by an event that it must refuse, if possible it alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -126,6 +127,7 @@ class _Places:
 
     def of(self, thing: Thing) -> _Place | None:
         """The first place; None if there is none."""
+        edges: Iterable[Numbers]
         match thing:
             case ValueOf():
                 return self._showing(thing)
@@ -137,6 +139,8 @@ class _Places:
                 edges = self._moving(self._steps_of(action), variable, source, target)
             case RequirementOf():
                 edges = self._with_part(thing)
+            case _:
+                assert_never(thing)
         first = [int(some[0]) for some in edges if some.size]
         return _Place(min(first)) if first else None
 

@@ -71,7 +71,7 @@ def report_of(finding: Finding, explanation: Explanation) -> TraceReport:
         explanation=explanation,
     )  # fmt: skip
     counts = {TraceVerdict.VIOLATION: 1}
-    return TraceReport((), (), counts, Totals(), (entity,), 0, ())
+    return TraceReport((), {}, counts, Totals(), (entity,), 0, ())
 
 
 def test_the_last_good_steps_are_told_with_what_they_changed(lease: Any) -> None:

@@ -34,8 +34,8 @@ def by_entity(table: Ints, entities: int) -> tuple[Ints, Ints]:
 @compiled
 def _scatter(table: Ints, next_: Ints, ordered: Ints, in_order: Ints) -> None:
     for i in range(len(table)):
-        entity = table[i, ENTITY]
-        place = next_[entity]
+        entity: int = table[i, ENTITY]
+        place: int = next_[entity]
         ordered[place] = table[i]
         next_[entity] = place + 1
         if place > 0 and ordered[place - 1, ENTITY] == entity and _after(ordered, place - 1, place):
