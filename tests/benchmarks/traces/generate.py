@@ -33,6 +33,7 @@ ORIGINAL_FILES = 20  # further ones repeat these, as traces of other names
 SPECIAL_RUNS = 10  # more, each with a move within a node, of which a table may have one at a time
 TABLES = 977
 TRACE = "bench"
+GIANT = -1  # the number of an entity with a large part of all events
 STEPS = 36  # of a run
 _SCALE = 5_000_000  # events that are mixed at once
 _AT_ONCE = 500  # entities
@@ -181,7 +182,7 @@ def generate(
     for number in range(originals):
         columns = _file(rng, letters, runs, truth, number * size, size, fault_rate)
         if giant_run is not None:
-            columns = _with_giant(rng, columns, giant_run, number, files, -1)
+            columns = _with_giant(rng, columns, giant_run, number, files)
         _write(_path(folder, number), columns, letters, number)
         truth.events += len(columns[0])
     truth.entities = originals * size + (giant_run is not None)
@@ -315,14 +316,13 @@ def _with_giant(
     run: Ints,
     number: int,
     files: int,
-    name: int,
 ) -> tuple[Ints, Ints, Ints]:
     """The columns with this file's share of one entity's events, evenly mixed in."""
     begin, end = (len(run) * i // files for i in (number, number + 1))
     at = np.concatenate([rng.random(len(columns[0])), np.sort(rng.random(end - begin))])
     at[: len(columns[0])].sort()
     by = np.argsort(at, kind="stable")
-    own = (np.full(end - begin, name), np.arange(begin, end), run[begin:end])
+    own = (np.full(end - begin, GIANT), np.arange(begin, end), run[begin:end])
     entity, sequence, letter = (
         np.concatenate([c, o])[by] for c, o in zip(columns, own, strict=True)
     )
@@ -334,7 +334,8 @@ def _name(entity: int) -> str:
 
 
 def _table(entity: int) -> str:
-    return f"5a1f4c30-9d0e-11ef-8b4e-{entity % TABLES:012x}"
+    number = TABLES if entity == GIANT else entity % TABLES  # the giant's table is its own
+    return f"5a1f4c30-9d0e-11ef-8b4e-{number:012x}"
 
 
 def _chunks(columns: tuple[Ints, ...]) -> Iterator[tuple[Ints, ...]]:
