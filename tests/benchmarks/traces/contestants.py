@@ -38,6 +38,7 @@ def _report(report: Any) -> dict[str, object]:
     """What a validation found, against what was generated."""
     return {
         "events": report.totals.events,
+        "verdicts": {v.value: n for v, n in report.verdicts.items() if n and v.value != "ok"},
         "found": {str(e.key): e.verdict.value for e in report.entities},
         "duplicates": report.totals.duplicates,
         "broken": sum(p.broken for p in report.together.properties) if report.together else None,
