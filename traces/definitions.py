@@ -14,7 +14,13 @@ from stagewright.spec.visible import one_line
 from stagewright.traces.automaton import of_model
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey
-from stagewright.traces.judges import Panel, candidates_of, check_names, hidden_of, names_of
+from stagewright.traces.judges import (
+    Panel,
+    candidate_names,
+    candidates_of,
+    check_candidate_names,
+    hidden_of,
+)
 from stagewright.traces.options import Options, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.recording import Doubt, Recording
@@ -69,12 +75,12 @@ class Definitions:
 
     def check_candidates(self) -> None:
         """Raise an `InputError` if a profile that was asked for is one of no machine."""
-        check_names(self.panels, self.options)
+        check_candidate_names(self.panels, self.options)
 
     def _definitions(self, key: MachineKey, named: Set[MachineKey]) -> dict[str, Definition]:
         """The definition of a machine, or those of the candidates by name."""
         machine, profile, recorded = key
-        if names := names_of(key, self.options):
+        if names := candidate_names(key, self.options):
             found = candidates_of(key, names, self.resolve, self.options)
         else:  # a log's reader knows of which machine a profile is
             of_log = (recorded, machine) in self.of_logs
@@ -107,7 +113,7 @@ class Definitions:
     def _panel(self, key: MachineKey, named: Mapping[str, Definition]) -> Panel:
         distinct = {definition.fingerprint(): definition for definition in named.values()}
         own, definitions = list(distinct), list(distinct.values())
-        compared = bool(names_of(key, self.options))
+        compared = bool(candidate_names(key, self.options))
         return Panel(
             tuple(self._judge(key, d, definitions) for d in definitions),
             {n: own.index(d.fingerprint()) for n, d in named.items()} if compared else {},

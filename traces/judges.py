@@ -42,14 +42,14 @@ class Panel:
         return " / ".join(name for name, number in self.candidates.items() if number == member)
 
 
-def names_of(key: MachineKey, options: Options) -> tuple[str, ...]:
+def candidate_names(key: MachineKey, options: Options) -> tuple[str, ...]:
     """The profiles that are compared for a machine, by name; none where one is to judge."""
     if ANY_PROFILE in options.candidates:
         return tuple(profiles_of(key, options)) or ("",)
     return options.candidates
 
 
-def check_names(keys: Iterable[MachineKey], options: Options) -> None:
+def check_candidate_names(keys: Iterable[MachineKey], options: Options) -> None:
     """Raise an `InputError` if a profile that was asked for is one of none of the machines."""
     known = dict.fromkeys(name for key in keys for name in profiles_of(key, options))
     own = all(forms.profile_named(recorded) is None for *_, recorded in keys)

@@ -26,6 +26,7 @@ from tests.traces.corruptions import (
     expected_of,
     expected_of_rows,
 )
+from tests.traces.parquet_rows import Row, rows_of
 
 from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.spec.define import define
@@ -34,7 +35,6 @@ from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines import Embedded
 from stagewright.traces.explain import Explainer
 from stagewright.traces.judge import Finding
-from stagewright.traces.symbols import value_key
 from stagewright.traces.trace_report import Explanation, TraceReport
 from stagewright.traces.validate import validate
 
@@ -196,27 +196,6 @@ def _content(form: str, coded: bytes) -> bytes:
     if form == ".zst" and coded[:2] == b"\x28\xb5":
         return bytes(pa.CompressedInputStream(pa.BufferReader(coded), "zstd").read())
     return coded
-
-
-Row = dict[str, Any]
-
-
-def rows_of(events: Sequence[Event]) -> list[Row]:
-    return [
-        {
-            "trace": e.trace,
-            "machine": e.machine,
-            "definition": e.definition,
-            "entity": e.entity,
-            "seq": e.sequence,
-            "node": e.node,
-            "action": e.action,
-            "params": value_key(dict(e.parameters)),
-            "observed": value_key(dict(e.observed)),
-            "end": e.end,
-        }
-        for e in events
-    ]
 
 
 def write_table(path: Path, rows: list[Row]) -> None:

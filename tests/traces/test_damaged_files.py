@@ -10,7 +10,8 @@ from typing import Any
 import junitparser
 import pyarrow.parquet as pq
 import pytest
-from tests.traces.test_corrupt_input import rows_of, write_table
+from tests.traces.parquet_rows import rows_of
+from tests.traces.test_corrupt_input import write_table
 
 from stagewright.commands import run_command_line
 from stagewright.spec.errors import InputError

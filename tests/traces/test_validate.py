@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.traces.parquet_rows import rows_of
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict, TraceWriter
@@ -15,7 +16,6 @@ from stagewright.spec.verdict import Step
 from stagewright.traces.judge import Cause
 from stagewright.traces.options import Options
 from stagewright.traces.recording import HiddenSteps
-from stagewright.traces.symbols import value_key
 from stagewright.traces.trace_report import AccountingError, Totals, TraceReport
 from stagewright.traces.validate import validate
 
@@ -33,22 +33,7 @@ def write(path: Path, events: list[Event]) -> Path:
 
 
 def write_parquet(path: Path, events: list[Event]) -> Path:
-    rows = [
-        {
-            "trace": e.trace,
-            "machine": e.machine,
-            "definition": e.definition,
-            "entity": e.entity,
-            "seq": e.sequence,
-            "node": e.node,
-            "action": e.action,
-            "params": value_key(dict(e.parameters)),
-            "observed": value_key(dict(e.observed)),
-            "end": e.end,
-        }
-        for e in events
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=7)
+    pq.write_table(pa.Table.from_pylist(rows_of(events)), path, row_group_size=7)
     return path
 
 
