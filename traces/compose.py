@@ -18,10 +18,11 @@ from stagewright.traces.furthest import PanelExplainer
 from stagewright.traces.inputs import LeftOut
 from stagewright.traces.judge import Cause, Finding, Judged, MachineKey
 from stagewright.traces.judges import Panel
-from stagewright.traces.passes import EXPLAINED_MAX, LINES_MAX, PartRead, refuse_damaged
 from stagewright.traces.rest import Rest
 from stagewright.traces.running import of_this_thread
+from stagewright.traces.second_pass import EXPLAINED_MAX
 from stagewright.traces.symbols import parse_symbol
+from stagewright.traces.tasks import LINES_MAX, PartRead, refuse_damaged
 from stagewright.traces.telling import label
 from stagewright.traces.trace_report import (
     Damaged,

@@ -95,21 +95,18 @@ class MachineCoverage:
 
 
 def exercised_of(
-    taken: Iterable[Mapping[tuple[PossibleStates, str], int]], members: Mapping[MachineKey, int]
+    taken: Mapping[tuple[PossibleStates, str], int], members: Mapping[MachineKey, int]
 ) -> dict[Whose, list[Exercised]]:
-    """What the tasks of a replay have taken, together, by machine and candidate; `members`: how many it has."""
-    counts: Counter[tuple[PossibleStates, str]] = Counter()
-    for one in taken:
-        counts.update(one)
+    """What a replay has taken, by machine and candidate; `members`: how many candidates it has."""
     found: dict[Whose, list[Exercised]] = {}
-    for (possible, symbol), count in counts.items():
+    for (possible, symbol), count in taken.items():
         alone = OfCandidate(possible.number, possible.states)
         parts = possible.candidates or (alone,) * members.get(possible.machine, 1)
         for member, part in enumerate(parts):
             if part.number in (-1, START):
                 whose = possible.machine, member
                 found.setdefault(whose, []).append((part.states, symbol, count))
-    return found
+    return {whose: found[whose] for whose in sorted(found)}
 
 
 def coverage_of(

@@ -13,11 +13,11 @@ from pathlib import Path
 from stagewright.spec.errors import InputError
 from stagewright.traces.inputs import InputFile
 from stagewright.traces.known_files import FileRead, Recognised, file_read, is_still, recognise
-from stagewright.traces.passes import PartRead
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.lines import compression
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import split_files
+from stagewright.traces.tasks import PartRead
 
 _NAMED = 3  # files in a note
 

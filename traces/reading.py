@@ -12,10 +12,10 @@ from stagewright.spec.trace import Event
 from stagewright.traces.blocks import Block, EntityKey, Stream, block_of
 from stagewright.traces.engines import Engine
 from stagewright.traces.inputs import InputFile, LeftOut, refuse_or_leave_out, unreadable
-from stagewright.traces.passes import PartRead, Task, refuse_damaged
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part, Tally
 from stagewright.traces.recording import Recording
+from stagewright.traces.tasks import PartRead, Task, refuse_damaged
 from stagewright.traces.unsure import UnsureEntity, entities_of
 
 _TASKS_A_WORKER = 3  # so that the last ones are not waited for long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
@@ -15,24 +16,18 @@ from stagewright.traces.continued import Continued
 from stagewright.traces.coverage import Exercised, Whose, exercised_of
 from stagewright.traces.definitions import Definitions
 from stagewright.traces.engines import Engine, Stage
+from stagewright.traces.first_pass import FirstPass, Partition
 from stagewright.traces.judge import Finding, Judged, MachineKey
 from stagewright.traces.judges import Panel
 from stagewright.traces.options import Options, Progress, Resolve
-from stagewright.traces.passes import (
-    FirstPass,
-    Looked,
-    Partition,
-    PartRead,
-    SecondPass,
-    Task,
-    agreed,
-    refuse_damaged,
-    to_be_told,
-)
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import PROBED, Logs, beginnings, tasks_of
+from stagewright.traces.recount import Miscounted, Taken
+from stagewright.traces.replay.glue import RECOUNTED_MAX
+from stagewright.traces.second_pass import Looked, SecondPass, agreed, to_be_told
 from stagewright.traces.state import State
+from stagewright.traces.tasks import PartRead, Task, refuse_damaged
 from stagewright.traces.together.system import Together, together
 from stagewright.traces.together.verdicts import TogetherReport, report_together
 
@@ -64,12 +59,14 @@ class Run:
             self._tasks.append(Task(blocks=tuple(logs.blocks)))
         if continued is not None:
             self._tasks += [Task(carried=(file,)) for file in continued.carried]
+        self._tasks = [replace(task, number=number) for number, task in enumerate(self._tasks)]
         size = sum(part.weight for part in parts)
         self._partitions = max(engine.workers, size // _PARTITION_BYTES) + 1
         self._carry_to = "" if continued is None else str(continued.folder)
         self._found: list[Partition] = []
         self._watched = Together()
         self._looked: list[Looked] = []
+        self._not_recounted = 0
         self._set_aside, self._aside = Aside(), Judged()
 
     @property
@@ -84,10 +81,15 @@ class Run:
 
     @property
     def exercised(self) -> dict[Whose, list[Exercised]]:
-        """What the replay did, without the few events that were judged one by one; that of all runs."""
-        tasks = (s.taken for one in self._found for s in one.summaries)
+        """What the events did that were judged; that of all runs."""
+        all_taken: Taken = Counter()
+        for one in self._found:
+            for taken in (one.taken, *(s.taken for s in one.summaries)):
+                all_taken.update(taken)
+        for looked in self._looked:
+            all_taken.update(looked.taken)
         members = {key: len(panel.members) for key, panel in self.panels.items()}
-        found = exercised_of([*tasks, *(one.taken for one in self._found)], members)
+        found = exercised_of(+all_taken, members)
         return found if self._continued is None else self._continued.exercised(found)
 
     @property
@@ -220,14 +222,18 @@ class Run:
         if self._continued is not None:
             self._continued.leave_out_told(judged, read)
         told = self._to_be_told([f for one in judged for f in one.findings])
-        if not unsettled and not told:
+        miscounted = self._miscounted(unsettled)
+        again = {*unsettled, *told, *(m.key for m in miscounted)}
+        if not again:
             return judged, 0
-        self._progress(f"reading again {len(unsettled) + len(told):,} entities")
+        self._progress(f"reading again {len(again):,} entities")
         second = SecondPass(
             self._automata,
             self._partitions,
             tuple(unsettled),
             tuple(told),
+            miscounted,
+            {s.number: s.breaks for one in self._found for s in one.summaries if s.breaks},
             self._carry_to,
             self._watched.views,
         )
@@ -241,7 +247,16 @@ class Run:
         looked = [one.glued.judged for one in self._looked]
         if self._continued is not None:
             self._continued.leave_out_told(looked, read)
-        return [*judged, *looked], len(unsettled) + len(told)
+        return [*judged, *looked], len(again)
+
+    def _miscounted(self, unsettled: Sequence[EntityKey]) -> tuple[Miscounted, ...]:
+        """The entities whose exercises are to be counted again: none if there are too many."""
+        some = [pair for one in self._found for pair in one.glued.miscounted]
+        if len(some) + len(unsettled) > RECOUNTED_MAX:
+            self._not_recounted = len(some) + len(unsettled)
+            return ()
+        found = (*(Miscounted(*pair) for pair in some), *(Miscounted(key, 0) for key in unsettled))
+        return tuple(sorted(found, key=lambda one: one.key))
 
     def _to_be_told(self, findings: Iterable[Finding]) -> Collection[EntityKey]:
         """The entities whose violations are told with all that went before, where that is at hand."""
@@ -268,11 +283,18 @@ class Run:
         )
 
     def notes(self) -> list[str]:
-        """What is worth telling of a run that continues others."""
+        """What is worth telling of how the verdicts and counts were found, and of a run that continues others."""
+        found: list[str] = []
+        if self._not_recounted:
+            found.append(
+                f"coverage counts more than was judged: in {self._not_recounted:,} entities something is wrong or"
+                " repeated, and what such ones did is counted again only where there are not more than"
+                f" {RECOUNTED_MAX:,}"
+            )
         if self._continued is None:
-            return []
+            return found
         glued = [*(one.glued for one in self._found), *(one.glued for one in self._looked)]
-        return self._continued.notes(
+        return found + self._continued.notes(
             told=sum(one.told for one in glued),
             open_=sum(one.open for one in glued),
             uncompared=sum(one.uncompared for one in glued),

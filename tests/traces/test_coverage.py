@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
+from stagewright.traces import run
 from stagewright.traces.automaton import of_model
 from stagewright.traces.coverage import (
     Count,
@@ -31,9 +32,12 @@ from stagewright.traces.explain import Judge
 from stagewright.traces.options import Options
 from stagewright.traces.readers import lines
 from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.replay import segments
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.symbols import symbol_of
 from stagewright.traces.validate import validate
+
+Mutated = Callable[[str, int], list[Event]]
 
 KEY = ("Lease", "", "")
 START_FREE: dict[str, object] = {
@@ -74,14 +78,11 @@ def covered(
     return found
 
 
-def test_counts_of_tasks_are_added_and_unknown_beginnings_left_to_others(lease: Any) -> None:
+def test_unknown_beginnings_are_left_to_others(lease: Any) -> None:
     key = ("Lease", "", "")
     first, known = PossibleStates(key, START), PossibleStates(key, -1, ((1, 2),))
-    tasks = [
-        {(first, "a"): 2, (PossibleStates(key, ANY), "a"): 9},
-        {(first, "a"): 1, (known, "b"): 4},
-    ]
-    assert exercised_of(tasks, {key: 1}) == {(key, 0): [((), "a", 3), (((1, 2),), "b", 4)]}
+    taken = {(first, "a"): 3, (PossibleStates(key, ANY), "a"): 9, (known, "b"): 4}
+    assert exercised_of(taken, {key: 1}) == {(key, 0): [((), "a", 3), (((1, 2),), "b", 4)]}
 
 
 def test_what_is_fully_observed_is_certain(lease: Any) -> None:
@@ -273,3 +274,56 @@ def test_how_events_lie_in_files_changes_no_count(
     one, other = found
     assert one.events == sum(len(trace) - 1 for trace in traces)
     assert one.counts == other.counts
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_wrong_or_repeated_counts_as_far_as_it_was_judged(
+    lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    traces = {f"lease{i}": mutated(f"lease{i}", 1000 * seed + i) for i in range(60)}
+    if seed % 2:
+        traces = {name: [_partly_seen(e) for e in trace] for name, trace in traces.items()}
+    events = [e for trace in traces.values() for e in trace]
+    events += rng.sample(events, 50)
+    judged = [_judged_part(lease, trace) for trace in traces.values()]
+    judge = judge_of(lease)
+    (expected,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, judged)})
+    for size in (50_000, 2_000, 500):
+        monkeypatch.setattr(lines, "PART_SIZE", size)
+        monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 20, 1 << 20]))
+        path = tmp_path / f"{size}.jsonl"
+        path.write_text("".join(e.to_json() + "\n" for e in events))
+        options = Options(scope=lambda _: lease.scope)
+        report = validate([path], lease.definition, options, engine=Embedded(2))
+        (found,) = report.coverage
+        assert found.events == expected.events
+        assert found.counts == expected.counts
+        if rng.random() < 0.7:
+            rng.shuffle(events)
+
+
+def _partly_seen(event: Event) -> Event:
+    return event if event.end else _blurred(event, ("phase",), unnamed=event.sequence % 5 == 4)
+
+
+def _judged_part(lease: Any, trace: Sequence[Event]) -> list[Event]:
+    """The events of an entity before the one that decides."""
+    _, number = lease.judge(trace)
+    return sorted({e.sequence: e for e in trace if e.sequence < number}.values(), key=_sequence)
+
+
+def _sequence(event: Event) -> int:
+    return event.sequence
+
+
+def test_where_very_much_is_wrong_a_note_says_that_more_is_counted_than_judged(
+    lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "RECOUNTED_MAX", 2)
+    path = tmp_path / "all.jsonl"
+    events = [e for i in range(30) for e in mutated(f"lease{i}", i)]
+    path.write_text("".join(e.to_json() + "\n" for e in events))
+    options = Options(scope=lambda _: lease.scope)
+    report = validate([path], lease.definition, options, engine=Embedded(1))
+    assert any("coverage counts more than was judged" in note for note in report.notes)

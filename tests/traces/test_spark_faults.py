@@ -17,9 +17,9 @@ import pytest
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.traces.engines import Embedded, Stage
-from stagewright.traces.passes import Task
 from stagewright.traces.spark_engine import OnSpark
 from stagewright.traces.spark_failures import TaskError
+from stagewright.traces.tasks import Task
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:

@@ -56,6 +56,7 @@ from stagewright.traces.replay.settle import (
     GAP,
     HERE,
     HOW,
+    HOWS,
     JUDGED,
     LAST,
     NEXT,
@@ -79,6 +80,7 @@ from stagewright.traces.together.timeline import Changes, Watched, changes_of
 Ints = NDArray[Any]
 
 _NEVER = np.iinfo(np.int64).max
+RECOUNTED_MAX = 200_000  # entities whose exercises are counted again
 
 
 @dataclass
@@ -87,6 +89,8 @@ class Glued:
 
     judged: Judged = field(default_factory=Judged)
     unsettled: list[EntityKey] = field(default_factory=list)
+    # Of settled entities of whose events some are counted that are not judged: so many of each are judged.
+    miscounted: list[tuple[EntityKey, int]] = field(default_factory=list)
     carried: Rows | None = None  # of the settled entities, for another run
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
@@ -97,6 +101,7 @@ class Glued:
         """Take what the rows of other entities of the partition came to; so many findings are told."""
         self.judged.add(other.judged, details)
         self.unsettled += other.unsettled
+        self.miscounted += other.miscounted
         self.open += other.open
         self.told += other.told
         self.uncompared += other.uncompared
@@ -109,27 +114,48 @@ class Glued:
             )
 
 
-def glue(rows: Rows, steps: Steps, *, carry: bool = False, details: int = DETAILS_MAX) -> Glued:
+def glue(
+    rows: Rows,
+    steps: Steps,
+    *,
+    carry: bool = False,
+    details: int = DETAILS_MAX,
+    count_bad: bool = False,
+) -> Glued:
     """Judge the entities of all rows; `rows` holds all rows of its entities.
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
     Where the table of steps has no room for all entities, some are judged after it was forgotten. `details`: so
-    many findings are told, violations first.
+    many findings are told, violations first. `count_bad`: the rows are all events that were judged, so what
+    entities did before something was wrong is counted, too.
     """
+    left_out = _left_out(count_bad=count_bad, carry=carry)
     result, waiting = Glued(), [rows]
     while waiting:
         some = waiting.pop()
         halves = None
-        if (one := _glued(some, steps, details, carry=carry, all_at_once=False)) is None:
+        if (one := _glued(some, steps, details, left_out, carry=carry)) is None:
             steps.forget(counted=False)
             halves = _halves(some)
             if halves is None:  # a single entity, whatever it takes
-                one = _glued(some, steps, details, carry=carry, all_at_once=True)
+                one = _glued(some, steps, details, left_out, carry=carry, all_at_once=True)
         if halves is not None:
             waiting += halves
         elif one is not None:
             result.add(one, details)
     return result
+
+
+def _left_out(*, count_bad: bool, carry: bool) -> Ints:
+    """By how an entity was found, whether what it did is not counted here.
+
+    A segment does not know of what is wrong in others: where something is, all is counted again.
+    """
+    left_out = np.zeros(HOWS, np.int8)
+    if not count_bad:
+        left_out[[STOP, CONFLICT, TOLD]] = 1
+        left_out[GAP] = not carry  # what is missing may come in another run
+    return left_out
 
 
 def _halves(rows: Rows) -> tuple[Rows, Rows] | None:
@@ -144,7 +170,13 @@ def _halves(rows: Rows) -> tuple[Rows, Rows] | None:
 
 
 def _glued(
-    rows: Rows, steps: Steps, details: int, *, carry: bool, all_at_once: bool
+    rows: Rows,
+    steps: Steps,
+    details: int,
+    left_out: Ints,
+    *,
+    carry: bool,
+    all_at_once: bool = False,
 ) -> Glued | None:
     """What all rows come to; None if the table of steps was full before, unless it must have room."""
     result = Glued()
@@ -168,13 +200,19 @@ def _glued(
             return None
         done, state, symbol = settle(
             table, done, first[:, 0].copy(), first[:, 1].copy(),
-            steps.keys, steps.values, steps.counts, steps.flags, found, refused,
+            steps.keys, steps.values, steps.counts, steps.flags, found, refused, left_out,
         )  # fmt: skip
         if done < len(table):
             steps.fill(state, symbol)
     if carry and steps.compares:
         _not_waiting(table, found)
     ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
+    wrong = np.flatnonzero(left_out[found[:, HOW]]).tolist()
+    judged = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
+    result.miscounted = [
+        (EntityKey(rows.streams[interner.groups[e]], interner.names.text(e)), int(judged[e]))
+        for e in wrong[: RECOUNTED_MAX + 1]
+    ]
     if steps.compares:
         result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
     watched = None

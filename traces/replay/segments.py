@@ -51,39 +51,47 @@ _NEXT, _STATE, _BEGIN, _ENTRY, _LAST, _WHERE, _START, _MIDDLE = range(8)
 _CLASS, _WHEN = range(2)
 _UNTOLD = -2
 
+_ALL = np.zeros(0, np.int64)
+
 _DONE, _FILL, _SEND = 0, 1, 2  # why the machine code came back
 
 
 class Segments:
-    """The open segments of the entities of one task; `send` gets rows as they are closed."""
+    """The open segments of the entities of one task; `send` gets rows as they are closed.
 
-    def __init__(self, steps: Steps, send: Callable[[Rows], None]) -> None:
+    When very many entities are held all segments are closed, unless who uses them `closes` them.
+    """
+
+    def __init__(self, steps: Steps, send: Callable[[Rows], None], *, closes: bool = False) -> None:
+        self._most = 1 << 62 if closes else ENTITIES_MAX
         self._steps = steps
         self._send = send
         self._streams: dict[Stream, int] = {}
         self._salts = np.zeros(0, np.uint64)
         self._out = np.zeros((_ROWS_MAX, WIDTH), np.int64)
         self._rows = 0
-        self._entities = Interner(most=ENTITIES_MAX)
+        self._entities = Interner(most=self._most)
         self._numbered: tuple[Names, tuple[Stream, ...], Ints] | None = None  # the last block's
         self._said: tuple[tuple[str, ...], Ints] = (), np.zeros(0, np.int32)  # the last block's
         self._held = np.zeros((1 << 12, 8), np.int64)
         self._tracked = np.zeros((1 << 12 if steps.views else 0, 2), np.int64)
-        self.events = 0
+        self.breaks: list[
+            int
+        ] = []  # the places of the events before which all segments were closed
 
-    def take(self, block: Block) -> None:
-        """Replay a block's events."""
-        if self._entities.full:
+    def take(self, block: Block, since: Ints = _ALL) -> None:
+        """Replay a block's events; count those of each entity from a sequence number on, or all."""
+        if self._entities.full and len(block):
+            self.breaks.append(int(block.place[0]))
             self.flush()
         entities = self._numbers(block)
-        self._replay(block, entities, self._symbols(block))
-        self.events += len(block)
+        self._replay(block, entities, self._symbols(block), since)
 
     def flush(self) -> None:
         """Close all segments; what comes later begins new ones."""
         self._close_all()
         self._emit()
-        self._entities = Interner(most=ENTITIES_MAX)
+        self._entities = Interner(most=self._most)
         self._numbered = None
         self._said = (), np.zeros(0, np.int32)
 
@@ -125,13 +133,13 @@ class Segments:
             new[:] = -1
             new[:, (_START, _MIDDLE)] = sets[self._entities.groups[before:count]]
 
-    def _replay(self, block: Block, entities: Ints, symbols: Ints) -> None:
+    def _replay(self, block: Block, entities: Ints, symbols: Ints, since: Ints) -> None:
         steps, done, forgotten = self._steps, 0, -1
         while True:
             done, self._rows, why, state, missing = _replay(
                 block.entity, entities, block.sequence, block.symbol, symbols, block.place,
                 block.time, done, self._held, self._tracked, steps.keys, steps.values, steps.counts,
-                steps.flags, steps.classes, self._out, self._rows,
+                steps.flags, steps.classes, since, self._out, self._rows,
             )  # fmt: skip
             if why == _DONE:
                 return
@@ -139,6 +147,7 @@ class Segments:
                 steps.fill(state, missing)
                 if steps.full and forgotten != done:  # one event's steps have room in any table
                     forgotten = done
+                    self.breaks.append(int(block.place[done]))
                     self.flush()
                     steps.forget()
                     entities, symbols = self._numbers(block), self._symbols(block)
@@ -251,11 +260,12 @@ def _close(held: Ints, tracked: Ints, first: int, last: int, out: Ints, at: int)
 def _replay(  # noqa: C901 - one loop, compiled as a whole
     entity: Ints, entities: Ints, sequence: Ints, symbol: Ints, symbols: Ints, place: Ints,
     time: Ints, first: int, held: Ints, tracked: Ints, keys: Ints, values: Ints, counts: Ints,
-    flags: Ints, classes: Ints, out: Ints, at: int,
+    flags: Ints, classes: Ints, since: Ints, out: Ints, at: int,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Replay from event `first` on; returns (how far it came, rows, why, set, symbol)."""
     room = len(out) - 4
     tracks = len(classes) > 0
+    counts_some = len(since) > 0
     for i in range(first, len(entity)):
         if at > room:
             return i, at, _SEND, 0, 0
@@ -312,7 +322,7 @@ def _replay(  # noqa: C901 - one loop, compiled as a whole
             one[_BEGIN] = number + 1
             one[_ENTRY] = after
         else:
-            counts[slot] += 1
+            counts[slot] += not counts_some or number >= since[named]
             if change >= 0:
                 at = _row(out, at, whose, number, 1, CHANGE, -1, -1, change, place[i], time[i])
         one[_STATE] = after

@@ -35,6 +35,8 @@ HOW, AT, HERE, BEFORE, SET, WITH, LAST, JUDGED, REST, REPEATED, REFUSED, UNCOMPA
 FOUND = 13
 WHOLE, STOP, CONFLICT, GAP, OVERLAP, TOLD = range(6)  # how; TOLD: in an earlier run
 
+HOWS = 6
+
 NOWHERE = -1
 
 
@@ -69,9 +71,12 @@ def _overlaps(table: Ints, first: int, last: int) -> bool:
 @compiled
 def settle(
     table: Ints, begin: int, start: Ints, any_: Ints,
-    keys: Ints, values: Ints, counts: Ints, flags: Ints, found: Ints, refused: Ints,
+    keys: Ints, values: Ints, counts: Ints, flags: Ints, found: Ints, refused: Ints, left_out: Ints,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Glue from the entity whose rows begin at `begin` on; stops at one that needs a step not yet known."""
+    """Glue from the entity whose rows begin at `begin` on; stops at one that needs a step not yet known.
+
+    What entities do is counted, but for those that are found as `left_out`, by how, says.
+    """
     first = begin
     while first < len(table):
         entity: int = table[first, ENTITY]
@@ -83,6 +88,8 @@ def settle(
             first = last
             continue
         for count in range(2):  # only what is not begun again is counted
+            if count and left_out[found[entity, HOW]]:
+                break
             state, symbol = _entity(
                 table, first, last, start[entity], any_[entity],
                 keys, values, counts, flags, found[entity], refused, count,
