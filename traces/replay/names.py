@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.traces.replay.compiled import compiled
+from stagewright.traces.replay.packed import Packed, packed, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,17 @@ class Names:
 
     def __len__(self) -> int:
         return len(self.begin)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        apart = self if self._side_by_side else self.take(np.arange(len(self)))
+        return _side_by_side, (apart.data, packed(apart.end - apart.begin))
+
+    @property
+    def _side_by_side(self) -> bool:
+        begin, end = self.begin, self.end
+        if not len(self):
+            return not len(self.data)
+        return not begin[0] and end[-1] == len(self.data) and bool((begin[1:] == end[:-1]).all())
 
     def text(self, index: int) -> str:
         """One text."""
@@ -47,6 +59,12 @@ class Names:
         """Some of the texts, in an array of their own."""
         data, ends = _gather(self.data, self.begin, self.end, np.asarray(indices, np.int64))
         return Names(data, ends[:-1], ends[1:])
+
+
+def _side_by_side(data: Ints, lengths: Packed) -> Names:
+    ends = np.zeros(len(lengths.more) + 1, np.int64)
+    np.cumsum(unpacked(lengths), out=ends[1:])
+    return Names(data, ends[:-1], ends[1:])
 
 
 def names_of(texts: Iterable[str]) -> Names:

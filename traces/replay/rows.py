@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from stagewright.traces.blocks import Stream
 from stagewright.traces.replay.names import Names, joined
+from stagewright.traces.replay.packed import Packed, packed, packed_table, unpacked, unpacked_table
 from stagewright.traces.stepcode import State
 
 Ints = NDArray[Any]
@@ -81,10 +82,27 @@ class Rows:
     def __len__(self) -> int:
         return len(self.table)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        of_entities = self.streams, packed(self.stream), self.names, self.hashes
+        return _unpacked, (*of_entities, self.symbols, self.sets, packed_table(self.table))
+
     @property
     def nbytes(self) -> int:
         """About how much memory the rows take."""
         return int(self.table.nbytes + self.names.data.nbytes + 24 * len(self.names))
+
+
+def _unpacked(
+    streams: tuple[Stream, ...],
+    stream: Packed,
+    names: Names,
+    hashes: Ints,
+    symbols: tuple[str, ...],
+    sets: tuple[PossibleStates, ...],
+    table: tuple[Packed, ...],
+) -> Rows:
+    of_entity = unpacked(stream).astype(np.int32)
+    return Rows(streams, of_entity, names, hashes, symbols, sets, unpacked_table(table))
 
 
 def select(rows: Rows, chosen: Ints) -> Rows:

@@ -39,7 +39,7 @@ from stagewright.traces.replay.steps import KEPT, REFUSED, STOPPED, SURE, Steps,
 Ints = NDArray[Any]
 
 ENTITIES_MAX = 1 << 20  # held at once; then all segments are closed, and others begin
-_ROWS_MAX = 1 << 16  # rows that wait to be sent
+_ROWS_MAX = 1 << 18  # rows that wait to be sent: of few each partition would get its own few
 
 # What is held of an entity, in one cache line: the sequence number of its next event (-1: none was read),
 # the set of its possible states, where its body begins (-1: it has none yet) and from which set, the symbol

@@ -134,9 +134,11 @@ def by_group(
     target = np.array([_partition(g, partitions) for g in listed] or [0], np.int64)
     where = np.where(group >= 0, target[group], -1)
     of_row = where[changes.table[:, WHOSE]]
+    order = np.argsort(of_row, kind="stable")
+    bounds = np.searchsorted(of_row[order], np.arange(partitions + 1))
     found: list[tuple[int, Gathered]] = []
-    for partition in np.unique(of_row[of_row >= 0]).tolist():
-        rows = changes.table[of_row == partition]
+    for partition in np.flatnonzero(bounds[1:] > bounds[:-1]).tolist():
+        rows = changes.table[order[bounds[partition] : bounds[partition + 1]]]
         entities, rows[:, WHOSE] = np.unique(rows[:, WHOSE], return_inverse=True)
         some = Changes(
             changes.streams,
@@ -146,7 +148,9 @@ def by_group(
             changes.classes,
             rows,
         )
-        found.append((partition, Gathered(listed, group[entities], some)))
+        own, numbers = np.unique(group[entities], return_inverse=True)
+        groups = tuple(listed[i] for i in own.tolist())
+        found.append((partition, Gathered(groups, numbers.astype(np.int32), some)))
     return found, int((used & (group < 0)).sum())
 
 

@@ -19,6 +19,7 @@ from stagewright.traces.determinised import ANY, START
 from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names, joined
 from stagewright.traces.replay.ordering import by_entity
+from stagewright.traces.replay.packed import Packed, packed, packed_table, unpacked, unpacked_table
 from stagewright.traces.replay.rows import (
     BODY,
     CARRIED,
@@ -67,6 +68,10 @@ class Changes:
     def __len__(self) -> int:
         return len(self.table)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        of_entities = self.streams, packed(self.stream), self.names, packed(self.wrong)
+        return _unpacked, (*of_entities, self.classes, packed_table(self.table))
+
     @property
     def nbytes(self) -> int:
         """About how much memory the changes take."""
@@ -93,6 +98,19 @@ class Changes:
     def key(self, entity: int) -> EntityKey:
         """An entity by its index."""
         return EntityKey(self.streams[self.stream[entity]], self.names.text(entity))
+
+
+def _unpacked(
+    streams: tuple[Stream, ...],
+    stream: Packed,
+    names: Names,
+    wrong: Packed,
+    classes: tuple[Seen, ...],
+    table: tuple[Packed, ...],
+) -> Changes:
+    of_entity = unpacked(stream).astype(np.int32)
+    of_wrong = unpacked(wrong).astype(np.int8)
+    return Changes(streams, of_entity, names, of_wrong, classes, unpacked_table(table))
 
 
 @dataclass(frozen=True)
