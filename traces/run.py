@@ -17,20 +17,20 @@ from stagewright.traces.coverage import Exercised, Whose, exercised_of
 from stagewright.traces.definitions import Definitions
 from stagewright.traces.engines import Engine, Stage
 from stagewright.traces.first_pass import FirstPass, Partition
-from stagewright.traces.judge import Finding, Judged, MachineKey
+from stagewright.traces.judge import DETAILS_MAX, Finding, Judged, MachineKey
 from stagewright.traces.judges import Panel
 from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import PROBED, Logs, beginnings, tasks_of
 from stagewright.traces.recount import Miscounted, Taken
-from stagewright.traces.replay.glue import RECOUNTED_MAX
 from stagewright.traces.second_pass import Looked, SecondPass, agreed, to_be_told
 from stagewright.traces.state import State
 from stagewright.traces.tasks import PartRead, Task, refuse_damaged
 from stagewright.traces.together.system import Together, together
 from stagewright.traces.together.verdicts import TogetherReport, report_together
 
+RECOUNTED_MAX = DETAILS_MAX // 2  # entities whose exercises are counted again
 _PARTITION_BYTES = 1 << 27  # of input; the rows of so much fit into a worker's memory many times
 
 
@@ -252,8 +252,9 @@ class Run:
     def _miscounted(self, unsettled: Sequence[EntityKey]) -> tuple[Miscounted, ...]:
         """The entities whose exercises are to be counted again: none if there are too many."""
         some = [pair for one in self._found for pair in one.glued.miscounted]
-        if len(some) + len(unsettled) > RECOUNTED_MAX:
-            self._not_recounted = len(some) + len(unsettled)
+        unnamed = sum(one.glued.miscounted_left_out for one in self._found)
+        if unnamed or len(some) + len(unsettled) > RECOUNTED_MAX:
+            self._not_recounted = unnamed + len(some) + len(unsettled)
             return ()
         found = (*(Miscounted(*pair) for pair in some), *(Miscounted(key, 0) for key in unsettled))
         return tuple(sorted(found, key=lambda one: one.key))

@@ -76,6 +76,39 @@ def test_many_runs_find_what_one_run_finds(
         assert last.verdicts[verdict] == whole.verdicts[verdict]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_many_runs_exercise_what_one_run_exercises(
+    lease: Any, mutated: Mutated, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    traces = [mutated(f"lease{i}", 500 * seed + i) for i in range(120)]
+    traces = [t for t in traces if lease.judge(t)[0] is not TraceVerdict.GAP]
+    events = sorted((e for t in traces for e in t), key=lambda e: (e.sequence, e.entity))
+    whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
+    cuts = [0, *sorted(rng.sample(range(1, len(events)), 3)), len(events)]
+    files = list[Path]()
+    last = whole
+    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        files.append(write(tmp_path / f"{number}.jsonl", events[begin:end]))
+        last = judged(lease, files, tmp_path / "state")
+    (one,), (other,) = last.coverage, whole.coverage
+    assert one.events == other.events
+    assert one.counts == other.counts
+
+
+def test_what_earlier_runs_told_is_not_looked_at_again(lease: Any, tmp_path: Path) -> None:
+    events = lease.walk("lease0", 3, 12)
+    events[4] = replace(events[4], observed={**events[4].observed, "phase": "closed"})
+    state = tmp_path / "state"
+    files = [write(tmp_path / "a.jsonl", events[:8])]
+    assert "read again" in "".join(judged(lease, files, state).plan)
+    files.append(write(tmp_path / "b.jsonl", lease.walk("lease1", 4, 12)))
+    assert "no second pass" in "".join(judged(lease, files, state).plan)
+    files.append(write(tmp_path / "c.jsonl", events[8:]))
+    last = judged(lease, files, state)
+    assert last.coverage[0].events == 4 + 13  # the first event of each counts, end markers do not
+
+
 def test_a_file_that_grows_is_read_on_from_its_last_whole_line(lease: Any, tmp_path: Path) -> None:
     events = lease.walk("lease0", 3, 12)
     lines = [e.to_json() + "\n" for e in events]

@@ -80,7 +80,6 @@ from stagewright.traces.together.timeline import Changes, Watched, changes_of
 Ints = NDArray[Any]
 
 _NEVER = np.iinfo(np.int64).max
-RECOUNTED_MAX = 200_000  # entities whose exercises are counted again
 
 
 @dataclass
@@ -91,6 +90,7 @@ class Glued:
     unsettled: list[EntityKey] = field(default_factory=list)
     # Of settled entities of whose events some are counted that are not judged: so many of each are judged.
     miscounted: list[tuple[EntityKey, int]] = field(default_factory=list)
+    miscounted_left_out: int = 0  # more of them, that are not named
     carried: Rows | None = None  # of the settled entities, for another run
     open: int = 0  # entities whose traces may go on
     told: int = 0  # entities that were found to be bad in an earlier run
@@ -102,6 +102,8 @@ class Glued:
         self.judged.add(other.judged, details)
         self.unsettled += other.unsettled
         self.miscounted += other.miscounted
+        self.miscounted_left_out += other.miscounted_left_out + len(self.miscounted[details:])
+        del self.miscounted[details:]
         self.open += other.open
         self.told += other.told
         self.uncompared += other.uncompared
@@ -126,7 +128,7 @@ def glue(
 
     With `carry`, a trace without its end may go on in another run, and what is known of it is carried there.
     Where the table of steps has no room for all entities, some are judged after it was forgotten. `details`: so
-    many findings are told, violations first. `count_bad`: the rows are all events that were judged, so what
+    many findings are told, violations first, and so many entities are named whose exercises are to be counted again. `count_bad`: the rows are all events that were judged, so what
     entities did before something was wrong is counted, too.
     """
     left_out = _left_out(count_bad=count_bad, carry=carry)
@@ -144,6 +146,20 @@ def glue(
         elif one is not None:
             result.add(one, details)
     return result
+
+
+def _miscounted(
+    result: Glued, rows: Rows, interner: Interner, found: Ints, left_out: Ints, details: int
+) -> None:
+    """Name the entities of which events were counted that are not judged: they are to be counted again."""
+    events = found[:, (JUDGED, REST, REPEATED, REFUSED)].sum(axis=1)  # of this run
+    wrong = np.flatnonzero((left_out[found[:, HOW]] != 0) & (events > 0)).tolist()
+    judged = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
+    result.miscounted = [
+        (EntityKey(rows.streams[interner.groups[e]], interner.names.text(e)), int(judged[e]))
+        for e in wrong[:details]
+    ]
+    result.miscounted_left_out = len(wrong[details:])
 
 
 def _left_out(*, count_bad: bool, carry: bool) -> Ints:
@@ -207,12 +223,7 @@ def _glued(
     if carry and steps.compares:
         _not_waiting(table, found)
     ok = _tell(result, rows, interner, found, table, refused, steps, details, carry=carry)
-    wrong = np.flatnonzero(left_out[found[:, HOW]]).tolist()
-    judged = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
-    result.miscounted = [
-        (EntityKey(rows.streams[interner.groups[e]], interner.names.text(e)), int(judged[e]))
-        for e in wrong[: RECOUNTED_MAX + 1]
-    ]
+    _miscounted(result, rows, interner, found, left_out, details)
     if steps.compares:
         result.judged.standings = standings_of(rows.streams, interner, found, ok, steps)
     watched = None
