@@ -18,9 +18,8 @@ from stagewright.traces.replay.rows import PossibleStates, Rows
 from stagewright.traces.replay.segments import Segments
 from stagewright.traces.replay.steps import Steps
 
-Taken = Counter[
-    tuple[PossibleStates, str]
-]  # how often a symbol was read in a set; also how much less
+# How often a symbol was read in a set; of a difference also how much less.
+Taken = Counter[tuple[PossibleStates, str]]
 
 
 @dataclass(frozen=True)
