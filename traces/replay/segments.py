@@ -39,6 +39,7 @@ from stagewright.traces.replay.steps import KEPT, REFUSED, STOPPED, SURE, Steps,
 Ints = NDArray[Any]
 
 ENTITIES_MAX = 1 << 20  # held at once; then all segments are closed, and others begin
+_ROWS = 1 << 10  # rows that there is room for at first
 _ROWS_MAX = 1 << 18  # rows that wait to be sent: of few each partition would get its own few
 
 # What is held of an entity, in one cache line: the sequence number of its next event (-1: none was read),
@@ -68,7 +69,7 @@ class Segments:
         self._send = send
         self._streams: dict[Stream, int] = {}
         self._salts = np.zeros(0, np.uint64)
-        self._out = np.zeros((_ROWS_MAX, WIDTH), np.int64)
+        self._out = np.zeros((_ROWS, WIDTH), np.int64)
         self._rows = 0
         self._entities = Interner(most=self._most)
         self._numbered: tuple[Names, tuple[Stream, ...], Ints] | None = None  # the last block's
@@ -152,7 +153,7 @@ class Segments:
                     steps.forget()
                     entities, symbols = self._numbers(block), self._symbols(block)
             else:
-                self._emit()
+                self._make_room()
 
     def _close_all(self) -> None:
         done = 0
@@ -161,7 +162,15 @@ class Segments:
                 self._held, self._tracked, done, len(self._entities), self._out, self._rows
             )
             if done < len(self._entities):
-                self._emit()
+                self._make_room()
+
+    def _make_room(self) -> None:
+        if len(self._out) == _ROWS_MAX:
+            self._emit()
+            return
+        out = np.zeros((4 * len(self._out), WIDTH), np.int64)
+        out[: self._rows] = self._out[: self._rows]
+        self._out = out
 
     def _emit(self) -> None:
         if not self._rows:
