@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from stagewright.spec.errors import InputError
 from stagewright.traces.judge import MachineKey
 from stagewright.traces.readers import forms
 from stagewright.traces.recount import Taken, taken
@@ -31,6 +30,7 @@ from stagewright.traces.replay.rows import (
 )
 from stagewright.traces.replay.segments import Segments
 from stagewright.traces.replay.steps import Steps
+from stagewright.traces.state import no_room
 from stagewright.traces.tasks import Automata, Summary, Task, blocks_of, details_of
 from stagewright.traces.together.each import judge_each
 from stagewright.traces.together.sweep import Gathered, Swept, by_group, sweep
@@ -168,8 +168,5 @@ def carry(glued: Glued, folder: str) -> str:
     try:
         save(rows, path)
     except OSError as error:
-        raise InputError(
-            f"{folder} cannot be written: {error.strerror or error}",
-            help="make room there; what earlier runs left is as it was",
-        ) from error
+        raise no_room(path.parent, error) from error
     return str(path)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stagewright.traces.blocks import Block, EntityKey, Ints, chosen
+from stagewright.traces.blocks import Block, Ints, chosen
 from stagewright.traces.replay.rows import PossibleStates, Rows
 from stagewright.traces.replay.segments import Segments
 from stagewright.traces.replay.steps import Steps
@@ -32,14 +32,6 @@ class Wrong:
     def nbytes(self) -> int:
         """About how much memory they take."""
         return self.rows.nbytes
-
-
-@dataclass(frozen=True)
-class Miscounted:
-    """An entity of whose events only the first so many were judged; of one to be judged anew none yet."""
-
-    key: EntityKey
-    judged: int
 
 
 class Recount:

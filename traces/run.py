@@ -23,7 +23,8 @@ from stagewright.traces.options import Options, Progress, Resolve
 from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Part
 from stagewright.traces.reading import PROBED, Logs, beginnings, tasks_of
-from stagewright.traces.recount import Miscounted, Taken
+from stagewright.traces.recount import Taken
+from stagewright.traces.replay.glue import Miscounted
 from stagewright.traces.second_pass import Looked, SecondPass, agreed, to_be_told
 from stagewright.traces.state import State
 from stagewright.traces.tasks import PartRead, Task, refuse_damaged
@@ -251,13 +252,12 @@ class Run:
 
     def _miscounted(self, unsettled: Sequence[EntityKey]) -> tuple[Miscounted, ...]:
         """The entities whose exercises are to be counted again: none if there are too many."""
-        some = [pair for one in self._found for pair in one.glued.miscounted]
+        settled = [one for part in self._found for one in part.glued.miscounted]
         unnamed = sum(one.glued.miscounted_left_out for one in self._found)
-        if unnamed or len(some) + len(unsettled) > RECOUNTED_MAX:
-            self._not_recounted = unnamed + len(some) + len(unsettled)
+        if unnamed or len(settled) + len(unsettled) > RECOUNTED_MAX:
+            self._not_recounted = unnamed + len(settled) + len(unsettled)
             return ()
-        found = (*(Miscounted(*pair) for pair in some), *(Miscounted(key, 0) for key in unsettled))
-        return tuple(sorted(found, key=lambda one: one.key))
+        return tuple(sorted([*settled, *(Miscounted(key, 0) for key in unsettled)]))
 
     def _to_be_told(self, findings: Iterable[Finding]) -> Collection[EntityKey]:
         """The entities whose violations are told with all that went before, where that is at hand."""
@@ -273,7 +273,7 @@ class Run:
             f"engine: {self._engine.name}, {self._engine.workers} at once",
             f"first pass: {len(self._tasks)} tasks replay {len(self._events)} parts where they lie",
             f"{rows:,} rows, left of {events:,} events, were glued in {self._partitions - 1} partitions",
-            f"second pass: {second:,} entities were read again and judged event by event"
+            f"second pass: {second:,} entities were read again, to judge event by event or to count anew"
             if second
             else "no second pass: nothing was left open, nothing has to be told",
             *(

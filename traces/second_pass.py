@@ -17,9 +17,9 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.blocks import Block, EntityKey, chosen, merge
 from stagewright.traces.first_pass import carry
 from stagewright.traces.judge import Finding, Judged, MachineKey, judge
-from stagewright.traces.recount import Miscounted, Recount, Taken, Wrong, taken
+from stagewright.traces.recount import Recount, Taken, Wrong, taken
 from stagewright.traces.replay.carried import load
-from stagewright.traces.replay.glue import Glued, glue
+from stagewright.traces.replay.glue import Glued, Miscounted, glue
 from stagewright.traces.replay.rows import ENTITY, Rows, concatenated, select
 from stagewright.traces.replay.segments import rows_of
 from stagewright.traces.replay.steps import Steps

@@ -4,7 +4,7 @@ import dataclasses
 import gzip
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,19 @@ def write(path: Path, events: list[Event]) -> Path:
     return path
 
 
+def in_runs(
+    lease: Any, folder: Path, events: list[Event], runs: int, rng: random.Random
+) -> Iterator[TraceReport]:
+    """The reports of so many runs that continue each other, each with some more of the events."""
+    cuts = [0, *sorted(rng.sample(range(1, len(events)), runs - 1)), len(events)]
+    files = list[Path]()
+    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        files.append(write(folder / f"{number}.jsonl", events[begin:end]))
+        report = judged(lease, files, folder / "state")
+        assert report.totals.events == end - begin
+        yield report
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_many_runs_find_what_one_run_finds(
     lease: Any, mutated: Mutated, tmp_path: Path, seed: int
@@ -51,13 +64,9 @@ def test_many_runs_find_what_one_run_finds(
     else:
         events.sort(key=lambda e: (e.sequence, e.entity))
     whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
-    cuts = [0, *sorted(rng.sample(range(1, len(events)), 4)), len(events)]
-    files, found = list[Path](), dict[str, tuple[object, ...]]()
+    found = dict[str, tuple[object, ...]]()
     last = whole
-    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
-        files.append(write(tmp_path / f"{number}.jsonl", events[begin:end]))
-        last = judged(lease, files, tmp_path / "state")
-        assert last.totals.events == end - begin
+    for last in in_runs(lease, tmp_path, events, 5, rng):
         found |= {
             e.key.entity: (e.verdict, e.sequence)
             for e in last.entities
@@ -85,12 +94,7 @@ def test_many_runs_exercise_what_one_run_exercises(
     traces = [t for t in traces if lease.judge(t)[0] is not TraceVerdict.GAP]
     events = sorted((e for t in traces for e in t), key=lambda e: (e.sequence, e.entity))
     whole = judged(lease, [write(tmp_path / "whole.jsonl", events)], None)
-    cuts = [0, *sorted(rng.sample(range(1, len(events)), 3)), len(events)]
-    files = list[Path]()
-    last = whole
-    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
-        files.append(write(tmp_path / f"{number}.jsonl", events[begin:end]))
-        last = judged(lease, files, tmp_path / "state")
+    *_, last = in_runs(lease, tmp_path, events, 4, rng)
     (one,), (other,) = last.coverage, whole.coverage
     assert one.events == other.events
     assert one.counts == other.counts

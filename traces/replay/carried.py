@@ -39,7 +39,7 @@ def save(rows: Rows, path: Path) -> None:
     """Write rows to a file.
 
     Raises:
-        InputError: there is no room.
+        OSError: there is no room.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -55,13 +55,7 @@ def save(rows: Rows, path: Path) -> None:
     columns["entry"] = _coded(sets, table[:, ENTRY])
     columns["exit"] = _coded(sets, table[:, EXIT])
     columns |= {name: table[:, column] for name, column in _NUMBERS.items()}
-    try:
-        pq.write_table(pa.table(columns), path, compression="zstd")
-    except OSError as error:
-        raise InputError(
-            f"{path.parent} cannot be written: {error.strerror or error}",
-            help="make room there; what earlier runs left is as it was",
-        ) from error
+    pq.write_table(pa.table(columns), path, compression="zstd")
 
 
 def load(path: Path) -> Rows:

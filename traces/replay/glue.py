@@ -8,7 +8,7 @@ themselves can tell: such an entity is among the `unsettled`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from stagewright.traces.judge import (
     doubted,
 )
 from stagewright.traces.recording import Doubt
-from stagewright.traces.replay.names import Interner, Names
+from stagewright.traces.replay.names import Interner
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.rows import (
     BODY,
@@ -82,14 +82,20 @@ Ints = NDArray[Any]
 _NEVER = np.iinfo(np.int64).max
 
 
+class Miscounted(NamedTuple):
+    """An entity of whose events some were counted that are not judged; `judged`: so many of the first ones are."""
+
+    key: EntityKey
+    judged: int
+
+
 @dataclass
 class Glued:
     """What the rows of one partition come to."""
 
     judged: Judged = field(default_factory=Judged)
     unsettled: list[EntityKey] = field(default_factory=list)
-    # Of settled entities of whose events some are counted that are not judged: so many of each are judged.
-    miscounted: list[tuple[EntityKey, int]] = field(default_factory=list)
+    miscounted: list[Miscounted] = field(default_factory=list)  # settled ones
     miscounted_left_out: int = 0  # more of them, that are not named
     carried: Rows | None = None  # of the settled entities, for another run
     open: int = 0  # entities whose traces may go on
@@ -156,8 +162,7 @@ def _miscounted(
     wrong = np.flatnonzero((left_out[found[:, HOW]] != 0) & (events > 0)).tolist()
     judged = np.where(found[:, HOW] == TOLD, 0, found[:, AT])
     result.miscounted = [
-        (EntityKey(rows.streams[interner.groups[e]], interner.names.text(e)), int(judged[e]))
-        for e in wrong[:details]
+        Miscounted(_key(rows, interner, e), int(judged[e])) for e in wrong[:details]
     ]
     result.miscounted_left_out = len(wrong[details:])
 
@@ -306,16 +311,11 @@ def _tell(
     result.open = int((live & ~finished & ~open_end).sum())
     result.told = int(told.sum())
     result.uncompared = int(counted[:, UNCOMPARED].sum())
-    names: Names = interner.names
-
-    def key(entity: int) -> EntityKey:
-        return EntityKey(rows.streams[interner.groups[entity]], names.text(entity))
-
-    result.unsettled = [key(e) for e in np.flatnonzero(~settled).tolist()]
+    result.unsettled = [_key(rows, interner, e) for e in np.flatnonzero(~settled).tolist()]
     bad = np.flatnonzero(settled & ~ok & ~told)
     before: dict[int, PossibleStates] = {}
     for entity in bad[np.argsort(~_violated(rows, found[bad], steps), kind="stable")].tolist():
-        finding = _finding(key(entity), found[entity], steps, before)
+        finding = _finding(_key(rows, interner, entity), found[entity], steps, before)
         doubt = recordings[interner.groups[entity]].doubt
         finding = doubted(finding, doubt, good=bool(good[entity]))
         judged.count(finding.key.stream, finding.verdict)
@@ -326,7 +326,7 @@ def _tell(
     for row in np.flatnonzero(refused).tolist()[:details]:
         entity = int(table[row, ENTITY])
         if settled[entity]:
-            whose, text = key(entity), steps.symbols[int(table[row, SYMBOL])]
+            whose, text = _key(rows, interner, entity), steps.symbols[int(table[row, SYMBOL])]
             number = START if table[row, SEQUENCE] == 0 else UNKNOWN
             why = steps.machine(whose.stream[1:]).refusal(number, text)
             assert why is not None
@@ -334,6 +334,10 @@ def _tell(
                 NotUnderstood(place_of(int(table[row, PLACE])), whose, why)
             )
     return ok
+
+
+def _key(rows: Rows, interner: Interner, entity: int) -> EntityKey:
+    return EntityKey(rows.streams[interner.groups[entity]], interner.names.text(entity))
 
 
 def _violated(rows: Rows, found: Ints, steps: Steps) -> Ints:
