@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -40,7 +41,8 @@ def _same_size(paths: Sequence[Path]) -> list[Path]:
     if any(compression(path) for path in paths):
         return list(paths)
     sizes = [path.stat().st_size for path in paths]
-    return [path for path, size in zip(paths, sizes, strict=True) if sizes.count(size) > 1]
+    alike = Counter(sizes)
+    return [path for path, size in zip(paths, sizes, strict=True) if alike[size] > 1]
 
 
 def _digest(path: Path) -> bytes | None:
