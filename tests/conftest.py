@@ -21,8 +21,23 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those with Spark share one: it has one session."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How much of the suite runs; by default all but what is marked `thorough`."""
+    parser.addoption("--thorough", action="store_true", help="also run what takes long")
+    parser.addoption("--quick", action="store_true", help="leave out what is slow or needs Spark")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what was not asked for; tests with Spark share one process, as it has one session."""
+    left_out = set[str]()
+    if not config.getoption("--thorough"):
+        left_out.add("thorough")
+    if config.getoption("--quick"):
+        left_out |= {"slow", "spark"}
+    deselected = [i for i in items if any(i.get_closest_marker(name) for name in left_out)]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if item not in set(deselected)]
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
