@@ -83,7 +83,8 @@ def test_it_runs_and_its_trace_is_validated(
     ]
     assert run_command_line(run) == 0
     trace = out / "trace.jsonl"
-    assert run_command_line(["validate", str(trace), "--machine", str(lease)]) == 0
+    on_spark = ["validate", str(trace), "--machine", str(lease), "--engine", "spark"]
+    assert run_command_line(on_spark) == 0
     assert "20 ok" in capsys.readouterr().out
     lines = trace.read_text().splitlines()
     forged = next(i for i, line in enumerate(lines) if '"lease":"expiring"' in line)

@@ -109,6 +109,10 @@ def _probe(executable: Path) -> _Probe | str:
     digits = version.removeprefix("1.").partition(".")[0]
     if not digits.isdigit():
         return f"{executable} does not say which Java it is"
+    own = Path(home, "bin", executable.name)  # what Spark will start; `executable` may wrap it
+    if has_module and own.exists() and not own.samefile(executable):
+        answer = _ask(own, SPARKS_MODULE_OPTION)
+        has_module = answer is not None and answer.returncode == 0
     return _Probe(Path(home), int(digits), has_module)
 
 

@@ -209,10 +209,7 @@ def test_parquet_with_a_column_twice(tmp_path: Path, capsys: Captured) -> None:
     assert "has several columns `seq`" in capsys.readouterr().err
 
 
-@pytest.mark.spark
-def test_files_without_an_event_are_refused(
-    spark: "SparkSession", tmp_path: Path, capsys: Captured
-) -> None:
+def test_files_without_an_event_are_refused(tmp_path: Path, capsys: Captured) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         (tmp_path / name).write_text("\n \n\n")
     assert run_command_line(["validate", str(tmp_path), "--json"]) == ExitCode.BAD_INPUT
@@ -221,10 +218,7 @@ def test_files_without_an_event_are_refused(
     assert f"there is no event in {tmp_path / 'a.jsonl'} nor in 1 more files" in err
 
 
-@pytest.mark.spark
-def test_a_trace_cannot_steer_the_terminal(
-    spark: "SparkSession", tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_trace_cannot_steer_the_terminal(tmp_path: Path, capsys: Captured) -> None:
     trace = tmp_path / "t.jsonl"
     entity = r"\u001b[31m[bold]x\ud800"
     trace.write_text(

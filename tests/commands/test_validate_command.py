@@ -1,6 +1,7 @@
 """`stagewright validate`: what it prints, writes and returns."""
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,24 +10,70 @@ import pytest
 from sarif_kit.validate import validation_errors
 
 from stagewright.commands import run_command_line
+from stagewright.commands.validate_engine import chosen_engine
+from stagewright.traces.inputs import InputFile, Inputs
+from stagewright.traces.java_runtime import JavaNotFoundError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.spark
 
 SAMPLES = Path(__file__).resolve().parent.parent / "traces" / "samples"
 SHIPPED_LOG = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"
 JUMP = str(SAMPLES / "impossible-jump.log")
 
 
-def test_a_good_log_is_ok(spark: "SparkSession", capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.spark
+def test_a_good_log_is_ok_on_spark(
+    spark: "SparkSession", capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["validate", str(SHIPPED_LOG), "--engine", "spark"]) == 0
+    printed = capsys.readouterr()
+    assert "5 ok" in printed.out
+    assert "engine:" not in printed.err, "it was asked for"
+
+
+def test_a_small_log_is_read_without_spark_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["validate", str(SHIPPED_LOG)]) == 0
-    assert "5 ok" in capsys.readouterr().out
+    assert (
+        "engine: embedded (0.0 MB of input; --engine spark uses Spark)" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "java", "engine", "why"),
+    [
+        ({}, True, "spark", "engine: Spark on this machine (20.0 GB of input)"),
+        ({}, False, "embedded", "no Java for Spark was found"),
+        ({"master": "spark://h:7077"}, True, "spark", "engine: Spark at spark://h:7077"),
+    ],
+)
+def test_spark_is_chosen_for_large_input_or_a_cluster(
+    given: dict[str, str],
+    java: bool,
+    engine: str,
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find() -> None:
+        if not java:
+            raise JavaNotFoundError("none")
+
+    monkeypatch.setattr("stagewright.traces.java_runtime.find_java", find)
+    args = Namespace(**{"engine": "auto", "master": None, **given})
+    large = Inputs((InputFile(Path("t.parquet"), "parquet", 20_000_000_000),), ())
+    chosen, reason = chosen_engine(args, large)
+    assert chosen == engine
+    assert why in reason
+
+
+def test_a_cluster_is_not_for_the_embedded_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["validate", JUMP, "--engine", "embedded", "--master", "spark://h:7077"]
+    assert run_command_line(words) == 2
+    assert "--master is for Spark" in capsys.readouterr().err
 
 
 def test_a_violation_is_printed_as_json_and_written(
-    spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     out = tmp_path / "new" / "report"
     assert run_command_line(["validate", JUMP, "--json", "--out", str(out)]) == 1
@@ -39,7 +86,7 @@ def test_a_violation_is_printed_as_json_and_written(
 
 
 def test_a_violation_is_reported_to_ci_systems_on_its_line_of_the_log(
-    spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     junit, sarif = tmp_path / "r.xml", tmp_path / "r.sarif"
     words = ["validate", JUMP, "--junit", str(junit), "--sarif", str(sarif), "--github"]
@@ -56,9 +103,7 @@ def test_a_violation_is_reported_to_ci_systems_on_its_line_of_the_log(
     assert kinds == [["Failure"], [], []]  # the trace, all others, and that every line was read
 
 
-def test_lines_that_are_no_events_are_an_error_to_ci_systems(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
+def test_lines_that_are_no_events_are_an_error_to_ci_systems(tmp_path: Path) -> None:
     trace, junit = tmp_path / "t.jsonl", tmp_path / "r.xml"
     trace.write_text("?\n")
     assert run_command_line(["validate", str(trace), "--junit", str(junit)]) == 3
@@ -79,7 +124,7 @@ def test_bad_input_is_exit_code_2_and_writes_nothing(
 
 
 def test_a_users_own_machine_validates_its_traces(
-    spark: "SparkSession", capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     machine = tmp_path / "light.py"
     machine.write_text(

@@ -115,6 +115,15 @@ def test_java_without_sparks_module_gets_a_start_script_that_drops_the_option(
     assert printed.stdout.splitlines() == ["-Xmx1g", "a b", "", "--add-modules=x"]
 
 
+def test_a_process_that_inherits_the_start_script_as_its_java_home_keeps_it(
+    tmp_path: Path, cache: Path
+) -> None:
+    home = make_java(tmp_path / "small", "25", module=False)
+    variables = {"JAVA_HOME": str(home), "PATH": "", "XDG_CACHE_HOME": str(cache)}
+    script_home = find_java(variables).home
+    assert find_java({**variables, "JAVA_HOME": str(script_home)}).home == script_home
+
+
 def test_start_script_is_made_once_and_mended_when_damaged(tmp_path: Path, cache: Path) -> None:
     home = make_java(tmp_path / "small", "25", module=False)
     variables = {"JAVA_HOME": str(home), "PATH": "", "XDG_CACHE_HOME": str(cache)}

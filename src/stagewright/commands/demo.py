@@ -54,9 +54,9 @@ def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
             ("validate", str(recorded / "trace.jsonl"), "--out", str(reports / "validate-run")),
         ),
         Stop(
-            "And a coordinator of ScyllaDB, by its own log?",
+            "And a coordinator of ScyllaDB, by its own log? (on Spark, as large traces are)",
             (
-                *("validate", str(sample_log), "--profile", "scylla-2025.4"),
+                *("validate", str(sample_log), "--profile", "scylla-2025.4", "--engine", "spark"),
                 *("--out", str(reports / "validate-scylla")),
             ),
         ),

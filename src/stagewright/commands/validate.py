@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
-from stagewright.commands.validate_spark import megabytes, on_local_spark
+from stagewright.commands.validate_engine import (
+    add_engine,
+    chosen_engine,
+    megabytes,
+    on_chosen_spark,
+)
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers.forms import CHOICES as FORM_NAMES
 
@@ -84,12 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --together: relate only entities in whose names this matches the same "
         "(default: all of a trace)",
     )
-    parser.add_argument(
-        "--engine",
-        choices=("spark", "embedded"),
-        default="spark",
-        help="who does the work: Spark, or threads of this process, without Java (default: spark)",
-    )
+    add_engine(parser)
     parser.add_argument(
         "--explain", action="store_true", help="tell how the verdicts were found, and why so"
     )
@@ -176,7 +176,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
     from stagewright.commands.traced_machines import profiles_known, resolver
-    from stagewright.commands.validate_output import reproduce, tell_plan, write
+    from stagewright.commands.validate_output import reproduce, tell, tell_plan, write
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
@@ -209,9 +209,15 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.validate_follow import follow_source
 
         return follow_source(resolve, options, mapping, args)
-    if args.engine == "spark":
+    engine, why = args.engine, ""
+    if engine != "embedded":
         skipping = args.skip_damaged
-        find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
+        engine, why = chosen_engine(
+            args,
+            find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state),
+        )
+    if why:
+        tell(why)
 
     def deliver(report: TraceReport) -> None:
         # Files come first: who reads the text may go away before its end.
@@ -226,7 +232,7 @@ def execute(args: argparse.Namespace) -> int:
         elif not reports.take_standard_output:
             print_report(report, console())
 
-    return _judged(args.paths, resolve, options, args, deliver).exit_code
+    return _judged(args.paths, resolve, options, args, engine, deliver).exit_code
 
 
 def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -247,6 +253,8 @@ def _check_source(args: argparse.Namespace) -> None:
         raise InputError(
             "--follow needs --state DIR", help="what is known of the traces is kept there"
         )
+    if args.master and args.engine == "embedded":
+        raise InputError("--master is for Spark", help="leave out --engine embedded, or --master")
     if args.follow and args.engine == "embedded":
         raise InputError("--follow is done by Spark", help="leave out --engine embedded")
     if args.follow and (args.junit or args.sarif):
@@ -261,21 +269,21 @@ def _judged(
     resolve: Resolve,
     options: Options,
     args: argparse.Namespace,
+    engine: str,
     deliver: Deliver,
 ) -> TraceReport:
     """The report, which is delivered before what it has told counts as told."""
     from stagewright.commands.validate_output import tell
     from stagewright.traces.validate import validate
 
-    if args.engine == "embedded":
+    if engine == "embedded":
         from stagewright.traces.engines import Embedded, usable_cores
 
-        engine = Embedded(args.cores or usable_cores())
         return validate(
             paths,
             resolve,
             options,
-            engine=engine,
+            engine=Embedded(args.cores or usable_cores()),
             state=args.state,
             progress=tell,
             deliver=deliver,
@@ -292,7 +300,7 @@ def _judged(
             deliver=deliver,
         )
 
-    return on_local_spark(work, args)
+    return on_chosen_spark(work, args)
 
 
 def _scope(sizes: list[str]) -> Callable[[Definition], Scope]:

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stagewright.commands.validate_engine import on_chosen_spark
 from stagewright.commands.validate_output import tell, tell_plan, write
-from stagewright.commands.validate_spark import on_local_spark
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def follow_source(
         )
         return reports.exit_code
 
-    return on_local_spark(work, args)
+    return on_chosen_spark(work, args)
 
 
 class _Reports:

@@ -47,7 +47,8 @@ def reproduce(args: argparse.Namespace) -> str:
         ("--max-states", args.max_states),
         *(("--together", system) for system in args.together),
         ("--group", args.group),
-        ("--engine", "" if args.engine == "spark" else args.engine),
+        ("--engine", "" if args.engine == "auto" else args.engine),
+        ("--master", args.master),
     ):
         words += [flag, str(value)] if value else []
     words += ["--ignore-fingerprint"] if args.ignore_fingerprint else []
