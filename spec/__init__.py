@@ -22,7 +22,7 @@ from stagewright.spec.binding import count as count, every as every, some as som
 from stagewright.spec.choices import choose as choose
 from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
-from stagewright.spec.entities import Entity as Entity, States as States
+from stagewright.spec.entities import Entity as Entity, States as States, named as named
 from stagewright.spec.equivalents import (
     equivalent as equivalent,
     equivalent_step as equivalent_step,

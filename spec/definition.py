@@ -241,6 +241,9 @@ def _stable(value: object) -> str:
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, type):
         members = ",".join(m.name for m in value) if issubclass(value, Enum) else ""
+        if issubclass(value, Entity):
+            order = ("ring",) if value.is_ring else ("ordered",) if value.is_ordered else ()
+            members = ",".join((*order, *value.member_names))
         return f"{value.__name__}[{members}]"
     fields = getattr(value, "__dataclass_fields__", None)
     if fields is not None:

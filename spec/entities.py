@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from stagewright.spec.terms import Term
 
 _E = TypeVar("_E")
+_N = TypeVar("_N", bound="Entity")
 
 
 class EntityType(type):
@@ -20,6 +22,45 @@ class EntityType(type):
 
         return each(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 
+    @property
+    def first(cls: type[_E]) -> Term[_E]:
+        """The first member of an ordered entity."""
+        from stagewright.spec.order import first_of
+
+        return first_of(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+
+    @property
+    def last(cls: type[_E]) -> Term[_E]:
+        """The last member of an ordered entity: which one it is depends on the scope."""
+        from stagewright.spec.order import last_of
+
+        return last_of(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+
+
+class Named:
+    """A member of an entity that has a name of its own; `named()` declares it."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.index = 0
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, member: object, owner: type[_E]) -> Term[_E]:
+        from stagewright.spec.order import named_member
+
+        return named_member(owner, self.index)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
+
+
+def named() -> Named:
+    """A distinguished member of an entity: `root = named()` in the body of `class Node(Entity)`.
+
+    `Node.root` is then a node that every definition can name; the nodes without a name stay
+    interchangeable among themselves. A scope has at least as many members as have names.
+    """
+    return Named()
+
 
 class Entity(metaclass=EntityType):
     """Base of the sorts whose number is chosen by the scope of a check: nodes, tablets, tasks.
@@ -27,12 +68,23 @@ class Entity(metaclass=EntityType):
     Members are interchangeable: a definition cannot name one, only quantify over all or take one as an
     action parameter. `class Node(Entity, scope=3)` sets the number that a check takes by default.
     `Node(0)` is a concrete member, as states and traces hold it.
+
+    With `ordered=True` the members stand in a row: `n < m`, `n.is_first`, `Node.first`, `Node.last`,
+    `n.next_or_none`. With `ring=True` the first follows the last, so that each has `n.next` and
+    `n.previous`. Members that stand in an order are not interchangeable. `root = named()` in the body
+    names one member, `Node.root`.
     """
 
     default_scope: ClassVar[int] = 2
+    is_ordered: ClassVar[bool] = False
+    is_ring: ClassVar[bool] = False
+    member_names: ClassVar[tuple[str, ...]] = ()
+    """Of the first members: those that are declared `named()`."""
     __slots__ = ("index",)
 
-    def __init_subclass__(cls, *, scope: int = 2) -> None:
+    def __init_subclass__(
+        cls, *, scope: int = 2, ordered: bool = False, ring: bool = False
+    ) -> None:
         from stagewright.spec.errors import DefinitionError
         from stagewright.spec.source import here
 
@@ -43,15 +95,34 @@ class Entity(metaclass=EntityType):
                 where=here(),
                 help=f"write a number from 1 on: `class {cls.__name__}(Entity, scope=2)`",
             )
-        said = [n for n in vars(cls) if not (n.startswith("__") and n.endswith("__"))]
+        names = [n for n, value in vars(cls).items() if isinstance(value, Named)]
+        for index, name in enumerate(names):
+            if name in vars(EntityType) or name in vars(Entity):
+                raise DefinitionError(
+                    f"a member of {cls.__name__} cannot be named `{name}`: every entity has that word",
+                    where=here(),
+                    help="choose another name",
+                )
+            vars(cls)[name].index = index
+        said = [
+            n for n in vars(cls) if n not in names and not (n.startswith("__") and n.endswith("__"))
+        ]
         if said:
             raise DefinitionError(
                 f"the entity sort {cls.__name__} has a body: `{said[0]}`",
                 where=here(),
                 help=f"what differs between its members is a variable of the machine: "
-                f"`{said[0]} = per({cls.__name__}, …)`",
+                f"`{said[0]} = per({cls.__name__}, …)`; a member with a name is `{said[0]} = named()`",
+            )
+        if given < len(names):
+            raise DefinitionError(
+                f"{cls.__name__} has {len(names)} named members, but its default scope is {scope}",
+                where=here(),
+                help=f"write `class {cls.__name__}(Entity, scope={len(names)})` or more",
             )
         cls.default_scope = scope
+        cls.is_ordered, cls.is_ring = ordered or ring, ring
+        cls.member_names = tuple(names)
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -62,8 +133,29 @@ class Entity(metaclass=EntityType):
     def __hash__(self) -> int:
         return hash((type(self).__name__, self.index))
 
+    def __lt__(self, other: Self) -> bool:
+        """Whether it stands before another member of an ordered entity."""
+        return self.index < other.index
+
+    def __le__(self, other: Self) -> bool:
+        return self.index <= other.index
+
     def __repr__(self) -> str:
+        names = self.member_names
+        if self.index < len(names):
+            return names[self.index]
         return f"{type(self).__name__.lower()}{self.index}"
+
+
+def member_of_name(kind: type[_N], text: str) -> _N | None:
+    """The member that a text names: `node2`, or the name of a named one; None if it names none."""
+    if text in kind.member_names:
+        return kind(kind.member_names.index(text))
+    stem = kind.__name__.lower()
+    digits = text[len(stem) :] if text.startswith(stem) else ""
+    if not re.fullmatch(r"[0-9]{1,9}", digits, re.ASCII) or int(digits) < len(kind.member_names):
+        return None
+    return kind(int(digits))
 
 
 class States(Enum):

@@ -25,6 +25,7 @@ from stagewright.spec.nodes import (
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import (
     BoolSort,
+    EntitySort,
     IntSort,
     MapSort,
     OptionalSort,
@@ -214,7 +215,24 @@ class Expressions:
                 return b.add(args[0], args[1])
             case Op.SUB:
                 return b.sub(args[0], args[1])
+            case Op.NEXT | Op.PREVIOUS | Op.LAST:
+                return self._in_order(node.op, args, node.sort)
         assert_never(node.op)
+
+    def _in_order(self, op: Op, args: list[GroundNode], sort: Sort) -> GroundNode:
+        """A member of an ordered entity by where it stands: a table over all members."""
+        may_lack = isinstance(sort, OptionalSort)
+        entity = sort.element if isinstance(sort, OptionalSort) else sort
+        assert isinstance(entity, EntitySort)
+        size = len(values_of(entity, self.scope))
+        if op is Op.LAST:
+            return self.builder.const(size - 1)
+        there = [i + (1 if op is Op.NEXT else -1) for i in range(size)]
+        if may_lack:  # none is coded as 0, and the member i as i + 1
+            codes = tuple(i + 1 if 0 <= i < size else 0 for i in there)
+        else:
+            codes = tuple(i % size for i in there)
+        return self.builder.table(codes, args[0], boolean=False)
 
     def _equal(self, node: Apply, lowered: list[Shape]) -> GroundNode:
         left, right = lowered

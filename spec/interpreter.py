@@ -29,7 +29,7 @@ from stagewright.spec.nodes import (
     Select,
 )
 from stagewright.spec.scope import Scope, within_budgets
-from stagewright.spec.sorts import EnumSort, IntSort, Sort
+from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, Sort
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 
@@ -154,9 +154,23 @@ class Interpreter:
             case Apply(Op.IF, (condition, then, otherwise)):
                 chosen = then if self._value(condition, state, new, env) else otherwise
                 return self._value(chosen, state, new, env)
+            case Apply(Op.NEXT | Op.PREVIOUS | Op.LAST as op, args):
+                return self._in_order(op, [self._value(a, state, new, env) for a in args], node)
             case Apply(op, args):
                 return _operate(op, [self._value(a, state, new, env) for a in args])
         assert_never(node)
+
+    def _in_order(self, op: Op, args: list[Any], node: Apply) -> Any:
+        """A member of an ordered entity, by where it stands."""
+        sort = node.sort.element if isinstance(node.sort, OptionalSort) else node.sort
+        assert isinstance(sort, EntitySort)
+        members = values_of(sort, self.scope)
+        if op is Op.LAST:
+            return members[-1]
+        there = members.index(args[0]) + (1 if op is Op.NEXT else -1)
+        if sort.kind.is_ring:
+            return members[there % len(members)]
+        return members[there] if 0 <= there < len(members) else None
 
     def _failed(self, action: Action, env: Environment, state: State) -> tuple[Requirement, ...]:
         return tuple(
@@ -279,4 +293,6 @@ def _operate(op: Op, args: list[Any]) -> Any:
             return args[0] - args[1]
         case Op.IF:
             raise AssertionError("IF evaluates only one branch")
+        case Op.NEXT | Op.PREVIOUS | Op.LAST:
+            raise AssertionError("who stands beside whom depends on the scope")
     assert_never(op)

@@ -6,7 +6,7 @@ import re
 from enum import Enum
 from typing import NoReturn, assert_never, cast
 
-from stagewright.spec.entities import Entity
+from stagewright.spec.entities import Entity, member_of_name
 from stagewright.spec.errors import InputError
 from stagewright.spec.sorts import (
     BoolSort,
@@ -66,7 +66,8 @@ def from_json(told: object, sort: Sort, where: str) -> Value:
             member = kind.__members__.get(told) if isinstance(told, str) else None
             return member if isinstance(member, Enum) else _refuse(told, sort, where)
         case EntitySort(kind):
-            return _entity(told, kind) or _refuse(told, sort, where)
+            found = member_of_name(kind, told) if isinstance(told, str) else None
+            return found or _refuse(told, sort, where)
         case OptionalSort(element):
             return _optional(told, sort, element, where)
         case SetSort(element):
@@ -140,14 +141,6 @@ def _integer(told: object, sort: IntSort, where: str) -> int:
     if isinstance(text, bool) or not isinstance(text, int) or not sort.low <= text <= sort.high:
         _refuse(told, sort, where)
     return text
-
-
-def _entity(told: object, kind: type[Entity]) -> Entity | None:
-    stem = kind.__name__.lower()
-    if not isinstance(told, str) or not told.startswith(stem):
-        return None
-    digits = told[len(stem) :]
-    return kind(int(digits)) if re.fullmatch(r"[0-9]{1,9}", digits, re.ASCII) else None
 
 
 def _optional(told: object, sort: OptionalSort, element: Sort, where: str) -> Value:

@@ -43,6 +43,9 @@ class Op(Enum):
     UNION = auto()
     INTERSECTION = auto()
     DIFFERENCE = auto()
+    NEXT = auto()  # of a member of an ordered entity; of the last: the first in a ring, else none
+    PREVIOUS = auto()
+    LAST = auto()  # of no arguments: the last member of the ordered entity that is its sort
 
 
 class Quantity(Enum):
@@ -55,7 +58,7 @@ class Quantity(Enum):
 
 @dataclass(frozen=True)
 class Literal:
-    """A concrete value of a sort. Entities have no literals: their members are interchangeable."""
+    """A concrete value of a sort. Of entities only ordered and named members can be written."""
 
     value: Value
     sort: Sort

@@ -53,6 +53,11 @@ def scope_of(
             raise ScopeError(
                 f"{name}={size}: a scope needs at least one {name}", help=f"write {name}=1 or more"
             )
+        if size < len(known := names[name.lower()].member_names):
+            raise ScopeError(
+                f"{name}={size}: {len(known)} members have names: {', '.join(known)}",
+                help=f"write {name}={len(known)} or more",
+            )
         if size > MAX_SIZE:
             raise ScopeError(
                 f"{name}={size}: a scope has at most {MAX_SIZE:,} of an entity",

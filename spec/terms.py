@@ -138,6 +138,75 @@ class Term(Symbolic, Generic[E]):
     def __ne__(self, other: E | Term[E] | Maybe[E]) -> Bool:  # type: ignore[override]
         return ~(self == other)
 
+    def __lt__(self, other: Term[E]) -> Bool:
+        from stagewright.spec.order import compared
+
+        return compared(Op.LT, self.node, other, "<")
+
+    def __le__(self, other: Term[E]) -> Bool:
+        from stagewright.spec.order import compared
+
+        return compared(Op.LE, self.node, other, "<=")
+
+    def __gt__(self, other: Term[E]) -> Bool:
+        from stagewright.spec.order import compared
+
+        return compared(Op.LT, self.node, other, ">")
+
+    def __ge__(self, other: Term[E]) -> Bool:
+        from stagewright.spec.order import compared
+
+        return compared(Op.LE, self.node, other, ">=")
+
+    @property
+    def next(self) -> Term[E]:
+        """The member of a ring that comes after it; after the last comes the first."""
+        from stagewright.spec.order import beside
+
+        return Term(beside(Op.NEXT, self._placed("next"), "next"))
+
+    @property
+    def previous(self) -> Term[E]:
+        """The member of a ring that comes before it; before the first comes the last."""
+        from stagewright.spec.order import beside
+
+        return Term(beside(Op.PREVIOUS, self._placed("previous"), "previous"))
+
+    @property
+    def next_or_none(self) -> Maybe[E]:
+        """The member of an ordered entity that comes after it; after the last there is none."""
+        from stagewright.spec.order import beside_or_none
+
+        return cast("Maybe[E]", beside_or_none(Op.NEXT, self.node, "next_or_none"))
+
+    @property
+    def previous_or_none(self) -> Maybe[E]:
+        """The member of an ordered entity that comes before it; before the first there is none."""
+        from stagewright.spec.order import beside_or_none
+
+        return cast("Maybe[E]", beside_or_none(Op.PREVIOUS, self.node, "previous_or_none"))
+
+    @property
+    def is_first(self) -> Bool:
+        """Whether it is the first member of an ordered entity."""
+        from stagewright.spec.order import first_of, ordered_kind
+
+        return self == cast("Term[E]", first_of(ordered_kind(self.node, "n.is_first")))
+
+    @property
+    def is_last(self) -> Bool:
+        """Whether it is the last member of an ordered entity."""
+        from stagewright.spec.order import last_of, ordered_kind
+
+        return self == cast("Term[E]", last_of(ordered_kind(self.node, "n.is_last")))
+
+    def _placed(self, word: str) -> Node:
+        """Its node, unless its enum has a column of that name."""
+        sort = self.node.sort
+        if isinstance(sort, EnumSort) and any(hasattr(m, word) for m in sort.members):
+            raise _symbolic_column(sort, word)
+        return self.node
+
     @classmethod
     def of(cls, member: F) -> Term[F]:
         """A concrete enum member as a term: for the parameters of an action that another one joins."""
@@ -152,11 +221,7 @@ class Term(Symbolic, Generic[E]):
         def __getattr__(self, name: str) -> NoReturn:
             sort = self.node.sort
             if isinstance(sort, EnumSort) and any(hasattr(m, name) for m in sort.members):
-                raise DefinitionError(
-                    f"`.{name}` belongs to a concrete {sort}, but this one is symbolic",
-                    where=here(),
-                    help=f"write `.column(lambda x: x.{name})`",
-                )
+                raise _symbolic_column(sort, name)
             raise AttributeError(f"a symbolic {sort} has no `{name}`")
 
     @overload
@@ -329,6 +394,14 @@ class MapOf(Symbolic, Generic[K, S, V]):
         sort = self.node.sort
         assert isinstance(sort, MapSort)
         return Select(self.node, lift(key, sort.key, "the key"), sort.value, where)
+
+
+def _symbolic_column(sort: EnumSort, name: str) -> DefinitionError:
+    return DefinitionError(
+        f"`.{name}` belongs to a concrete {sort}, but this one is symbolic",
+        where=here(),
+        help=f"write `.column(lambda x: x.{name})`",
+    )
 
 
 def _any_of(value: Term[Any] | Maybe[Any], members: tuple[Any, ...]) -> Bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
 from stagewright.spec.definition import Actor, AnyValue, Fairness
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
-from stagewright.spec.nodes import BOOL
+from stagewright.spec.nodes import BOOL, Literal
 from stagewright.spec.sorts import (
     BoolSort,
     EntitySort,
@@ -22,7 +22,7 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.symbolic import assign
+from stagewright.spec.symbolic import Symbolic, assign
 from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, named
 from stagewright.spec.values import Value
 
@@ -130,9 +130,12 @@ def flag(init: bool | AnyValue = False, *, doc: str = "") -> FlagVar:
 @overload
 def one_of(kind: type[E], *, init: E, doc: str = ...) -> Var[Term[E], E]: ...
 @overload
-def one_of(kind: type[X], *, init: AnyValue = ..., doc: str = ...) -> Var[Term[X], X]: ...
+def one_of(kind: type[X], *, init: AnyValue | Term[X] = ..., doc: str = ...) -> Var[Term[X], X]: ...
 def one_of(kind: Any, *, init: Any = ANY, doc: str = "") -> Var[Any, Any]:
-    """A variable that is a member of an enum or entity sort; by default it may start as any."""
+    """A variable that is a member of an enum or entity sort; by default it may start as any.
+
+    Of an entity's members only ordered and named ones can be given: `init=Node.first`, `init=Node.root`.
+    """
     return _declared("one_of", sort_of(kind, "one_of(...)"), init, doc)
 
 
@@ -148,7 +151,7 @@ def number(low: int, high: int, *, init: int | AnyValue | None = None, doc: str 
 
 
 def optional(
-    kind: type[X], *, init: X | AnyValue | None = None, doc: str = ""
+    kind: type[X], *, init: X | Term[X] | AnyValue | None = None, doc: str = ""
 ) -> Var[Maybe[X], X | Term[X] | None]:
     """A variable that is a member of an enum or entity sort, or none (as which it starts)."""
     return _declared("optional", OptionalSort(sort_of(kind, "optional(...)")), init, doc)
@@ -236,6 +239,8 @@ def _declared(
 ) -> Var[Any, Any]:
     """A variable whose initial value is checked here, where its line is known."""
     where = here()
+    if isinstance(cast("object", init), Symbolic) and isinstance(init.node, Literal):
+        init = cast("Any", init.node.value)
     if not isinstance(init, AnyValue) and not _may_start(sort, init):
         raise DefinitionError(
             f"{what}(...) of {sort} cannot start as {_name(init)}",
@@ -253,13 +258,16 @@ def _may_start(sort: Sort, init: object) -> bool:
             return isinstance(init, int) and _is_int(init) and low <= init <= high
         case EnumSort(kind):
             return isinstance(init, kind)
+        case EntitySort(kind):  # members without an order and without a name are interchangeable
+            known = max(int(kind.is_ordered), len(kind.member_names))
+            return isinstance(init, kind) and init.index < known
         case OptionalSort(element):
             return init is None or _may_start(element, init)
         case SetSort(element):
             return isinstance(init, frozenset) and all(
                 _may_start(element, m) for m in cast("frozenset[object]", init)
             )
-        case _:  # members of an entity sort are interchangeable: none can be named
+        case _:
             return False
 
 
@@ -275,6 +283,12 @@ def _start_mend(sort: Sort) -> str:
             return f"write `init=None`, or {_start_mend(element).removeprefix('write ')}"
         case SetSort(EnumSort(kind)):
             return f"write a set of members: `init={{{kind.__name__}.{next(iter(kind)).name}}}`, or `init=ANY`"
+        case EntitySort(kind) if kind.is_ordered or kind.member_names:
+            name = "first" if kind.is_ordered else kind.member_names[0]
+            return (
+                f"write `init={kind.__name__}.{name}`, or `init=ANY` and say in an @initially method "
+                "how it may start"
+            )
         case _:
             return (
                 "no member of an entity sort can be named: write `init=ANY` "

@@ -293,6 +293,11 @@ def _apply(node: Apply, values: Values) -> _Phrase:
                 f"{left} {_ADDITIVE[node.op]} {_inside(args[1], values, _Binds.ATOM)}",
                 _Binds.ADD,
             )
+        case Op.NEXT | Op.PREVIOUS:
+            word = "one after" if node.op is Op.NEXT else "one before"
+            return f"the {word} {_inside(args[0], values, _Binds.ATOM)}", _Binds.ADD
+        case Op.LAST:
+            return f"the last {node.sort}", _Binds.ATOM
         case Op.IF:
             condition, then, otherwise = (_inside(a, values, _Binds.OR) for a in args)
             return f"(if {condition} then {then} else {otherwise})", _Binds.ATOM

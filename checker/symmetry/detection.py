@@ -9,10 +9,9 @@ from math import factorial
 
 from stagewright.checker.symmetry.closure import BRANCHES, Answer, closure_of
 from stagewright.checker.symmetry.findings import Finding, findings
-from stagewright.checker.symmetry.groups import Kind, Symmetry, symmetry_of
-from stagewright.spec.domains import values_of
+from stagewright.checker.symmetry.groups import Kind, Symmetry, interchangeable, symmetry_of
+from stagewright.spec.entities import Entity
 from stagewright.spec.ground import GroundModel
-from stagewright.spec.sorts import EntitySort, EnumSort
 from stagewright.spec.source import Source
 
 MOST_TRIALS = 5_040
@@ -77,10 +76,12 @@ def _candidates(model: GroundModel) -> Iterator[Kind]:
 
 
 def _verdict(model: GroundModel, kind: Kind, branches: int) -> SortVerdict:
-    sort = EnumSort(kind) if issubclass(kind, Enum) else EntitySort(kind)
-    size = len(values_of(sort, model.scope))
+    size = len(interchangeable(kind, model.scope))
+    if issubclass(kind, Entity) and kind.is_ordered:
+        return SortVerdict(kind, size, False, "its members stand in an order")
     if size < 2:
-        return SortVerdict(kind, size, False, "there is only one")
+        without = "without a name" if issubclass(kind, Entity) and kind.member_names else ""
+        return SortVerdict(kind, size, False, f"there is only one {without}".rstrip())
     first: Finding | None = next(findings(model.definition, kind, size), None)
     if first is None:  # proved by the tree: what follows is a second opinion
         branches //= _SHARE_OF_SECOND_OPINION

@@ -1,7 +1,8 @@
 """Where a definition tells the members of a sort apart, read from its expression tree.
 
 Every operation of the language treats the members of an entity sort alike: quantifiers, parameters,
-equality, maps and sets of them commute with any permutation, and no operation compares or adds them.
+equality, maps and sets of them commute with any permutation, and no operation compares or adds them
+unless they are ordered. (Those of an ordered entity are never taken for interchangeable.)
 So a definition without a finding is symmetric, by induction over its expressions; what is left are
 members named one by one: in an expression, in a column's values, in an initial value, or as the index
 of a column. A finding may still be harmless (each member may be named in its turn): the ground form decides.
@@ -15,12 +16,13 @@ from enum import Enum
 
 from stagewright.checker.symmetry.groups import Kind
 from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import Apply, Column, Literal, Node, Op, children
 from stagewright.spec.sorts import EntitySort, EnumSort
 from stagewright.spec.source import Source
 from stagewright.spec.values import Value, show
 
-_ORDERED = {Op.LT, Op.LE, Op.ADD, Op.SUB}
+_ORDERED = {Op.LT, Op.LE, Op.ADD, Op.SUB, Op.NEXT, Op.PREVIOUS}
 _UNDECIDED = {PropertyKind.REACHABLE, PropertyKind.LEADS_TO}  # never decided on orbits
 
 
@@ -96,17 +98,24 @@ def _is_of(node: Node, kind: Kind) -> bool:
 
 
 def _named(value: object, kind: Kind, size: int) -> str | None:
-    """The first member that a value names; a set of all members names none."""
+    """The first member that a value names; a set of all members names none.
+
+    Members that have names are told apart anyway: the others may still be interchangeable.
+    """
     if isinstance(value, kind):
-        return f"`{_shown(value)}`"
+        return None if _has_name(value) else f"`{_shown(value)}`"
     if isinstance(value, frozenset):
-        members = [m for m in value if isinstance(m, kind)]
+        members = [m for m in value if isinstance(m, kind) and not _has_name(m)]
         if members and len(members) < size:
             return f"`{_shown(min(members, key=_number))}`"
     if isinstance(value, Mapping):
         parts = (_named(part, kind, size) for part in value.values())
         return next((part for part in parts if part is not None), None)
     return None
+
+
+def _has_name(member: object) -> bool:
+    return isinstance(member, Entity) and member.index < len(member.member_names)
 
 
 def _number(member: object) -> int:

@@ -19,6 +19,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.ground import Cell
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort
+from stagewright.spec.values import Value
 
 Kind = type[Entity] | type[Enum]
 
@@ -32,7 +33,8 @@ class CellAction:
 
     The cell of `pattern` with keys (e1, e2, …) moves to the cell of the same pattern with the keys
     that these members go to. If `value` names a group, the cell holds one of its members: code
-    `first + e` stands for member e, and the codes below `first` (none) stay as they are.
+    `first + e` stands for member e, and the codes below `first` (none, and the members of an entity
+    that have names) stay as they are.
     """
 
     pattern: int
@@ -139,10 +141,17 @@ def _within(blocks: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
         yield tuple(images)
 
 
+def interchangeable(kind: Kind, scope: Scope) -> Sequence[Value]:
+    """The members that permutations move, in order: all but those of an entity that have names."""
+    members = values_of(_sort(kind), scope)
+    return members[len(kind.member_names) :] if issubclass(kind, Entity) else members
+
+
 def symmetry_of(cells: Sequence[Cell], scope: Scope, kinds: Iterable[Kind]) -> Symmetry:
     """How permutations of the members of these sorts would act; whether a model allows it is another question."""
     chosen = tuple(kinds)
-    members = [{m: i for i, m in enumerate(values_of(_sort(kind), scope))} for kind in chosen]
+    members = [{m: i for i, m in enumerate(interchangeable(kind, scope))} for kind in chosen]
+    named = [len(values_of(_sort(k), scope)) - len(m) for k, m in zip(chosen, members, strict=True)]
     patterns: dict[tuple[object, ...], int] = {}
     actions: list[CellAction] = []
     for cell in cells:
@@ -150,7 +159,7 @@ def symmetry_of(cells: Sequence[Cell], scope: Scope, kinds: Iterable[Kind]) -> S
         masked: list[object] = [cell.variable]
         for key in cell.path:
             group = next((g for g, kind in enumerate(chosen) if type(key) is kind), None)
-            if group is None:
+            if group is None or key not in members[group]:
                 masked.append(key)
             else:
                 keys.append((group, members[group][key]))
@@ -160,7 +169,7 @@ def symmetry_of(cells: Sequence[Cell], scope: Scope, kinds: Iterable[Kind]) -> S
         value = first = None
         if isinstance(element, EntitySort | EnumSort) and element.kind in chosen:
             value = chosen.index(element.kind)
-            first = int(isinstance(cell.sort, OptionalSort))
+            first = int(isinstance(cell.sort, OptionalSort)) + named[value]
         actions.append(CellAction(pattern, tuple(keys), value, first or 0))
     return _with_groups(chosen, [len(m) for m in members], tuple(actions))
 

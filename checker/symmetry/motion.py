@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stagewright.checker.symmetry.groups import Permutation, Symmetry
-from stagewright.spec.domains import values_of
-from stagewright.spec.entities import Entity
+from stagewright.checker.symmetry.groups import Permutation, Symmetry, interchangeable
 from stagewright.spec.ground import GroundModel, GroundStep
-from stagewright.spec.sorts import EntitySort, EnumSort
 from stagewright.spec.values import Value
 
 Ints = tuple[int, ...]
@@ -30,8 +27,7 @@ class Renaming:
         self._groups: dict[type, tuple[int, dict[Value, int], Sequence[Value]]] = {}
         for index, group in enumerate(symmetry.groups):
             kind = group.kind
-            sort = EntitySort(kind) if issubclass(kind, Entity) else EnumSort(kind)
-            members = values_of(sort, model.scope)
+            members = interchangeable(kind, model.scope)
             self._groups[kind] = (index, {m: i for i, m in enumerate(members)}, members)
         self._steps = {(s.action.name, s.arguments): s for s in model.steps}
 
@@ -42,7 +38,7 @@ class Renaming:
     def value(self, value: Value, permutation: Permutation) -> Value:
         """What a value becomes; one that is no member of a permuted sort stays."""
         known = self._groups.get(type(value))
-        if known is None:
+        if known is None or value not in known[1]:
             return value
         group, numbers, members = known
         return members[permutation[group][numbers[value]]]

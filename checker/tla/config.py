@@ -11,8 +11,12 @@ def configuration(names: Vocabulary, promises: list[Promise], *, needs_none: boo
     """The text of the `.cfg`: constants by the scope, and every promise that TLC can decide."""
     own = names.own
     constants = [
-        f"{name} = {{{', '.join(names.members[kind])}}}" for kind, name in names.entities.items()
+        f"{names.sizes[kind]} = {len(names.members[kind])}"
+        if kind in names.sizes
+        else f"{name} = {{{', '.join(names.members[kind])}}}"
+        for kind, name in names.entities.items()
     ]
+    constants += [f"{name} = {name}" for name in names.distinguished]
     constants += [f"{own.none} = {own.none}"] if needs_none else []
     invariants = [own.bounds, own.no_deadlock, *(i for p in promises for i in p.invariants)]
     sections = {

@@ -13,8 +13,15 @@ from stagewright.spec.definition import Definition, Variable
 
 def constants(names: Vocabulary, *, needs_none: bool) -> Block:
     """The entity sorts, and what stands for none."""
-    declared = [*names.entities.values(), *([names.own.none] if needs_none else [])]
-    return (f"CONSTANTS {', '.join(declared)}", "") if declared else ()
+    declared = [
+        *(names.sizes.get(kind, name) for kind, name in names.entities.items()),
+        *names.distinguished,
+        *([names.own.none] if needs_none else []),
+    ]
+    if not declared:
+        return ()
+    numbers = [f"{names.entities[kind]} == 0..({size} - 1)" for kind, size in names.sizes.items()]
+    return (f"CONSTANTS {', '.join(declared)}", "", *numbers, *([""] if numbers else []))
 
 
 def put(names: Vocabulary) -> Block:

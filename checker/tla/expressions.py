@@ -26,7 +26,7 @@ from stagewright.spec.nodes import (
     Select,
     bounds_in,
 )
-from stagewright.spec.sorts import RecordSort, SetSort
+from stagewright.spec.sorts import EntitySort, OptionalSort, RecordSort, SetSort
 from stagewright.spec.words import members_where
 
 
@@ -162,9 +162,26 @@ class Formulas:
                 return f"IF {test} THEN {then} ELSE {otherwise}", Binds.OPEN
             case Op.AND | Op.OR:
                 return self._junction(node)
+            case Op.NEXT | Op.PREVIOUS | Op.LAST:
+                return self._in_order(node)
             case _:
                 sign, binds = _INFIX[node.op]
                 return self._infix(sign, binds, *node.args)
+
+    def _in_order(self, node: Apply) -> Phrase:
+        """A member of an ordered entity, which is a number from 0 on."""
+        sort = node.sort.element if isinstance(node.sort, OptionalSort) else node.sort
+        assert isinstance(sort, EntitySort)
+        size = self.names.sizes[sort.kind]
+        if node.op is Op.LAST:
+            return f"{size} - 1", Binds.SUM
+        member = self.text(node.args[0], Binds.ATOM)
+        if sort.kind.is_ring:
+            step = "+ 1" if node.op is Op.NEXT else f"+ {size} - 1"
+            return f"({member} {step}) % {size}", Binds.SUM
+        end, step = (f"{size} - 1", "+ 1") if node.op is Op.NEXT else ("0", "- 1")
+        none = self.names.own.none
+        return f"IF {member} = {end} THEN {none} ELSE {member} {step}", Binds.OPEN
 
     def _infix(self, sign: str, binds: Binds, left: Node, right: Node) -> Phrase:
         tighter = Binds(binds + 1)

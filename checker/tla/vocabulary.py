@@ -49,6 +49,7 @@ class Vocabulary:
 
     module: str
     entities: dict[type[Entity], str]
+    sizes: dict[type[Entity], str]  # of ordered entities, which are numbers: how many there are
     members: dict[type[Entity], tuple[str, ...]]
     enums: dict[type[Enum], str]
     variables: dict[str, str]
@@ -59,6 +60,16 @@ class Vocabulary:
     columns: dict[ColumnKey, str]
     own: Own
     taken: frozenset[str]
+
+    @property
+    def distinguished(self) -> tuple[str, ...]:
+        """The members that have names of their own, which expressions may mention."""
+        return tuple(
+            name
+            for kind, members in self.members.items()
+            if not kind.is_ordered
+            for name in members[: len(kind.member_names)]
+        )
 
     def local(self, name: str, others: frozenset[str]) -> str:
         """A name for a bound variable that hides nothing."""
@@ -78,10 +89,8 @@ def vocabulary_of(definition: Definition, scope: Scope) -> Vocabulary:
     return Vocabulary(
         module=module,
         entities=entities,
-        members={
-            kind: tuple(names.give(model_value(kind.__name__, i)) for i in range(scope.sizes[kind]))
-            for kind in entities
-        },
+        sizes={kind: names.give(f"{kind.__name__}Count") for kind in entities if kind.is_ordered},
+        members={kind: _members_of(kind, scope.sizes[kind], names) for kind in entities},
         enums=enums,
         variables=variables,
         actions=actions,
@@ -112,6 +121,13 @@ def _own(names: Names) -> Own:
         fairness=names.give("Fairness"),
         whole=names.give("Spec"),
     )
+
+
+def _members_of(kind: type[Entity], size: int, names: Names) -> tuple[str, ...]:
+    if kind.is_ordered:
+        return tuple(map(str, range(size)))
+    unnamed = (model_value(kind.__name__, i) for i in range(len(kind.member_names), size))
+    return tuple(map(names.give, (*kind.member_names, *unnamed)))
 
 
 def _variable_name(name: str) -> str:

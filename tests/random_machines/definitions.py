@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from tests.random_machines.actions import action
 from tests.random_machines.choices import Choices
 from tests.random_machines.expressions import Expressions
-from tests.random_machines.sorts import BOOL, FINITE, Node as NodeEntity, Task, variables
+from tests.random_machines.sorts import (
+    BOOL,
+    FINITE,
+    Node as NodeEntity,
+    Peer,
+    Rank,
+    Seat,
+    Task,
+    variables,
+)
 
 from stagewright.spec.definition import (
     Action,
@@ -42,6 +51,9 @@ def machines(draw: st.DrawFn) -> RandomMachine:
     sizes: dict[type[Entity], int] = {
         NodeEntity: choices.pick((2, 1, 3)),
         Task: choices.pick((1, 2)),
+        Peer: choices.pick((3, 2)),
+        Seat: choices.pick((3, 2, 1)),
+        Rank: choices.pick((2, 3, 1)),
     }
     definition = _definition(choices, variables(choices, sizes))
     chosen = {kind: sizes[kind] for kind in definition.entities}

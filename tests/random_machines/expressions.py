@@ -6,7 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tests.random_machines.choices import Choices
-from tests.random_machines.sorts import BOOL, COLOUR, ENTITIES, ENUMS, FINITE, STAGE, Stage
+from tests.random_machines.sorts import (
+    BOOL,
+    COLOUR,
+    ENTITIES,
+    ENUMS,
+    FINITE,
+    RANK,
+    SEAT,
+    STAGE,
+    Stage,
+    can_be_named,
+)
 
 from stagewright.spec.binding import UNBOUNDED
 from stagewright.spec.definition import Variable
@@ -96,7 +107,9 @@ class Expressions:
         bounds = [b for b in self.bounds if _same(b.sort, sort)]
         if bounds:
             makers.append(lambda: self.choices.pick(bounds))
-        if not isinstance(sort, EntitySort | MapSort | RecordSort):
+        if not isinstance(sort, EntitySort | MapSort | RecordSort) or (
+            isinstance(sort, EntitySort) and can_be_named(sort)
+        ):
             makers.append(lambda: self._literal(sort))
         return makers
 
@@ -110,6 +123,10 @@ class Expressions:
                 return Literal(value, IntSort(value, value))
             case EnumSort():
                 return Literal(pick(sort.members), sort)
+            case EntitySort(kind):
+                if kind.is_ordered and pick((False, True)):
+                    return Apply(Op.LAST, (), sort)
+                return Literal(kind(0), sort)
             case OptionalSort():
                 return Literal(None, sort)
             case SetSort(EnumSort() as element):
@@ -157,6 +174,10 @@ class Expressions:
                 ]
             case EnumSort() | OptionalSort(EnumSort()):
                 makers.append(lambda: self._column(sort, depth - 1))
+            case EntitySort(kind) if kind.is_ring:
+                makers += self._beside(sort, sort, depth - 1)
+            case OptionalSort(EntitySort(kind) as element) if kind.is_ordered and not kind.is_ring:
+                makers += self._beside(element, sort, depth - 1)
             case SetSort():
                 makers += [
                     lambda op=op: self._both(op, sort, sort, depth - 1)  # type: ignore[misc]
@@ -180,6 +201,15 @@ class Expressions:
             lambda: self._quantified(Quantity.SOME, depth),
             lambda: self._column(BOOL, depth),
         ]
+
+    def _beside(self, sort: EntitySort, result: Sort, depth: int) -> Makers:
+        """The member before or after one of an ordered entity."""
+
+        def beside(op: Op) -> Node | None:
+            member = self.of(sort, depth)
+            return None if member is None else Apply(op, (member,), result)
+
+        return [lambda: beside(Op.NEXT), lambda: beside(Op.PREVIOUS)]
 
     def _not(self, depth: int) -> Node | None:
         return Apply(Op.NOT, (self.condition(depth),), BOOL)
@@ -205,7 +235,11 @@ class Expressions:
         return self.of(self.choices.pick(sorts), depth)
 
     def _compare(self, op: Op, depth: int) -> Node | None:
-        left, right = self._number(depth), self._number(depth)
+        if self.choices.chance(20):
+            ordered = self.choices.pick((SEAT, RANK))
+            left, right = self.of(ordered, depth), self.of(ordered, depth)
+        else:
+            left, right = self._number(depth), self._number(depth)
         return None if left is None or right is None else Apply(op, (left, right), BOOL)
 
     def _member(self, depth: int) -> Node | None:

@@ -7,7 +7,18 @@ from enum import Enum, auto
 
 from tests.random_machines.choices import Choices
 
-from stagewright.spec import Entity, Record, States, flag, number, one_of, optional, per, set_of
+from stagewright.spec import (
+    Entity,
+    Record,
+    States,
+    flag,
+    named,
+    number,
+    one_of,
+    optional,
+    per,
+    set_of,
+)
 from stagewright.spec.definition import AnyValue, Variable
 from stagewright.spec.machine import record_sort
 from stagewright.spec.sorts import (
@@ -33,6 +44,20 @@ class Node(Entity):
 
 class Task(Entity):
     """Another entity sort."""
+
+
+class Peer(Entity):
+    """One of whose members has a name."""
+
+    chief = named()
+
+
+class Seat(Entity, ring=True):
+    """In a ring."""
+
+
+class Rank(Entity, ordered=True):
+    """In a row."""
 
 
 class Colour(Enum):
@@ -74,10 +99,11 @@ class Cart(Record):
 
 BOOL = BoolSort()
 NODE, TASK = EntitySort(Node), EntitySort(Task)
+PEER, SEAT, RANK = EntitySort(Peer), EntitySort(Seat), EntitySort(Rank)
 COLOUR, STAGE = EnumSort(Colour), EnumSort(Stage)
 ENUMS = (COLOUR, STAGE)
-ENTITIES = (NODE, TASK)
-FINITE: tuple[EnumSort | EntitySort, ...] = (COLOUR, NODE, STAGE, TASK)
+ENTITIES = (NODE, TASK, SEAT, RANK, PEER)
+FINITE: tuple[EnumSort | EntitySort, ...] = (COLOUR, NODE, STAGE, TASK, SEAT, RANK, PEER)
 RECORDS = (record_sort(Row), record_sort(Cart))
 
 Sizes = Mapping[type[Entity], int]
@@ -105,6 +131,11 @@ def size_of(sort: Sort, sizes: Sizes) -> int:
             for _, field in fields:
                 product *= size_of(field, sizes)
             return product
+
+
+def can_be_named(sort: EntitySort) -> bool:
+    """Whether a definition can name a member: the first one, at every scope."""
+    return sort.kind.is_ordered or bool(sort.kind.member_names)
 
 
 def int_sort(choices: Choices) -> IntSort:
@@ -149,10 +180,11 @@ def initial_value(choices: Choices, sort: Sort) -> Value | AnyValue:
             return choices.number(low, high)
         case EnumSort():
             return choices.pick(sort.members)
-        case EntitySort():
-            return AnyValue.ANY
+        case EntitySort(kind):
+            return kind(0) if can_be_named(sort) else AnyValue.ANY
         case OptionalSort(element):
-            if isinstance(element, EntitySort) or choices.chance(50):
+            unnamed = isinstance(element, EntitySort) and not can_be_named(element)
+            if unnamed or choices.chance(50):
                 return None
             return initial_value(choices, element)
         case SetSort(element):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -22,12 +22,13 @@ from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec import define, scope_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.domains import values_of
+from stagewright.spec.entities import Entity
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.loading import load
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort
-from stagewright.spec.values import FrozenMap, State
+from stagewright.spec.values import FrozenMap, State, Value
 
 Ints = tuple[int, ...]
 MODELS = Path(__file__).resolve().parents[2] / "models"
@@ -47,17 +48,22 @@ def all_permutations(symmetry: Symmetry) -> Iterator[Permutation]:
     return product(*(permutations(range(group.size)) for group in symmetry.groups))
 
 
+def unnamed(kind: type[Entity] | type[Enum], scope: Scope) -> Sequence[Value]:
+    """The members that may be exchanged: those of an entity that have no name."""
+    if not issubclass(kind, Entity):
+        return values_of(EnumSort(kind), scope)
+    return values_of(EntitySort(kind), scope)[len(kind.member_names) :]
+
+
 class Renamed:
     """A permutation as a function on values: members are exchanged wherever they occur."""
 
     def __init__(self, scope: Scope, symmetry: Symmetry, permutation: Permutation) -> None:
         self._images: dict[tuple[type, object], Any] = {}
         for group, images in zip(symmetry.groups, permutation, strict=True):
-            kind = group.kind
-            sort = EnumSort(kind) if issubclass(kind, Enum) else EntitySort(kind)
-            members = values_of(sort, scope)
+            members = unnamed(group.kind, scope)
             for member, image in zip(members, images, strict=True):
-                self._images[kind, member] = members[image]
+                self._images[group.kind, member] = members[image]
 
     def __call__(self, value: Any) -> Any:
         """What becomes of a value."""

@@ -23,6 +23,7 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
+    named,
     number,
     one_of,
     optional,
@@ -281,3 +282,45 @@ class Ledger(Machine):
     def pay(self, p: Term[Peer]) -> None:
         for i in Item:
             self.owed[p][i] = False
+
+
+class Courtier(Entity, scope=3):
+    """One of them is the king."""
+
+    king = named()
+
+
+class Court(Machine):
+    """The king alone gives favour, and may lose his throne to nobody."""
+
+    favoured: OptionalVar[Courtier] = optional(Courtier)
+    bowing = set_of(Courtier)
+
+    @action
+    def bow(self, c: Term[Courtier]) -> None:
+        require(c != Courtier.king, "the king does not bow")
+        require(~self.bowing.has(c), "it stands")
+        self.bowing.add(c)
+
+    @action
+    def favour(self, c: Term[Courtier]) -> None:
+        require(self.bowing.has(c) | (c == Courtier.king), "it bows, or is the king")
+        self.favoured = c
+
+    @invariant
+    def nobody_else_without_bowing(self) -> Bool:
+        return every(self.bowing.has(c) for c in self.favoured)
+
+
+class Seat(Entity, scope=3, ring=True):
+    """Round a table."""
+
+
+class Table(Machine):
+    """A dish that goes round."""
+
+    dish: OneVar[Seat] = one_of(Seat, init=Seat.first)
+
+    @action
+    def hand_on(self) -> None:
+        self.dish = self.dish.next

@@ -241,3 +241,17 @@ def test_none_is_no_member() -> None:
         assert (action.value, action.first) == (0, 1)
         images = [compared.symmetry.renamed(cell.index, c, ((1, 2, 0),)) for c in range(4)]
         assert images == [0, 2, 3, 1]
+
+
+def test_members_without_a_name_are_symmetric_beside_one_that_has_one() -> None:
+    model = model_of("Court", sizes={"courtier": 4})
+    found = detect(model)
+    assert [(g.kind.__name__, g.size) for g in found.symmetry.groups] == [("Courtier", 3)]
+    compared = Compared(model)
+    assert compared.reduced.states < compared.full.states
+    assert compared.depths(compared.reduced) == compared.depths(compared.full)
+
+
+def test_an_ordered_sort_is_not_symmetric() -> None:
+    seat = verdicts(model_of("Table"))["Seat"]
+    assert (seat.symmetric, seat.reason) == (False, "its members stand in an order")

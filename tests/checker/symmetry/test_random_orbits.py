@@ -6,14 +6,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from hypothesis import HealthCheck, Phase, assume, given, settings
-from tests.checker.symmetry.by_hand import Compared, Ints, Renamed, all_permutations, orbits
+from tests.checker.symmetry.by_hand import (
+    Compared,
+    Ints,
+    Renamed,
+    all_permutations,
+    orbits,
+    unnamed,
+)
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 
 from stagewright.checker.symmetry.motion import moved
 from stagewright.checker.symmetry.orbits import orbit_sizes
 from stagewright.spec.definition import Action, Definition, Requirement
-from stagewright.spec.domains import values_of
+from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
@@ -32,8 +39,13 @@ def grounded(machine: RandomMachine) -> Compared:
         assume(False)
         raise
     compared = Compared(model)
-    assume(any(size > 1 for size in machine.scope.sizes.values()))
+    assume(several_alike(machine.scope))
     return compared
+
+
+def several_alike(scope: Scope) -> set[type[Entity]]:
+    """The entities of which at least two members have neither an order nor a name."""
+    return {kind for kind in scope.sizes if not kind.is_ordered and len(unnamed(kind, scope)) > 1}
 
 
 def explored(machine: RandomMachine) -> Explored:
@@ -50,7 +62,7 @@ def test_every_entity_sort_is_symmetric_and_the_machine_does_the_same_to_renamed
     machine: RandomMachine,
 ) -> None:
     compared = grounded(machine)
-    wanted = {kind for kind, size in machine.scope.sizes.items() if size > 1}
+    wanted = several_alike(machine.scope)
     assert wanted <= {group.kind for group in compared.symmetry.groups}
     assert_closed(compared, explored(machine))
 
@@ -93,14 +105,15 @@ def singling_out(definition: Definition, scope: Scope) -> Iterator[Definition]:
     """The definition with one entity parameter of one action held to the first member."""
     for action in definition.actions:
         for param in action.params:
-            if isinstance(param.sort, EntitySort) and scope.sizes[param.sort.kind] > 1:
+            if isinstance(param.sort, EntitySort) and param.sort.kind in several_alike(scope):
                 held = _held(action, param, scope)
                 actions = tuple(held if a is action else a for a in definition.actions)
                 yield replace(definition, actions=actions)
 
 
 def _held(action: Action, param: Bound, scope: Scope) -> Action:
-    first = Literal(values_of(param.sort, scope)[0], param.sort)
+    assert isinstance(param.sort, EntitySort)
+    first = Literal(unnamed(param.sort.kind, scope)[0], param.sort)
     more = Requirement("the first only", Apply(Op.EQ, (param, first), BOOL))
     return replace(action, requirements=(*action.requirements, more))
 
@@ -110,7 +123,7 @@ def _held(action: Action, param: Bound, scope: Scope) -> Action:
 def test_what_is_called_symmetric_where_a_member_is_named_is_symmetric(
     machine: RandomMachine,
 ) -> None:
-    assume(any(size > 1 for size in machine.scope.sizes.values()))
+    assume(several_alike(machine.scope))
     for definition in singling_out(machine.definition, machine.scope):
         named = RandomMachine(definition, machine.scope)
         compared = grounded(named)
@@ -121,7 +134,7 @@ def test_what_is_called_symmetric_where_a_member_is_named_is_symmetric(
 def refused_or_never_enabled(model: GroundModel, compared: Compared) -> bool:
     """Whether some sort with more than one member is refused, or no step has the added requirement."""
     held = [s for s in model.steps if any(r.name == "the first only" for r in s.requirements)]
-    many = {kind for kind, size in model.scope.sizes.items() if size > 1}
+    many = several_alike(model.scope)
     symmetric = {group.kind for group in compared.symmetry.groups}
     return not many <= symmetric or not held or all_never(compared, [s.index for s in held])
 

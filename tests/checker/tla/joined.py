@@ -43,8 +43,10 @@ class _Part:
 
     @property
     def constants(self) -> dict[str, str]:
-        """The entity sorts and their members; NONE is one for all."""
-        return dict(re.findall(r"^  (\w+) = (\{.*\})$", self.exported.config, re.MULTILINE))
+        """The entity sorts, the sizes of ordered ones, and members with names; NONE is one for all."""
+        found = dict(re.findall(r"^  (\w+) = (.*)$", self.exported.config, re.MULTILINE))
+        found.pop("NONE", None)
+        return found
 
     @property
     def invariants(self) -> list[str]:

@@ -1,0 +1,80 @@
+"""Models that are written as a user would: as many states as TLC finds, in our export and in TLA+ by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.checker.tla.tlc import Tlc, tlc_in
+
+from stagewright.checker.check import check
+from stagewright.spec import scope_of
+from stagewright.spec.loading import load
+from stagewright.spec.verdict import Outcome
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model at a scope: its distinct states, and the constants of the same by hand, if there is one."""
+
+    file: str
+    states: int
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    by_hand: str = ""
+    constants: dict[str, str] = field(default_factory=dict[str, str])
+    invariants: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "-".join([self.file.removesuffix(".py"), *map(str, self.sizes.values())])
+
+
+IN_ORDER = [
+    Model("ewd840_ring.py", 302, {"node": 3}),
+    Model("ewd840_ring.py", 1_566, {"node": 4}),
+    Model(
+        "leader_election.py",
+        564,
+        {"node": 4},
+        "leader_election",
+        {"N": "4"},
+        ("LeastWins",),
+    ),
+]
+
+
+@pytest.fixture
+def tlc(tmp_path: Path) -> Tlc:
+    return tlc_in(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", IN_ORDER, ids=str)
+def test_as_many_states_as_tlc_finds(model: Model, tlc: Tlc) -> None:
+    definition = load(str(MODELS / model.file))
+    scope = scope_of(definition, model.sizes)
+    report = check(definition, scope, symmetry=False)
+    assert all(v.outcome is Outcome.HOLDS for v in report.verdicts)
+    assert report.states == model.states
+    exported = tlc.check_safety(definition, scope)
+    assert (exported.distinct, exported.broken) == (model.states, ())
+    if model.by_hand:
+        found = by_hand(model, tlc)
+        assert found == model.states
+
+
+def by_hand(model: Model, tlc: Tlc) -> int:
+    """What TLC finds of the text that was written by hand."""
+    name = model.by_hand
+    text = (MODELS / "tla" / f"{name}.tla").read_text("utf-8")
+    (tlc.directory / f"{name}.tla").write_text(text, "utf-8")
+    constants = "\n".join(f"  {k} = {v}" for k, v in model.constants.items())
+    config = (
+        f"SPECIFICATION Spec\nCONSTANTS\n{constants}\nINVARIANTS {' '.join(model.invariants)}\n"
+    )
+    (tlc.directory / f"{name}.cfg").write_text(config, "utf-8")
+    run = tlc.run(name)
+    assert run.broken == (), run.text
+    return run.distinct
