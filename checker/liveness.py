@@ -1,35 +1,40 @@
-"""Decides leads-to under fairness, by looking for a fair run that waits for ever for the conclusion.
+"""Decides promises about fair runs, by looking for a fair run that waits for ever for the conclusion.
 
-An infinite run takes a step whenever one is enabled; only in a state without any does it stand still
-for ever. Fairness says which steps it cannot put off: a weakly fair ground step that stays enabled
-for ever, and a strongly fair one that is enabled again and again, are taken again and again.
+A step that changes nothing is no step, as in TLA+: whether it is taken cannot be observed. A run may stop
+in any state in which no fair step is enabled, also where unfair ones are: nobody has to take those. A run
+that goes on for ever takes fair steps as fairness says. Fairness is of groups of ground steps: a weakly
+fair group of which some step is enabled in every state from some point on, and a strongly fair group of
+which some step is enabled again and again, have some step taken again and again.
 
-So a violation is a run to a state with the premise, then on through states without the conclusion
-to one that has no successor or that lies on a fair cycle. Fair cycles lie in strongly connected parts
-of the graph: a part is discarded if it has a weakly fair step enabled everywhere and taken nowhere
-inside; states that enable a strongly fair step which the part never takes are cut out of it, and
-what remains is taken apart again.
+So a violation is a run to a state with the premise, then on through states without the conclusion to one
+where it may stop, or that lies on a fair cycle. Fair cycles lie in strongly connected parts of the graph:
+a part is discarded if a weakly fair group is enabled everywhere and taken nowhere inside; states that
+enable a strongly fair group which the part never takes are cut out of it, and what remains is taken
+apart again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from stagewright.checker.explicit.arrays import Bools, Ints
+from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.graph_work import components, grouped
 from stagewright.spec.definition import Fairness
 from stagewright.spec.ground import GroundStep
+
+Group = tuple[int, ...]  # ground steps, by index: taking any of them is fair to the group
 
 
 @dataclass(frozen=True)
 class Lasso:
     """A path of edges from `start`, where the premise holds, then a cycle of edges.
 
-    Without a cycle the path ends in a state without successors, where the run stays for ever.
+    Without a cycle the path ends in a state where the run may stop.
     """
 
     start: int
@@ -39,38 +44,64 @@ class Lasso:
 
 @dataclass(frozen=True)
 class FairSteps:
-    """The ground steps that fairness speaks of, by index."""
+    """The groups of ground steps that fairness speaks of."""
 
-    weak: tuple[int, ...]
-    strong: tuple[int, ...]
+    weak: tuple[Group, ...]
+    strong: tuple[Group, ...]
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The weakly fair groups, then the strongly fair ones."""
+        return (*self.weak, *self.strong)
+
+    @cached_property
+    def steps(self) -> Ints:
+        """All ground steps of some group."""
+        return np.unique(np.array([s for group in self.groups for s in group], dtype=np.int64))
 
 
 def fair_steps(steps: Sequence[GroundStep]) -> FairSteps:
     """Each action's fairness, for each of its ground steps."""
-    weak = tuple(s.index for s in steps if s.action.fairness is Fairness.WEAK)
-    strong = tuple(s.index for s in steps if s.action.fairness is Fairness.STRONG)
+    weak = tuple((s.index,) for s in steps if s.action.fairness is Fairness.WEAK)
+    strong = tuple((s.index,) for s in steps if s.action.fairness is Fairness.STRONG)
     return FairSteps(weak, strong)
 
 
+def may_stop(graph: Graph, fair: FairSteps, expanded: int) -> Bools:
+    """The states in which no fair step is enabled; of those that were not expanded it is not known.
+
+    `graph` has no edges that change nothing; a state with a step that leaves the bounds is none of them.
+    """
+    is_fair = np.zeros(1 + max(graph.steps.max(initial=-1), fair.steps.max(initial=-1)), np.bool_)
+    is_fair[fair.steps] = True
+    stops = np.ones(graph.states, dtype=np.bool_)
+    stops[graph.sources[is_fair[graph.steps]]] = False
+    stops[expanded:] = False
+    stops[graph.overflowing] = False
+    return stops
+
+
 def fair_lasso(
-    graph: Graph, fair: FairSteps, premise: Bools, conclusion: Bools, stuck: Bools
+    graph: Graph, fair: FairSteps, premise: Bools, conclusion: Bools, expanded: int
 ) -> Lasso | None:
     """A fair run that breaks `premise leads to conclusion`, short but not always shortest.
 
-    `stuck`: the states known to have no successor.
+    `graph` has no edges that change nothing (`Graph.changing`); states from `expanded` on were not
+    expanded.
     """
     starts = premise & ~conclusion
     if not starts.any():
         return None
     waiting = graph.closure(graph.out, starts, ~conclusion)
+    stops = waiting & may_stop(graph, fair, expanded)
     parts = fair_parts(graph, fair, waiting)
-    ends = waiting & stuck | (parts >= 0)
+    ends = stops | (parts >= 0)
     if not ends.any():
         return None
     start = _nearest(graph, starts, ends, waiting)
     path = graph.path(start, ends, waiting)
     end = int(graph.targets[path[-1]]) if path else start
-    cycle = [] if parts[end] < 0 else _fair_cycle(graph, fair, end, parts == parts[end])
+    cycle = [] if stops[end] else _fair_cycle(graph, fair, end, parts == parts[end])
     return Lasso(start, tuple(path), tuple(cycle))
 
 
@@ -100,23 +131,32 @@ def _unfair(graph: Graph, fair: FairSteps, labels: Ints, count: int) -> Bools:
         return remove
     sizes = np.bincount(parts[parts >= 0], minlength=count)
     edges = np.flatnonzero(parts[graph.sources] >= 0)
-    steps = 1 + max(int(graph.steps.max(initial=-1)), *fair.weak, *fair.strong, -1)
+    steps = 1 + max(int(graph.steps.max(initial=-1)), int(fair.steps.max(initial=-1)))
     offsets, by_step = grouped(graph.steps[edges], steps)
     sources = graph.sources[edges[by_step]]
     part = parts[sources]
     stays = part == parts[graph.targets[edges[by_step]]]
+
+    def of(group: Group) -> Ints:
+        return np.concatenate([np.arange(offsets[s], offsets[s + 1]) for s in group])
+
     dead = np.zeros(count, dtype=np.bool_)
-    for step in (*fair.weak, *fair.strong):
-        some = slice(int(offsets[step]), int(offsets[step + 1]))
-        enabled = np.bincount(part[some], minlength=count)
+    for group in fair.weak:
+        some = of(group)
+        enabled = np.bincount(parts[_distinct(sources[some], group)], minlength=count)
         taken = np.bincount(part[some][stays[some]], minlength=count)
-        if step in fair.weak:
-            dead |= (enabled == sizes) & (taken == 0)
-        else:
-            starved = (enabled > 0) & (taken == 0)
-            remove[sources[some][starved[part[some]]]] = True
+        dead |= (enabled == sizes) & (taken == 0)
+    for group in fair.strong:
+        some = of(group)
+        taken = np.bincount(part[some][stays[some]], minlength=count)
+        remove[sources[some][taken[part[some]] == 0]] = True
     remove[parts >= 0] |= dead[parts[parts >= 0]]
     return remove
+
+
+def _distinct(states: SmallInts, group: Group) -> SmallInts:
+    """The states that enable some step of the group; each enables a single step but once."""
+    return states if len(group) == 1 else np.unique(states)
 
 
 def _with_edges_inside(graph: Graph, labels: Ints, count: int) -> tuple[Ints, int]:
@@ -130,9 +170,9 @@ def _with_edges_inside(graph: Graph, labels: Ints, count: int) -> tuple[Ints, in
 
 
 def _fair_cycle(graph: Graph, fair: FairSteps, start: int, part: Bools) -> list[int]:
-    """A closed walk from `start` within a fair part that owes nothing to any fair step.
+    """A closed walk from `start` within a fair part that owes nothing to any fair group.
 
-    Always to the nearest place that pays a debt, then home; on the way strongly fair steps may be
+    Always to the nearest place that pays a debt, then home; on the way strongly fair groups may be
     enabled that were not before, and these are paid too. No debt arises twice, so it ends.
     """
     walk: list[int] = []
@@ -151,28 +191,28 @@ def _fair_cycle(graph: Graph, fair: FairSteps, start: int, part: Bools) -> list[
         at = int(graph.targets[walk[-1]]) if walk else start
 
 
-def _owed(graph: Graph, fair: FairSteps, start: int, walk: list[int]) -> Iterator[int]:
-    """The fair steps that the closed walk would put off for ever."""
+def _owed(graph: Graph, fair: FairSteps, start: int, walk: list[int]) -> Iterator[Group]:
+    """The fair groups that the closed walk would put off for ever."""
     taken = set(graph.steps[walk].tolist())
     enabled = [graph.steps_at(s) for s in {start, *graph.targets[walk].tolist()}]
-    for step in fair.weak:
-        if step not in taken and all(step in at for at in enabled):
-            yield step
-    for step in fair.strong:
-        if step not in taken and any(step in at for at in enabled):
-            yield step
+    for group in fair.weak:
+        if taken.isdisjoint(group) and not any(at.isdisjoint(group) for at in enabled):
+            yield group
+    for group in fair.strong:
+        if taken.isdisjoint(group) and not all(at.isdisjoint(group) for at in enabled):
+            yield group
 
 
 def _to_payment(
-    graph: Graph, fair: FairSteps, at: int, part: Bools, owed: Sequence[int]
+    graph: Graph, fair: FairSteps, at: int, part: Bools, owed: Sequence[Group]
 ) -> list[int]:
-    """The shortest way within the part to take an owed step, or to disable an owed weak one."""
+    """The shortest way within the part to take a step of an owed group, or to where none of a weak one is enabled."""
     disabled = np.zeros(graph.states, dtype=np.bool_)
     payable = np.zeros(graph.states, dtype=np.bool_)
     weak = set(fair.weak)
-    for step in owed:
-        edges = graph.edges_of_step(step)
-        if step in weak:
+    for group in owed:
+        edges = np.concatenate([graph.edges_of_step(step) for step in group])
+        if group in weak:
             without = part.copy()
             without[graph.sources[edges]] = False
             disabled |= without
@@ -183,9 +223,10 @@ def _to_payment(
     if disabled[end]:
         return leg
     first, after = graph.out.offsets[end : end + 2].tolist()
+    steps = {step for group in owed for step in group}
     payment = next(
         edge
         for edge in range(first, after)
-        if int(graph.steps[edge]) in owed and part[graph.targets[edge]]
+        if int(graph.steps[edge]) in steps and part[graph.targets[edge]]
     )
     return [*leg, payment]

@@ -152,7 +152,7 @@ def _run(found: Exploration, asked: _Questions, path: Path, beyond: Edge | Lasso
         case Edge(_, step, target):
             return run_along(found, (start, (*steps, (step, target))))
         case Lasso(_, edges, cycle):
-            graph = asked.graph
+            graph = asked.changing
             walked = [(int(graph.steps[e]), int(graph.targets[e])) for e in (*edges, *cycle)]
             if not cycle:
                 return run_along(found, (start, (*steps, *walked)))
@@ -183,13 +183,16 @@ class _Questions:
     def deadlock(self) -> _Finding:
         """Whether some state has no successor and is not final."""
         if self._found.deadlock is not None:
-            return _Breach(self._found.deadlock, "no step is enabled and the state is not final")
+            note = f"no step is enabled{self._without_budgets} and the state is not final"
+            return _Breach(self._found.deadlock, note)
         return self.no_deadlock()
 
     def no_deadlock(self) -> PropertyVerdict:
         """What is said if none was found."""
         return self._fine(
-            NO_DEADLOCK, "a step is enabled in every state that is not final", self._found.depth - 1
+            NO_DEADLOCK,
+            f"a step is enabled{self._without_budgets} in every state that is not final",
+            self._found.depth - 1,
         )
 
     def overflow(self) -> _Finding:
@@ -205,10 +208,22 @@ class _Questions:
             IN_BOUNDS, "no enabled step assigns a value out of bounds", self._found.depth - 1
         )
 
+    @property
+    def _without_budgets(self) -> str:
+        """What a deadlock leaves out of account, if there is any."""
+        spends = any(step.action.spends for step in self._model.steps)
+        return ", beside those that spend a budget," if spends else ""
+
     @cached_property
-    def graph(self) -> Graph:
-        """All explored edges."""
-        return self._found.graph
+    def changing(self) -> Graph:
+        """All explored edges that change something: no others are steps of a fair run."""
+        return self._found.graph.changing
+
+    @cached_property
+    def _unbudgeted(self) -> Graph:
+        """All explored edges that spend no budget: a goal is not reached by the grace of a fault."""
+        steps = self._model.steps
+        return self._found.graph.without([s.index for s in steps if s.action.spends])
 
     def _fine(self, name: str, note: str, depth: int, *, vacuous: bool = False) -> PropertyVerdict:
         if self._found.exhausted:
@@ -303,7 +318,7 @@ class _Questions:
 
     def _goal(self, instance: GroundProperty) -> _Breach | None:
         (goal,) = self._evaluate([instance.condition])
-        state = nearest_hopeless(self.graph, goal, self._found.expanded)
+        state = nearest_hopeless(self._unbudgeted, goal, self._found.expanded)
         if state is None:
             return None
         return _Breach(state, "from the last state the goal can no longer be reached", instance)
@@ -312,13 +327,13 @@ class _Questions:
         assert instance.premise is not None
         premise, conclusion = self._evaluate([instance.premise, instance.condition])
         fair = fair_steps(self._model.steps)
-        lasso = fair_lasso(self.graph, fair, premise, conclusion, self._found.stuck)
+        lasso = fair_lasso(self.changing, fair, premise, conclusion, self._found.expanded)
         if lasso is None:
             return None
         if lasso.cycle:
             note = "the run can go round its loop for ever, fairly, and never gets there"
         else:
-            note = "no step is enabled in the last state: the run stays there for ever"
+            note = "nothing that is enabled in the last state has to happen: the run may stop there"
         return _Breach(lasso.start, note, instance, lasso)
 
     def _evaluate(self, nodes: Sequence[GroundNode]) -> list[Bools]:

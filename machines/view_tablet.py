@@ -90,7 +90,7 @@ class ViewTablet(Machine):
     tasks = many(
         ViewTask,
         over=Task,
-        without=(ViewTask.abort, ViewTask.restart, ViewTask.change_leader),
+        without=(ViewTask.abort, ViewTask.give_way, ViewTask.restart, ViewTask.change_leader),
     )
     replica = per(Task, optional(Node))
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)

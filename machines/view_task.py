@@ -92,7 +92,7 @@ class ViewTask(Machine):
     """One view building task, from its creation until group0 stores it no longer."""
 
     aborts = budget(1, doc="tablet operations that begin")
-    deletions = budget(1, doc="tablet operations that end, and drops of the view")
+    deletions = budget(1, doc="drops of the view")
     lost_calls = budget(1, doc="calls whose request or answer is lost")
     leader_changes = budget(1, doc="changes of the view building coordinator")
     restarts = budget(1, doc="restarts of a worker")
@@ -123,9 +123,18 @@ class ViewTask(Machine):
     def abort(self) -> None:
         """A tablet operation sets the aborted flag; the task itself is still needed."""
 
-    @life.step((Life.normal, Life.aborted), Life.dropped, spends=deletions)
+    @life.step(
+        (Life.normal, Life.aborted),
+        Life.dropped,
+        spends=deletions,
+        equivalent="a view may as well never be dropped",
+    )
     def drop(self) -> None:
-        """The view is dropped, or the operation ends and an adjusted task or a duplicate takes its place."""
+        """The view is dropped, and its tasks with it."""
+
+    @life.step(Life.aborted, Life.dropped, by=TOPOLOGY)
+    def give_way(self) -> None:
+        """The operation that set the flag ends: an adjusted task or a duplicate takes this one's place."""
 
     @life.step(Life.normal, Life.finished, by=COORDINATOR, fair=WEAK)
     def remove(self) -> None:

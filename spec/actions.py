@@ -85,7 +85,9 @@ class BudgetName:
 def budget(default: int | None = None, *, doc: str = "") -> BudgetName:
     """How often the actions that spend it may happen in a run, as in `crashes = budget(1)`; None: any number.
 
-    A check changes it by name; 0 switches the actions off.
+    They are the environment's: nobody may count on them. Where only they can happen it is a deadlock, a
+    goal is not reached by them, and they cannot be fair; so a larger budget breaks more promises, never
+    fewer. A check changes it by name; 0 switches the actions off.
     """
     if default is not None and (isinstance(default, bool) or default < 0):
         raise DefinitionError(
@@ -213,7 +215,7 @@ def step_property(body: P) -> P:
 
 
 def reachable(body: P) -> P:
-    """A goal that can still be reached from every reachable state."""
+    """A goal that can be reached from every reachable state, by actions that spend no budget."""
     return _mark(body, MemberKind.REACHABLE, _local_names())
 
 
@@ -228,7 +230,7 @@ def initially(body: P) -> P:
 
 
 def final(body: P) -> P:
-    """True in states that may have no successor; elsewhere that is a deadlock."""
+    """True in states where all may be over; elsewhere, if no action can happen but by a budget, it is a deadlock."""
     return _mark(body, MemberKind.FINAL, _local_names())
 
 
@@ -335,6 +337,13 @@ def _check_options(fairness: object, budget: object, actor: object, where: Sourc
             raise DefinitionError(
                 f"`{name}` is {given!r} ({type(given).__name__})", where=where, help=f"write {mend}"
             )
+    if isinstance(budget, BudgetName) and fairness is not Fairness.NONE:
+        raise DefinitionError(
+            "an action that spends a budget cannot be fair",
+            where=where,
+            help="a budget is for what the environment may do and nobody may count on, as a crash: "
+            "leave `fair` out; or leave `spends` out, if it has to happen",
+        )
 
 
 def returned_value(name: str, where: Source) -> DefinitionError:

@@ -16,11 +16,19 @@ from stagewright.spec.values import FrozenMap, Value
 
 
 class Fairness(Enum):
-    """What is promised about an action that could happen (for each of its parameter values)."""
+    """What may be assumed of an action that could happen, for each choice of its parameters by itself.
+
+    NONE: nothing. The action never has to happen; a run may stop where no other can. TLA+: no conjunct.
+    WEAK: it happens again and again if from some point on it stays enabled. TLA+: `WF_vars(A)`.
+    STRONG: it happens again and again if it is enabled again and again. TLA+: `SF_vars(A)`.
+
+    A step that changes nothing is no step: where it would change nothing, an action counts as not enabled
+    here, and having "happened" so does not count as fair.
+    """
 
     NONE = auto()
-    WEAK = auto()  # enabled for ever from some point on: it happens
-    STRONG = auto()  # enabled again and again: it happens
+    WEAK = auto()
+    STRONG = auto()
 
 
 class AnyValue(Enum):
@@ -98,13 +106,20 @@ class Action:
     actor: Actor | None = None
     where: Source | None = field(default=None, compare=False)
 
+    @property
+    def spends(self) -> bool:
+        """Whether it is the environment's: it happens so often at most, and nobody counts on it."""
+        return self.budget is not None
+
 
 class PropertyKind(Enum):
     """What a property speaks of."""
 
     INVARIANT = "invariant"  # every reachable state
     STEP = "step property"  # every reachable step: old and new state
-    REACHABLE = "reachable"  # from every reachable state the goal can still be reached
+    REACHABLE = (
+        "reachable"  # from every reachable state the goal can be reached, spending no budget
+    )
     LEADS_TO = "leads to"  # whenever the premise holds, the condition holds then or later (fairly)
 
 

@@ -114,6 +114,15 @@ class Interpreter:
     def is_final(self, state: State) -> bool:
         return bool(self.evaluate(self.definition.final, state))
 
+    def is_deadlock(self, state: State) -> bool:
+        """Whether no step is enabled but those that spend a budget, and the state is not final."""
+        return not self.is_final(state) and all(
+            self._failed(action, environment, state)
+            for action in self.definition.actions
+            if not action.spends
+            for environment in self.instances(action.params)
+        )
+
     def evaluate(
         self,
         node: Node,

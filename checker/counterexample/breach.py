@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import assert_never
 
 from stagewright.checker.counterexample.because import Because, Reason, brief, environment
+from stagewright.checker.counterexample.waiting import called, headline, may_wait
 from stagewright.spec.definition import (
     Action,
     Assignment,
     Definition,
-    Fairness,
     Property,
     PropertyKind,
     Requirement,
@@ -59,22 +59,22 @@ def breach_of(
     broken = next((p for p in definition.properties if p.name == verdict.name), None)
     instance = tuple((name, show(value)) for name, value in verdict.arguments.items())
     if broken is not None:
-        headline, reasons = _property(interpreter, broken, verdict, run)
+        told, reasons = _property(interpreter, broken, verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
     elif verdict.name == NO_DEADLOCK:
-        headline = "Nothing can happen any more, and the state is not marked final."
+        told = "Nothing can happen any more, and the state is not marked final."
         promise, place = "In every state that is not final some action can happen.", ""
+        if any(action.spends for action in interpreter.definition.actions):
+            told = f"{told[:-1]}: what spends a budget does not count, for it need not happen."
         reasons = _deadlock(interpreter, run.states[-1])
         reasons += _switched_off(definition, interpreter.scope)
     elif verdict.name == IN_BOUNDS:
-        headline = "An action that can happen now would assign a value outside the declared bounds."
+        told = "An action that can happen now would assign a value outside the declared bounds."
         promise, place = "Every assigned value lies within its variable's declared bounds.", ""
         reasons = _overflows(interpreter, run.states[-1])
     else:
-        headline, promise, place, reasons = verdict.note, "", "", ()
-    return Breach(
-        verdict.name, headline, promise, instance, place, reasons, _caveat(verdict, broken)
-    )
+        told, promise, place, reasons = verdict.note, "", "", ()
+    return Breach(verdict.name, told, promise, instance, place, reasons, _caveat(verdict, broken))
 
 
 def _caveat(verdict: PropertyVerdict, broken: Property | None) -> str:
@@ -102,8 +102,10 @@ def _property(
             return f"Step {end} breaks it:", because.reasons(broken.condition, names)
         case PropertyKind.REACHABLE:
             goal = brief(words(broken.condition, names))
-            headline = f"From state {end} on, no run ever comes to: {goal}. In that state:"
-            return headline, last.reasons(broken.condition, names)
+            spending = any(a.spends for a in interpreter.definition.actions)
+            which = "no run that spends no budget" if spending else "no run"
+            told = f"From state {end} on, {which} ever comes to: {goal}. In that state:"
+            return told, last.reasons(broken.condition, names)
         case PropertyKind.LEADS_TO:
             return _leads_to(interpreter, broken, names, run)
         case _:
@@ -118,24 +120,14 @@ def _leads_to(
     begun = Because(interpreter, run.states[begin])
     missed = Because(interpreter, run.states[-1])
     goal = brief(words(broken.condition, names))
-    unfair = all(a.fairness is Fairness.NONE for a in interpreter.definition.actions)
     return (
-        f"What is promised never comes: {_for_ever(run)}.",
+        f"What is promised never comes: {headline(run)}.",
         (
             Reason(f"the promise begins in state {begin}:", begun.reasons(broken.premise, names)),
             Reason(f"{goal} - never from there on:", missed.reasons(broken.condition, names)),
-            *([Reason("no action is declared fair: none of them has to happen")] if unfair else []),
+            *may_wait(interpreter, run),
         ),
     )
-
-
-def _for_ever(run: Run) -> str:
-    if run.loop is None:
-        return f"nothing has to happen after state {len(run.steps)}"
-    first, last = run.loop + 1, len(run.steps) + 1
-    if first == last:
-        return f"step {last} may happen again and again for ever"
-    return f"steps {first} to {last} may happen again and again for ever"
 
 
 def _premise_state(interpreter: Interpreter, broken: Property, names: Values, run: Run) -> int:
@@ -173,7 +165,10 @@ def _refusal(because: Because, action: Action) -> tuple[int, Reason]:
     for names in because.interpreter.instances(action.params):
         false = [r for r in action.requirements if not because.value(r.condition, names)]
         if not false:
-            return 0, Reason(f"{_called(action, names)} could happen")
+            if action.spends:
+                spent = f"spends the budget {action.budget}: nobody may count on it"
+                return 0, Reason(f"{called(action, names)} can happen, but {spent}")
+            return 0, Reason(f"{called(action, names)} could happen")
         fewest = min(fewest, len(false))
         refusals.append((false[0], names))
     order = [r.name for r in action.requirements]
@@ -191,7 +186,7 @@ def _refused_by(
     alike: dict[tuple[Reason, ...], list[str]] = {}
     for guard, names in group:
         reasons = because.reasons(guard.condition, names)
-        alike.setdefault(reasons, []).append(_called(action, names))
+        alike.setdefault(reasons, []).append(called(action, names))
     told: list[Reason] = []
     for reasons, calls in list(alike.items())[:_LISTED]:
         told += [Reason(f"{_listed(calls)}:", reasons)] if action.params else reasons
@@ -216,7 +211,7 @@ def _switched_off(definition: Definition, scope: Scope) -> tuple[Reason, ...]:
 def _overflows(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
     because = Because(interpreter, state)
     return tuple(
-        Reason(f"{_called(action, names)}: {told}")
+        Reason(f"{called(action, names)}: {told}")
         for action in interpreter.definition.actions
         for names in interpreter.instances(action.params)
         if all(because.value(r.condition, names) for r in action.requirements)
@@ -237,12 +232,6 @@ def _overflow(because: Because, assignment: Assignment, names: Values) -> list[s
             place = words(assignment.place, {**names, **more})
             found.append(f"{place} would become {value}, outside {sort}")
     return found
-
-
-def _called(action: Action, names: Values) -> str:
-    if not action.params:
-        return action.name
-    return f"{action.name}({', '.join(show(names[p]) for p in action.params)})"
 
 
 def _place(where: Source | None) -> str:

@@ -15,7 +15,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.engine import Engine, requirement_keys
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Words
@@ -251,14 +250,6 @@ class Exploration:
     def graph(self) -> Graph:
         """The edges of all expanded states."""
         return self.engine.graph(self.words, self.expanded)
-
-    @cached_property
-    def stuck(self) -> Bools:
-        """The expanded states without any enabled step."""
-        stuck: Bools = np.diff(self.graph.out.offsets) == 0
-        stuck[self.expanded :] = False
-        stuck[self.graph.overflowing] = False
-        return stuck
 
 
 def in_order(words: Words, segments: Sequence[tuple[int, int]]) -> Words:

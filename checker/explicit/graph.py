@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -48,6 +49,29 @@ class Graph:
             np.concatenate([nothing, *(part[column] for part in parts)]) for column in range(3)
         )
         return cls(states, sources, targets, steps, overflowing)
+
+    @cached_property
+    def changing(self) -> Graph:
+        """The same without the edges that lead from a state to itself."""
+        moves = self.sources != self.targets
+        if moves.all():
+            return self
+        return Graph(
+            self.states,
+            self.sources[moves],
+            self.targets[moves],
+            self.steps[moves],
+            self.overflowing,
+        )
+
+    def without(self, steps: Sequence[int]) -> Graph:
+        """The same without the edges of some ground steps."""
+        if not steps:
+            return self
+        kept = ~np.isin(self.steps, steps)
+        return Graph(
+            self.states, self.sources[kept], self.targets[kept], self.steps[kept], self.overflowing
+        )
 
     @cached_property
     def out(self) -> Adjacency:

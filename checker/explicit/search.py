@@ -54,6 +54,7 @@ class _Search:
         self._state_conditions = engine.state_conditions(watch.states)
         self._step_conditions = engine.step_conditions(watch.steps)
         self._final = engine.state_conditions([engine.model.final])
+        self._counts = np.array([not s.action.spends for s in engine.model.steps], dtype=np.bool_)
         self.table = StateTable(engine.layout.words)
         self.tally = Tally.empty(engine, watch)
         self._level = Notes()
@@ -165,9 +166,9 @@ class _Search:
 
     def _look_for_stuck(self, states: Words, expansion: Expansion) -> None:
         moving = np.zeros(states.shape[1], dtype=np.bool_)
-        moving[expansion.sources] = True
+        moving[expansion.sources[self._counts[expansion.steps]]] = True
         if expansion.overflow_sources.size:
-            moving[expansion.overflow_sources] = True
+            moving[expansion.overflow_sources[self._counts[expansion.overflow_steps]]] = True
             if self.tally.overflow is None:
                 note = _least_step(states, expansion.overflow_sources, expansion.overflow_steps)
                 self._level.note(("overflow", 0), note)

@@ -48,8 +48,9 @@ def _in_bounds(model: GroundModel) -> Claim:
 
 
 def _no_deadlock(model: GroundModel) -> Claim:
-    """Some step is enabled, or the state may be the last one."""
-    going_on = model.builder.or_([*(step.guard for step in model.steps), model.final])
+    """Some step that spends no budget is enabled, or the state may be the last one."""
+    guards = [step.guard for step in model.steps if not step.action.spends]
+    going_on = model.builder.or_([*guards, model.final])
     return Claim(NO_DEADLOCK, False, (going_on,))
 
 

@@ -91,9 +91,9 @@ class Replay:
             problem = self._overflow(state)
             return Breach(run, FrozenMap({}), problem) if problem else None
         if claim.name == NO_DEADLOCK:
-            return (
-                Breach(run, FrozenMap({}), "no action is enabled") if self._stuck(state) else None
-            )
+            if not self._judge.is_deadlock(state):
+                return None
+            return Breach(run, FrozenMap({}), "no action is enabled that spends no budget")
         if claim.of_step and end == 0:
             return None
         prop = self._judge.definition.property(claim.name)
@@ -110,8 +110,3 @@ class Replay:
         except DomainError as error:
             return error.problem
         return ""
-
-    def _stuck(self, state: Values) -> bool:
-        if self._overflow(state) or self._judge.is_final(state):
-            return False
-        return next(self._judge.successors(state), None) is None

@@ -116,23 +116,16 @@ def _stays(action: Action, formulas: Formulas) -> str:
 
 
 def fairness_lines(definition: Definition, names: Vocabulary) -> Block:
-    """A run goes on as long as it can, and fair actions get their turn, each for every parameter."""
+    """Fair actions get their turn, each for every parameter."""
     own = names.own
-    unless = f" /\\ ~{own.idle}" if may_change_nothing(definition) else ""
-    conjuncts: list[Block] = [(f"WF_{own.variables}({own.following}{unless})",)]
+    conjuncts: list[Block] = []
     for action in definition.actions:
         if action.fairness is Fairness.NONE:
             continue
         formulas = Formulas(names).within(*action.params)
         step = called(names.actions[action.name], action.params, formulas)
-        told = f"WF_{own.variables}({step})"
-        if action.fairness is Fairness.STRONG and not always_changes(action):
-            # A step of it that changes nothing counts as taken, though TLA+ does not see it.
-            idle = f"{step} /\\ {own.variables}' = {own.variables}"
-            told = f"(SF_{own.variables}({step}) \\/ []<>(ENABLED ({idle})))"
-        elif action.fairness is Fairness.STRONG:
-            told = f"SF_{own.variables}({step})"
+        letter = "WF" if action.fairness is Fairness.WEAK else "SF"
         for_all = f"\\A {formulas.ranges(action.params)} : " if action.params else ""
-        conjuncts.append((f"{for_all}{told}",))
-    said = comment("A run goes on while it can, and what is fair happens in the end.")
+        conjuncts.append((f"{for_all}{letter}_{own.variables}({step})",))
+    said = comment("What is fair happens in the end; nothing else has to.")
     return (*said, *hanging(f"{own.fairness} ==", bullets("/\\", conjuncts), 0))

@@ -27,7 +27,7 @@ from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.properties import Promise, about_states, promise
 from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
-from stagewright.spec.definition import Definition, Fairness, PropertyKind
+from stagewright.spec.definition import Definition, Fairness
 from stagewright.spec.nodes import BOOL, FALSE, Apply, Op
 from stagewright.spec.scope import Scope, within_budgets
 
@@ -79,8 +79,7 @@ def _heading(definition: Definition, scope: Scope, names: Vocabulary) -> Block:
 def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) -> Iterable[str]:
     """All after the constants, with an empty line after every part."""
     own = names.own
-    live = any(p.kind is PropertyKind.LEADS_TO for p in definition.properties)
-    fair = live or any(a.fairness is not Fairness.NONE for a in definition.actions)
+    fair = any(a.fairness is not Fairness.NONE for a in definition.actions)
     parts: list[Block] = [
         *tables(names),
         *variables(definition, names),
@@ -90,7 +89,7 @@ def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) ->
         following_lines(definition, names),
     ]
     idle = idle_lines(definition, names)
-    if idle and (fair or any(p.may_stand for p in promises)):
+    if idle and any(p.may_stand for p in promises):
         parts.append(idle)
     if fair:
         parts.append(fairness_lines(definition, names))
@@ -105,9 +104,10 @@ def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) ->
 
 
 def _no_deadlock(definition: Definition, names: Vocabulary) -> Block:
-    """In every state some action can happen, or a run may end there."""
+    """In every state some action that spends no budget can happen, or a run may end there."""
     own = names.own
-    ways = [(for_some(names.guards[a.name], a.params, names),) for a in definition.actions]
+    counted = [a for a in definition.actions if not a.spends]
+    ways = [(for_some(names.guards[a.name], a.params, names),) for a in counted]
     ends: Block = ()
     if definition.final != FALSE:
         ways.insert(0, (own.final,))
@@ -116,11 +116,16 @@ def _no_deadlock(definition: Definition, names: Vocabulary) -> Block:
     lines = bullets("\\/", ways) if ways else ("FALSE",)
     speaking = [
         definition.final,
-        *(r.condition for a in definition.actions for r in a.requirements),
+        *(r.condition for a in counted for r in a.requirements),
     ]
     lines = about_states(lines, Apply(Op.OR, tuple(speaking), BOOL), names)
+    besides = len(counted) < len(definition.actions)
     return (
         *ends,
-        "\\* Something can happen, or the run may end here.",
+        *comment(
+            "Something can happen that spends no budget, or the run may end here."
+            if besides
+            else "Something can happen, or the run may end here."
+        ),
         *hanging(f"{own.no_deadlock} ==", lines, 0),
     )

@@ -25,7 +25,7 @@ STATES = {
     "view-range": 2_849,
     "view-resize": 35_881,
     "view-staging": 1_756,
-    "view-task": 895,
+    "view-task": 1_121,
     "view-wakeups": 1_230,
 }
 OF_THE_SEED = {

@@ -54,7 +54,7 @@ class Turnstile(Machine):
         require(self.phase == Phase.IDLE, "it is idle")
         self.phase = Phase.WAITING
 
-    @action
+    @action(fair=Fairness.WEAK)
     def tick(self) -> None:
         """One more."""
         require(self.phase == Phase.WAITING, "it is waiting")

@@ -39,10 +39,12 @@ def action(
             requirements.append(Requirement(f"{variable.name} keys differ", differ))
         else:
             assignments.append(_assignment(scope, variable))
-    fairness = choices.pick((Fairness.NONE, Fairness.WEAK, Fairness.STRONG))
-    if len(params) > 1 and fairness is Fairness.STRONG:
-        fairness = Fairness.WEAK
     spends = choices.pick(budgets).name if budgets and choices.chance(40) else None
+    fairness = choices.pick((Fairness.NONE, Fairness.WEAK, Fairness.STRONG))
+    if spends is not None:
+        fairness = Fairness.NONE  # the language refuses it
+    elif len(params) > 1 and fairness is Fairness.STRONG:
+        fairness = Fairness.WEAK
     return Action(name, params, tuple(requirements), tuple(assignments), "", fairness, spends)
 
 

@@ -73,6 +73,19 @@ class Explored:
                 self.edges.append((state, step, after))
                 yield after
 
+    @cached_property
+    def changes(self) -> list[Edge]:
+        """The steps that change something: for fairness there are no others."""
+        return [(s, a, t) for s, a, t in self.edges if s != t]
+
+    @cached_property
+    def urged(self) -> dict[State, set[Step]]:
+        """What is enabled in each state and would change something."""
+        found: dict[State, set[Step]] = {s: set() for s in self.states}
+        for source, step, _ in self.changes:
+            found[source].add(step)
+        return found
+
     # -- verdicts ----------------------------------------------------------------------------------
 
     def verdict(self, prop: Property) -> Outcome:
@@ -92,9 +105,18 @@ class Explored:
 
     @property
     def no_deadlock(self) -> Outcome:
-        """Whether each state without an enabled step is final."""
-        stuck = [s for s in self.states if not self.enabled[s] and not self.judge.is_final(s)]
+        """Whether each state is final in which at the most budgeted steps are enabled."""
+        stuck = [
+            s
+            for s in self.states
+            if all(step.action in self._spending for step in self.enabled[s])
+            and not self.judge.is_final(s)
+        ]
         return Outcome.VIOLATED if stuck else Outcome.HOLDS
+
+    @cached_property
+    def _spending(self) -> set[str]:
+        return {a.name for a in self.judge.definition.actions if a.budget is not None}
 
     def _instances(self, prop: Property) -> Iterator[Environment]:
         return self.judge.instances(prop.params)
@@ -103,9 +125,11 @@ class Explored:
         return {s for s in self.states if self.judge.evaluate(node, s, None, environment)}  # type: ignore[arg-type]
 
     def _always_reachable(self, prop: Property, environment: Environment) -> bool:
+        """Whether the goal can be reached from everywhere by steps that spend no budget."""
         reached = self._where(prop.condition, environment)
+        edges = [e for e in self.edges if e[1].action not in self._spending]
         while True:
-            more = {s for s, _, t in self.edges if t in reached} - reached
+            more = {s for s, _, t in edges if t in reached} - reached
             if not more:
                 return reached == self.states
             reached |= more
@@ -121,8 +145,9 @@ class Explored:
             if not more:
                 break
             begin |= more
-        if any(not self.enabled[s] for s in begin):
-            return True
+        fair = self._fair(Fairness.WEAK) | self._fair(Fairness.STRONG)
+        if any(not fair & self.urged[s] for s in begin):
+            return True  # the run may stop there
         return any(self._fair_run(begin, taken) for taken in _subsets(self._fair(Fairness.STRONG)))
 
     def _fair(self, fairness: Fairness) -> set[Step]:
@@ -134,14 +159,14 @@ class Explored:
         and never enables another strongly fair step.
         """  # noqa: D205 one sentence
         idle = self._fair(Fairness.STRONG) - taken
-        inside = {s for s in region if not idle & set(self.enabled[s])}
+        inside = {s for s in region if not idle & self.urged[s]}
         while True:
-            edges = [(s, a, t) for s, a, t in self.edges if s in inside and t in inside]
+            edges = [(s, a, t) for s, a, t in self.changes if s in inside and t in inside]
             kept = {s for s, _, _ in edges}
             for step in taken:
                 kept &= _before(edges, {s for s, a, _ in edges if a == step})
             for step in self._fair(Fairness.WEAK):
-                pays = {s for s, a, _ in edges if a == step or step not in self.enabled[s]}
+                pays = {s for s, a, _ in edges if a == step or step not in self.urged[s]}
                 kept &= _before(edges, pays)
             if kept == inside:
                 return bool(inside)

@@ -63,7 +63,11 @@ class Lock(Machine):
     colours: SetVar[Colour] = set_of(Colour, init={{Colour.green, Colour.red}})
     held = per(Node, flag())
 
-    @action(fair=Fairness.{fair}, spends={spends})
+    @action(spends={spends})
+    def miss(self) -> None:
+        self.stage = Stage.done
+
+    @action(fair=Fairness.{fair})
     def {action}(self, {param}: Term[Node]) -> None:
         require({guard}, "{name}")
         self.held[{param}] = {value}

@@ -77,11 +77,11 @@ class _Expansion:
     def source(self) -> str:
         """The module."""
         f, words = self.f, self.plan.layout.words
-        index, successors = f.variable(0), f.variable(0)
+        index, successors, spending = f.variable(0), f.variable(0), f.variable(0)
         with f.loop(lambda: f.compare("ult", f.get(index), f["count"])):
             base = f.mul(f.get(index), words)
             state = [f.load(f["states"], f.add(base, w)) for w in range(words)]
-            self._state(_State(state, f.get(index), successors))
+            self._state(_State(state, f.get(index), successors, spending))
             if self.plan.edges:
                 f.store(f["ends"], f.get(index), f.get(successors))
             f.set(index, f.add(f.get(index), 1))
@@ -95,10 +95,11 @@ class _Expansion:
         if plan.coverage:
             self._count_requirements(scope)
         before = f.get(state.successors)
+        f.set(state.spending, Value("0", I64))
         overflowing: list[Value] = []
         for step in plan.model.steps:
             bad = self._step(scope, state, step)
-            if bad is not None:
+            if bad is not None and not step.action.spends:
                 overflowing.append(bad)
         self._conditions(scope, state)
         if plan.deadlock:
@@ -149,6 +150,8 @@ class _Expansion:
         """Keep the successor written, if `one` is 1."""
         f = self.f
         f.set(state.successors, f.add(f.get(state.successors), one))
+        if step.action.spends and self.plan.deadlock:
+            f.set(state.spending, f.add(f.get(state.spending), one))
         if self.plan.coverage:
             f.increase(f["observed"], self.plan.observed.fired + step.index, one)
 
@@ -254,7 +257,8 @@ class _Expansion:
         self, scope: Scope, state: _State, before: Value, overflowing: Sequence[Value]
     ) -> None:
         f, plan = self.f, self.plan
-        stuck = f.compare("eq", f.get(state.successors), before)
+        others = f.sub(f.get(state.successors), f.get(state.spending))
+        stuck = f.compare("eq", others, before)
         for bad in overflowing:
             stuck = f.and_(stuck, f.not_(bad))
         with f.when(stuck, likely=False):
@@ -271,6 +275,7 @@ class _State:
     words: Sequence[Value]
     index: Value  # within the block
     successors: Value  # variable: how many there are so far
+    spending: Value  # variable: how many of this state's spend a budget
 
 
 def _cost(step: GroundStep) -> int:

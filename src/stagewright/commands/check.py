@@ -51,8 +51,12 @@ examples:
   stagewright check tablet --size node=3 --checkpoint search; stagewright check --resume search
   stagewright check my/machine.py --junit check.xml --sarif check.sarif
 
-An infinite run takes a step whenever one is enabled; the fairness of the actions says which steps
-it cannot put off for ever. Ctrl-C ends the search and reports what was found until then.
+Liveness speaks of fair runs. A run may stop in any state in which no fair action is enabled: what is
+not fair (a crash, a client's whim) never has to happen. A weakly fair action that stays enabled happens;
+a strongly fair one that is enabled again and again happens; a step that changes nothing is none. Actions
+that spend a budget are the environment's: where only they can happen it is a deadlock, and no goal is
+reached by them, so a larger budget breaks more and never less.
+Ctrl-C ends the search and reports what was found until then.
 """
 
 

@@ -174,6 +174,41 @@ def _without_overflow(definition: Definition) -> Definition:
     return replace(definition, actions=calm, final=TRUE)
 
 
+@pytest.mark.parametrize(
+    ("machine", "broken", "none"),
+    [
+        ("stuck.py", "it_ends", "crashes"),
+        ("simple_allocator.py", "clients_will_obtain", ""),
+        ("simple_allocator.py", "often_satisfied", ""),
+    ],
+)
+def test_what_is_not_fair_rescues_no_promise(
+    machine: str, broken: str, none: str, tlc: Tlc
+) -> None:
+    for case in (Case(machine), Case(machine, budgets={none: 0} if none else {})):
+        definition = replace(only(case.definition, [broken]), final=TRUE)
+        assert set(violated(check(definition, case.scope))) == {broken}
+        assert tlc.check(definition, case.scope).broken == ("temporal",)
+
+
+def test_who_wants_nothing_gives_back_what_it_holds(tlc: Tlc) -> None:
+    case = Case("simple_allocator.py")
+    definition = only(case.definition, ["clients_will_return", "mutual_exclusion"])
+    report = check(definition, case.scope)
+    assert (report.outcome, report.states) == (Outcome.HOLDS, 400)
+    run = tlc.check(definition, case.scope)
+    assert (run.distinct, run.broken) == (400, ())
+
+
+def test_where_only_a_budgeted_action_can_happen_it_is_a_deadlock(tlc: Tlc) -> None:
+    for crashes in (0, 1):
+        case = Case("stuck.py", budgets={"crashes": crashes})
+        verdicts = violated(check(case.definition, case.scope))
+        assert set(verdicts) == {"it_ends", "it_can_end", NO_DEADLOCK}
+        run = tlc.check(replace(case.definition, properties=()), case.scope)
+        assert (run.broken, run.steps) == (("NoDeadlock",), steps_of(verdicts[NO_DEADLOCK]))
+
+
 def test_a_deadlock_is_found_in_as_few_steps(tlc: Tlc) -> None:
     case = Case("broken.py:Workers")
     calm = tuple(a for a in case.definition.actions if a.name != "hurry")
