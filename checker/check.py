@@ -10,6 +10,7 @@ from stagewright.checker.coverage import coverage_of
 from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
 from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
 from stagewright.checker.vacuity import is_premise, with_premises
@@ -56,6 +57,8 @@ def check(
     with interruptible(stop):
         model = ground(with_premises(narrowed), scope)
         deadlock = not properties or NO_DEADLOCK in properties
+        if why := find_initial_states(model, stop, progress):
+            return nothing_searched(narrowed, scope, stop, why, deadlock=deadlock)
         watch = watch_for(model, deadlock=deadlock, coverage=coverage)
         choice = choose(model) if symmetry else Choice(None)
         found = search(

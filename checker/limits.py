@@ -39,6 +39,7 @@ class Progress:
     deciding: str = ""
     memory: int = 0  # bytes held
     shrink: float | None = None  # how the last complete level compares with the one before
+    candidates: int | None = None  # looked at so far, while the initial states are searched for
 
     @property
     def expected(self) -> int | None:

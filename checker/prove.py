@@ -10,6 +10,7 @@ from stagewright.checker.symbolic.certificates import make_directory, write_scri
 from stagewright.checker.symbolic.claims import HANDLES, IN_BOUNDS, NO_DEADLOCK, claims_of
 from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K, Limits, Progress
 from stagewright.checker.symbolic.proof import Proof, Stop
+from stagewright.checker.symbolic.z3_terms import Clock
 from stagewright.spec.definition import Definition, Property
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
@@ -59,9 +60,10 @@ def prove(
     names = _known(definition, properties, deadlock=deadlock)
     if smtlib is not None:
         make_directory(smtlib)
+    clock = Clock(limits.seconds, limits.rlimit)
     model = ground(definition, scope)
     claims = claims_of(model, names, deadlock=deadlock)
-    proof = Proof(definition, model, claims, limits, simple=simple_paths, progress=progress)
+    proof = Proof(definition, model, claims, clock, simple=simple_paths, progress=progress)
     decided = proof.decide(max_k, depth)
     if smtlib is not None:
         write_scripts(proof.scripts(), smtlib)
@@ -75,7 +77,7 @@ def prove(
         verdicts,
         depth=max(0, proof.cleared),
         exhausted=all(v.outcome is not Outcome.UNDECIDED for v in verdicts),
-        seconds=proof.seconds,
+        seconds=clock.elapsed(),
         note=_note(proof.stopped, [p.name for p in others] if not properties else []),
     )
 

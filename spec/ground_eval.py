@@ -1,6 +1,8 @@
-"""Evaluate ground nodes on integer states: for replaying runs and for small checks."""
+"""Evaluate ground nodes on integer states, and look into them: for replaying runs and for small checks."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
@@ -55,3 +57,28 @@ def take(step: GroundStep, state: Ints) -> Ints:
 def successors(model: GroundModel, state: Ints) -> list[tuple[GroundStep, Ints]]:
     """Every enabled ground step with the state it leads to."""
     return [(s, take(s, state)) for s in model.steps if enabled(s, state)]
+
+
+def conjuncts(node: GroundNode) -> Iterator[GroundNode]:
+    """The parts of a conjunction."""
+    if node.op is not GroundOp.AND:
+        yield node
+        return
+    for part in node.args:
+        yield from conjuncts(part)
+
+
+def cells_of(*nodes: GroundNode) -> frozenset[int]:
+    """The cells that expressions read."""
+    return frozenset(n.value for n in _all(nodes) if n.op is GroundOp.CELL)
+
+
+def _all(nodes: Iterable[GroundNode]) -> Iterator[GroundNode]:
+    seen: set[int] = set()
+    todo = list(nodes)
+    while todo:
+        one = todo.pop()
+        if one.id not in seen:
+            seen.add(one.id)
+            yield one
+            todo += one.args

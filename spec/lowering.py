@@ -12,7 +12,6 @@ from itertools import product
 
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
 from stagewright.spec.domains import values_of
-from stagewright.spec.errors import ScopeError
 from stagewright.spec.ground import (
     Builder,
     GroundModel,
@@ -22,7 +21,12 @@ from stagewright.spec.ground import (
     GroundStep,
 )
 from stagewright.spec.ground_expressions import Expressions, Shape
-from stagewright.spec.initial import Independent, sifted
+from stagewright.spec.initial import (
+    MAX_INITIAL_STATES,
+    Independent,
+    Satisfying,
+    too_many_starts,
+)
 from stagewright.spec.interpreter import assigned_twice
 from stagewright.spec.layout import Layout, Place
 from stagewright.spec.nodes import Bound
@@ -30,9 +34,7 @@ from stagewright.spec.scope import Scope, within_budgets
 from stagewright.spec.sorts import BoolSort
 from stagewright.spec.values import Value
 
-MAX_INITIAL_CANDIDATES = 2_000_000
-MAX_UNSIFTED = 1 << 62  # of so many, sifting keeps too many
-MAX_INITIAL_STATES = 1 << 24  # where nothing is asked of them, so that they need not be listed
+FOUND_AT_ONCE = 1 << 12  # candidates: that there is no initial state is then known early
 
 
 def ground(definition: Definition, scope: Scope) -> GroundModel:
@@ -40,7 +42,8 @@ def ground(definition: Definition, scope: Scope) -> GroundModel:
 
     Raises:
         AssignedTwiceError: a step assigns one place twice.
-        ScopeError: no state satisfies the initial conditions, or they leave too many to list.
+        ScopeError: no state satisfies the initial conditions, or they leave too many to list. Where there
+            are many candidates, that comes out only when the initial states are first asked for.
     """
     return Lowering(definition, scope).model()
 
@@ -157,30 +160,19 @@ class Lowering:
         )
 
     def _refuse_too_many_starts(self) -> None:
-        """Nothing sifts them: that is told before the rest, which takes long at a large scope."""
+        """Where no condition leaves some out, before the rest, which takes long at a large scope."""
         candidates = math.prod(map(len, self._starts()))
-        if candidates > (MAX_UNSIFTED if self.definition.initially else MAX_INITIAL_STATES):
-            raise self._too_many_starts(candidates)
-
-    def _too_many_starts(self, candidates: int) -> ScopeError:
-        return ScopeError(
-            f"{self.definition.name}: {candidates:,} candidates for the initial state at this scope",
-            help="give more variables an `init`, or choose a smaller scope",
-        )
+        if candidates > MAX_INITIAL_STATES and not self.definition.initially:
+            raise too_many_starts(self.definition.name, candidates)
 
     def _initial_states(self, condition: GroundNode) -> Sequence[tuple[int, ...]]:
-        candidates = Independent(self._starts())
-        if condition is self.builder.true and candidates:
-            return candidates
-        states = sifted(candidates.choices, condition, MAX_INITIAL_CANDIDATES)
-        if states is None:
-            raise self._too_many_starts(len(candidates))
-        if not states:
-            raise ScopeError(
-                f"{self.definition.name}: no state satisfies its initial conditions at this scope "
-                f"({self.scope})",
-                help="choose a larger scope, or weaken the @initially conditions",
-            )
+        choices = self._starts()
+        candidates = math.prod(map(len, choices))
+        if condition is self.builder.true and 0 < candidates <= MAX_INITIAL_STATES:
+            return Independent(choices)
+        states = Satisfying(self.definition.name, str(self.scope), choices, condition)
+        if candidates <= FOUND_AT_ONCE:
+            states.find()
         return states
 
     def _instances(self, params: tuple[Bound, ...]) -> Iterator[dict[Bound, Value]]:

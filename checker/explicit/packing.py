@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.ground import Cell, GroundModel
-from stagewright.spec.initial import Independent
+from stagewright.spec.initial import Independent, Satisfying
 
 Words = NDArray[np.uint64]
 """Packed states, shape (words, states): row w holds word w of every state."""
@@ -48,6 +49,11 @@ class Layout:
         if isinstance(states, Independent):
             self._pack_independent(states, packed)
             return packed
+        if isinstance(states, Satisfying):
+            self._pack_columns(states, packed)
+            return packed
+        if isinstance(states, Packed):
+            return states.words
         for first in range(0, len(states), _ROWS):
             rows = np.array(states[first : first + _ROWS], dtype=np.int64)
             part = packed[:, first : first + _ROWS]
@@ -66,6 +72,14 @@ class Layout:
             packed[place.word].reshape(-1, len(values), inner)[:] |= shifted[:, np.newaxis]
             inner *= len(values)
 
+    def _pack_columns(self, states: Satisfying, packed: Words) -> None:
+        for cell, place, column in zip(self.cells, self.places, states.columns, strict=True):
+            if isinstance(column, int):
+                packed[place.word] |= np.uint64(column - cell.low << place.shift)
+            else:
+                value = (column.astype(np.int64) - cell.low).astype(np.uint64)
+                packed[place.word] |= value << np.uint64(place.shift)
+
     def unpack(self, states: Words, column: int) -> tuple[int, ...]:
         """The cell values of one packed state."""
         words = [int(word) for word in states[:, column]]
@@ -73,6 +87,26 @@ class Layout:
             cell.low + (words[place.word] >> place.shift & place.mask)
             for cell, place in zip(self.cells, self.places, strict=True)
         )
+
+
+class Packed(Sequence[tuple[int, ...]]):
+    """States that are unpacked only where one is asked for."""
+
+    def __init__(self, layout: Layout, words: Words) -> None:
+        self.words = words
+        self._layout = layout
+
+    def __len__(self) -> int:
+        return int(self.words.shape[1])
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[int, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[int, ...] | Sequence[tuple[int, ...]]:
+        if isinstance(index, slice):
+            return Packed(self._layout, self.words[:, index])
+        return self._layout.unpack(self.words, range(len(self))[index])
 
 
 def layout_for(model: GroundModel) -> Layout:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from stagewright.checker.check import only, report_of, watch_for
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.jit import available
+from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.sharded.search import Place, explore
 from stagewright.checker.symmetry.choice import Choice, choose
@@ -49,6 +50,8 @@ def check_sharded(
     searched = replace(narrowed, properties=decided)
     model = ground(with_premises(searched), scope)
     deadlock = not properties or NO_DEADLOCK in properties
+    if why := find_initial_states(model, stop, progress):
+        return nothing_searched(narrowed, scope, stop, why, deadlock=deadlock)
     watch = watch_for(model, deadlock=deadlock, coverage=coverage)
     choice = choose(model) if symmetry else Choice(None)
     settings = {

@@ -9,12 +9,13 @@ from stagewright.checker.symbolic.bounded import BoundedSearch
 from stagewright.checker.symbolic.certificates import Certificate, Script, scripts
 from stagewright.checker.symbolic.claims import Claim
 from stagewright.checker.symbolic.induction import InductionStep
-from stagewright.checker.symbolic.limits import Limits, Progress
+from stagewright.checker.symbolic.limits import Progress
 from stagewright.checker.symbolic.replay import Breach, Path, Replay
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, OutOfTimeError
 from stagewright.spec.definition import Definition
 from stagewright.spec.ground import GroundModel
+from stagewright.spec.initial import no_initial_state
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict
 
@@ -40,7 +41,7 @@ class Proof:
         definition: Definition,
         model: GroundModel,
         claims: Sequence[Claim],
-        limits: Limits,
+        clock: Clock,
         *,
         simple: bool,
         progress: Callable[[Progress], None],
@@ -49,7 +50,8 @@ class Proof:
         self._claims = list(claims)
         self._simple = simple
         self._progress = progress
-        self._clock = Clock(limits.seconds, limits.rlimit)
+        self._clock = clock
+        self._model = model
         self._unrolling = unrolling = Unrolling(model, claims)
         self._base = BoundedSearch(unrolling, self._clock)
         self._step = InductionStep(unrolling, claims, self._clock)
@@ -76,11 +78,6 @@ class Proof:
         for claim in self._open:
             self._verdicts[claim.name] = self._undecided(claim)
         return tuple(self._verdicts[c.name] for c in self._claims)
-
-    @property
-    def seconds(self) -> float:
-        """Wall time since the proof was set up."""
-        return self._clock.elapsed()
 
     def _run(self, max_k: int, depth: int) -> Stop | None:
         for now in range(depth + 1):
@@ -136,12 +133,9 @@ class Proof:
         )
 
     def _all_runs_end(self, depth: int) -> None:
-        longest = depth - 1
-        note = (
-            f"proved: no run has more than {longest} steps"
-            if depth
-            else "there is no initial state"
-        )
+        if not depth:
+            raise no_initial_state(self._model.definition.name, str(self._model.scope))
+        note = f"proved: no run has more than {depth - 1} steps"
         for claim in list(self._open):
             self._certificates[claim.name] = Certificate(claim, range(depth), no_run_of=depth)
             self._holds(claim, BOUNDED, note)

@@ -12,6 +12,8 @@ from stagewright.checker.symbolic.encoding import Frame
 from stagewright.checker.symbolic.relation import State, StepRelation
 from stagewright.checker.symbolic.z3_terms import Solver, Term
 from stagewright.spec.ground import GroundModel
+from stagewright.spec.ground_eval import cells_of, conjuncts
+from stagewright.spec.initial import Independent, Satisfying
 
 
 class Unrolling:
@@ -39,9 +41,18 @@ class Unrolling:
         return self._one_of(range(len(self.model.cells)))
 
     def _constants_template(self) -> Term:
-        """Cells that no step writes keep an initial valuation: an invariant that is free to assume."""
+        """Cells that no step writes keep an initial valuation: an invariant that is free to assume.
+
+        Where the initial states are not listed, it is what their condition says of such cells alone.
+        """
         written = {cell for step in self.model.steps for cell in step.updates}
-        return self._one_of([c.index for c in self.model.cells if c.index not in written])
+        kept = [c.index for c in self.model.cells if c.index not in written]
+        initial, condition = self.model.initial, self.model.initial_condition
+        listed = not isinstance(initial, Independent | Satisfying) or initial.listed
+        if listed or condition is None:
+            return self._one_of(kept)
+        about = [part for part in conjuncts(condition) if cells_of(part) <= set(kept)]
+        return self.terms.and_([self.relation.encoding.condition(part) for part in about])
 
     def _one_of(self, cells: Sequence[int]) -> Term:
         """The given cells have the values of some initial state."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.edges import graph_of
 from stagewright.checker.explicit.engine import (
@@ -14,7 +16,7 @@ from stagewright.checker.explicit.engine import (
     StepConditions,
 )
 from stagewright.checker.explicit.graph import Graph
-from stagewright.checker.explicit.packing import Layout, Words
+from stagewright.checker.explicit.packing import Layout, Packed, Words
 from stagewright.checker.symmetry.canonical import Canonical
 from stagewright.checker.symmetry.groups import Symmetry
 from stagewright.spec.ground import GroundModel, GroundNode
@@ -44,9 +46,8 @@ class Reduced:
 
     def _with_canonical_starts(self) -> GroundModel:
         model, layout = self._engine.model, self._engine.layout
-        packed = self.canonical(layout.pack(model.initial))
-        states = (layout.unpack(packed, column) for column in range(packed.shape[1]))
-        return replace(model, initial=tuple(dict.fromkeys(states)))
+        packed = np.unique(self.canonical(layout.pack(model.initial)), axis=1)
+        return replace(model, initial=Packed(layout, packed))
 
     @property
     def layout(self) -> Layout:

@@ -57,6 +57,11 @@ class _Lines:
 
 def line_of(progress: Progress) -> str:
     """`1,234 states, 5,678 a second, 90 waiting, depth 12, perhaps 1,500 in all, 45 MiB, 3 s`."""
+    if progress.candidates is not None:
+        return (
+            f"initial states: {progress.states:,} found, {progress.candidates:,} candidates looked "
+            f"at, {progress.seconds:.0f} s"
+        )
     if progress.deciding:
         return f"{progress.states:,} states, {progress.seconds:.0f} s; deciding {progress.deciding}"
     rate = progress.states / progress.seconds if progress.seconds > 0 else 0.0
