@@ -116,3 +116,13 @@ def test_check_all_tells_one_line_a_machine(
     assert [r["machine"] for r in reports] == ["LeaseTable", "TabletMigration"]
     assert run_command_line(["check", "tablet", "--all"]) == 2
     assert "MACHINE is said of one" in capsys.readouterr().err
+
+
+def test_the_catalog_lists_the_machines_as_they_are_defined(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command_line(["list", "--json"]) == 0
+    catalog = json.loads(capsys.readouterr().out)
+    assert run_command_line(["list", "--fresh", "--json"]) == 0
+    assert catalog == json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in catalog["machines"]] == list(SHIPPED)

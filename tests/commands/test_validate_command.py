@@ -11,7 +11,6 @@ from sarif_kit.validate import validation_errors
 
 from stagewright.commands import run_command_line
 from stagewright.commands.validate_engine import chosen_engine
-from stagewright.traces.inputs import InputFile, Inputs
 from stagewright.traces.java_runtime import JavaNotFoundError
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def test_spark_is_chosen_for_large_input_or_a_cluster(
 
     monkeypatch.setattr("stagewright.traces.java_runtime.find_java", find)
     args = Namespace(**{"engine": "auto", "master": None, **given})
-    large = Inputs((InputFile(Path("t.parquet"), "parquet", 20_000_000_000),), ())
-    chosen, reason = chosen_engine(args, large)
+    chosen, reason = chosen_engine(args, 20_000_000_000)
     assert chosen == engine
     assert why in reason
 

@@ -1,26 +1,79 @@
 """Compiles loops over arrays to machine code: the only place that knows `numba`.
 
-The object code is kept beside the source or, where that is read-only, in the user's cache. With
-`NUMBA_DISABLE_JIT=1` the same functions run as plain Python, slowly.
+A loop is compiled when it is first called. The object code is kept beside the source or, where that is
+read-only, in the user's cache. Inside `interpreted()` loops run as plain Python: for a few hundred events that
+is over before numba has been imported.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_interpreting = 0  # how many `interpreted()` blocks this process is in
+
+
+@contextmanager
+def interpreted(wanted: bool = True) -> Iterator[None]:
+    """While this lasts, loops of this process run as plain Python, if that is wanted."""
+    global _interpreting  # noqa: PLW0603 - one process has one mode: threads share it
+    if not wanted:
+        yield
+        return
+    _interpreting += 1
+    try:
+        yield
+    finally:
+        _interpreting -= 1
 
 
 def compiled(function: _Function) -> _Function:
     """The function as machine code; other threads of this process run while it does."""
-    import numba
+    return cast("_Function", functools.update_wrapper(_Compiled(function), function))
 
-    compile_it: Any = numba.njit(cache=_can_keep(), nogil=True, boundscheck=False)
-    made: _Function = compile_it(function)
-    return made
+
+class _Compiled:
+    """A loop, which is compiled when it is first called outside of `interpreted()`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._machine_code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if _interpreting:
+            with np.errstate(over="ignore"):  # hashes wrap around, as they do in machine code
+                return self._function(*arguments)
+        return (self._machine_code or self.machine_code())(*arguments)
+
+    def __reduce__(self) -> str:
+        return self._function.__qualname__  # Spark's workers import it
+
+    def machine_code(self) -> Callable[..., Any]:
+        """What numba makes of the function, and of those that it calls."""
+        if self._machine_code is None:
+            import numba
+
+            function = cast("FunctionType", self._function)
+            names = {
+                name: value.machine_code() if isinstance(value, _Compiled) else value
+                for name, value in function.__globals__.items()
+                if name in function.__code__.co_names or name.startswith("__")
+            }
+            own = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+            own.__module__, own.__qualname__ = function.__module__, function.__qualname__
+            compile_it: Any = numba.njit(cache=_can_keep(), nogil=True, boundscheck=False)
+            self._machine_code = compile_it(own)
+        assert self._machine_code is not None
+        return self._machine_code
 
 
 def _can_keep() -> bool:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
 from stagewright.commands.validate_engine import (
+    INTERPRETED_BYTES,
     add_engine,
     chosen_engine,
+    input_bytes,
     megabytes,
     on_chosen_spark,
 )
@@ -180,6 +182,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
+    from stagewright.traces.replay.compiled import interpreted
     from stagewright.traces.report import as_json, print_report
 
     # What can be refused without Spark is refused before it starts.
@@ -209,13 +212,11 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.validate_follow import follow_source
 
         return follow_source(resolve, options, mapping, args)
-    engine, why = args.engine, ""
-    if engine != "embedded":
-        skipping = args.skip_damaged
-        engine, why = chosen_engine(
-            args,
-            find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state),
-        )
+    skipping = args.skip_damaged
+    size = input_bytes(
+        find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
+    )
+    engine, why = chosen_engine(args, size)
     if why:
         tell(why)
 
@@ -232,7 +233,8 @@ def execute(args: argparse.Namespace) -> int:
         elif not reports.take_standard_output:
             print_report(report, console())
 
-    return _judged(args.paths, resolve, options, args, engine, deliver).exit_code
+    with interpreted(engine == "embedded" and size < INTERPRETED_BYTES):
+        return _judged(args.paths, resolve, options, args, engine, deliver).exit_code
 
 
 def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:

@@ -35,13 +35,21 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def chosen_engine(args: argparse.Namespace, inputs: Inputs) -> tuple[str, str]:
-    """The engine, and for `auto` a sentence that says why; empty where it was asked for."""
+INTERPRETED_BYTES = 256 << 10
+"""Input below which loops run as plain Python: they end before machine code would be loaded."""
+
+
+def input_bytes(inputs: Inputs) -> int:
+    """What there is to read, as it lies on disk."""
+    return sum(file.size for file in inputs.files)
+
+
+def chosen_engine(args: argparse.Namespace, size: int) -> tuple[str, str]:
+    """The engine for so many bytes, and for `auto` a sentence that says why; empty where it was asked for."""
     if args.engine != "auto":
         return args.engine, ""
     if args.master:
         return "spark", f"engine: Spark at {args.master}"
-    size = sum(file.size for file in inputs.files)
     read = f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
     if size < SPARK_PAYS_BYTES:
         return "embedded", f"engine: embedded ({read} of input; --engine spark uses Spark)"
