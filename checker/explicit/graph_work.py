@@ -1,10 +1,11 @@
-"""The heavy work on graphs: compiled where code can be compiled, else by SciPy and NumPy."""
+"""The heavy work on graphs: compiled where code can be compiled, else by NumPy and SciPy (extra `numpy-engine`)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
+from stagewright.spec.errors import StagewrightError
 
 
 def grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
@@ -13,7 +14,7 @@ def grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
         from stagewright.checker.explicit.native import graph_functions
 
         return graph_functions.grouped(keys, count)
-    return grouped_by_scipy(keys, count)
+    return grouped_by_numpy(keys, count)
 
 
 def closure(offsets: Ints, ends: SmallInts, starts: Bools, within: Bools | None) -> Bools:
@@ -34,13 +35,9 @@ def components(offsets: Ints, ends: SmallInts, alive: Bools) -> tuple[Ints, int]
     return components_by_scipy(offsets, ends, alive)
 
 
-def grouped_by_scipy(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
-    """A counting sort: turning a matrix of one row on its side is SciPy's fast one."""
-    from scipy.sparse import csr_matrix
-
-    positions = np.arange(keys.size, dtype=np.int64)
-    row = csr_matrix((positions, keys, np.array([0, keys.size])), shape=(1, count))
-    return offsets_of(keys, count), np.asarray(row.tocsc().data, dtype=np.int64)
+def grouped_by_numpy(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
+    """A stable sort; of small integers NumPy's is a radix sort."""
+    return offsets_of(keys, count), np.argsort(keys, kind="stable").astype(np.int64)
 
 
 def closure_by_numpy(offsets: Ints, ends: SmallInts, starts: Bools, within: Bools | None) -> Bools:
@@ -59,9 +56,14 @@ def closure_by_numpy(offsets: Ints, ends: SmallInts, starts: Bools, within: Bool
 
 def components_by_scipy(offsets: Ints, ends: SmallInts, alive: Bools) -> tuple[Ints, int]:
     """The strongly connected parts of the matrix of edges between living states."""
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import connected_components
-
+    try:
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import connected_components
+    except ModuleNotFoundError:
+        raise StagewrightError(
+            "without llvmlite, liveness and goals are decided by SciPy, which is not installed",
+            help="pip install 'stagewright[numpy-engine]'",
+        ) from None
     states = np.flatnonzero(alive)
     labels = np.full(alive.size, -1, dtype=np.int64)
     if not states.size:

@@ -19,12 +19,10 @@ REQUIRED = (
     "hypothesis",
     "llvmlite",
     "numpy",
-    "pandas",
     "pyarrow",
     "pyspark",
     "pytest",
     "rich",
-    "scipy",
     "transitions",
     "z3-solver",
 )

@@ -29,9 +29,9 @@ def test_positions_are_grouped_by_key(seed: int) -> None:
     if not few.size:
         return
     offsets, positions = graph_functions.grouped(ends, few.size)
-    by_scipy = graph_work.grouped_by_scipy(ends, few.size)
-    assert offsets.tolist() == by_scipy[0].tolist()
-    assert positions.tolist() == by_scipy[1].tolist()
+    by_numpy = graph_work.grouped_by_numpy(ends, few.size)
+    assert offsets.tolist() == by_numpy[0].tolist()
+    assert positions.tolist() == by_numpy[1].tolist()
 
 
 @given(seeds)
