@@ -37,6 +37,7 @@ from stagewright.traces.running import beside
 from stagewright.traces.stepcode import State
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
+STEPS_MAX = 50_000  # steps from these: a parameter over many numbers has many in each state
 STATES_MAX = 200_000  # states in all; of events beyond them nothing is known
 
 Whose = tuple[MachineKey, int]  # a machine that events name, and which of its candidates
@@ -357,9 +358,13 @@ def _looked_for(judge: Judge) -> _Reached:
     try:
         waiting = [running.state_number(state) for state in judge.automaton.initial]
         reached = set(waiting)
+        looked_at = 0
         for state in waiting:
             found |= things.of((-1, -1, state))
             for step, after in running.steps_from(state):
+                looked_at += 1
+                if looked_at > STEPS_MAX:
+                    return things.all_named(found), len(reached), False
                 found |= things.of((state, step, after))
                 if after not in reached:
                     if len(reached) >= REACHED_MAX:

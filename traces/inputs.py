@@ -74,16 +74,16 @@ def find_inputs(
 ) -> Inputs:
     """The trace files among the paths; directories are searched. With a mapping, all are of its form.
 
-    With the directory of a `state` files may be empty as yet; its own are none of the input.
+    Logs may be empty, as they are after a rotation, if others are not; with the directory of
+    a `state` all may be empty as yet. The state's own files are not part of the input.
 
     Raises:
-        InputError: a path does not exist, a directory has no traces; or a file is empty, cannot be read or is
-            of no known form, and this is not to be skipped.
+        InputError: a path does not exist, a directory has no traces, all files are empty; or a file cannot be
+            read or is of no known form, and this is not to be skipped.
     """
     form = _mapped_form(form, mapping)
     left_out: list[LeftOut] | None = [] if skip_damaged else None
-    empty: list[Path] | None = None if state is None else []
-    search = _Search(form, mapping, left_out, empty, state)
+    search = _Search(form, mapping, left_out, state)
     for path in paths:
         if path.is_dir():
             search.directory(path)
@@ -93,6 +93,10 @@ def find_inputs(
             raise InputError(
                 f"there is no file or directory {path}", help="is the path right, from here?"
             )
+    if search.empty and not search.files and not left_out and state is None:
+        raise InputError(
+            f"{search.empty[0]} is empty", help="leave it out, or take another copy of it"
+        )
     if left_out and not search.files:
         told = "\n".join(one.reason for one in left_out)
         raise InputError(told, help="there is nothing else to judge: take other copies")
@@ -103,7 +107,7 @@ def find_inputs(
         tuple(search.passed_over),
         tuple(left_out or ()),
         tuple(search.remarks),
-        tuple(empty or ()),
+        tuple(search.empty),
         tuple(copies.items()),
     )
 
@@ -157,9 +161,9 @@ def _mapped_form(form: str, mapping: Plan | None) -> str:
 
 
 class _Search:
-    """What was found so far; `left_out` is None where nothing is, `empty` where no file may be empty.
+    """What was found so far; `left_out` is None where nothing is to be left out.
 
-    The directory `without` is passed over: it is that of a state.
+    The directory `without` is passed over: it is that of a state, with which any file may be empty as yet.
     """
 
     def __init__(
@@ -167,12 +171,12 @@ class _Search:
         form: str,
         mapping: Plan | None,
         left_out: list[LeftOut] | None,
-        empty: list[Path] | None,
         without: Path | None,
     ) -> None:
         self._form, self._mapping = form, mapping
         self._without = None if without is None else without.resolve()
-        self.left_out, self.empty = left_out, empty
+        self.left_out = left_out
+        self.empty: list[Path] = []
         self.files: dict[Path, InputFile] = {}
         self.passed_over: list[Path] = []
         self.remarks: list[str] = []
@@ -203,7 +207,7 @@ class _Search:
 
     @property
     def _found(self) -> int:
-        return len(self.files) + len(self.left_out or ()) + len(self.empty or ())
+        return len(self.files) + len(self.left_out or ()) + len(self.empty)
 
     def _below(self, directory: Path) -> Iterator[Path]:
         """The files in a directory and below it, but for what Spark and others leave beside the data."""
@@ -233,7 +237,7 @@ class _Search:
     def _take(self, path: Path, form_of: Callable[[Path, str], str | None]) -> None:
         known: str | None = None
         try:
-            if self.empty is not None and path.stat().st_size == 0:
+            if path.stat().st_size == 0 and (self._without is not None or _may_be_empty(path)):
                 self.empty.append(path)
                 return
             known = self._form if self._mapping is not None else form_of(path, self._form)
@@ -265,6 +269,11 @@ def _taken_as(path: Path, form: str, mapping: Plan | None) -> str | None:
         return form if any(fnmatch(_name(path), p) for p in mapping.source.files) else None
     known = _known_form(path) if forms.is_of_traces(_name(path)) else None
     return known if form in ("auto", known) else None
+
+
+def _may_be_empty(path: Path) -> bool:
+    """Whether a file without a byte is a log that has just been rotated, and not a trace that was lost."""
+    return path.suffix not in (".json", ".jsonl", ".ndjson", ".parquet", *forms.COMPRESSED)
 
 
 def _name(path: Path) -> str:

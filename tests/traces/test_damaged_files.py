@@ -17,10 +17,13 @@ from stagewright.commands import run_command_line
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines import Embedded
+from stagewright.traces.inputs import find_inputs
 from stagewright.traces.judge import Cause
 from stagewright.traces.options import Options
 from stagewright.traces.trace_report import TraceReport
 from stagewright.traces.validate import validate
+
+SHIPPED_LOG = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"
 
 
 def text(lease: Any) -> bytes:
@@ -179,3 +182,13 @@ def test_a_damaged_file_is_read_again_by_the_next_run(lease: Any, tmp_path: Path
     assert second.damaged == ()
     assert second.verdicts[TraceVerdict.OK] == 2
     assert second.exit_code == 0
+
+
+def test_a_log_that_has_just_been_rotated_is_empty_and_not_damaged(tmp_path: Path) -> None:
+    (tmp_path / "scylla.log").touch()
+    with pytest.raises(InputError, match="is empty"):
+        find_inputs([tmp_path])
+    (tmp_path / "scylla.log.1").write_bytes(SHIPPED_LOG.read_bytes())
+    found = find_inputs([tmp_path])
+    assert [file.path.name for file in found.files] == ["scylla.log.1"]
+    assert found.notes() == ["1 files are empty as yet"]

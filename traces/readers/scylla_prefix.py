@@ -4,6 +4,8 @@ INFO  2024-09-27 22:15:13,717 [shard 0: gms] raft_topology - …      the server
 Sep 05 18:37:22.280578 host scylla[8]:  [shard  0: gms] …            journald: no level, no year
 2025-03-01T10:00:00.123+00:00 host !INFO | scylla[8]: [shard 0] …    collected by a test framework
 node1.log:INFO  2024-09-27 …                                         any of them after grep
+
+The banner with which the server starts is printed before there is a logger: it has no prefix at all.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from functools import lru_cache
 _TAIL = re.compile(
     r"\[shard\s*\d+(?:\s*:\s*\S+)?\s*\]\s+(?P<logger>\w+)\s+-\s+"
     r"(?:\(rate limiting dropped \d+ similar messages\)\s+)?(?P<message>.*)$"
+)
+_BANNER = re.compile(
+    r"(?:^|(?<=[\s|:>\"]))Scylla version \d+\.\d+\S* with build-id [0-9a-f]{4,} starting"
 )
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?")
 _JOURNAL = re.compile(r"\b([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d+))?")
@@ -48,12 +53,21 @@ def take_apart(text: str, file: str) -> Prefixed | None:
     """The parts of a line; None if it does not begin as a ScyllaDB log's lines do."""
     tail = _TAIL.search(text)
     if tail is None:
-        return None
+        return _start_banner(text, file)
     head = text[: tail.start()]
     message, logger = tail["message"].strip(), tail["logger"]
     if message.startswith(_OLD_TOPOLOGY):  # as of 2023: `storage_service - raft topology: …`
         message, logger = message.removeprefix(_OLD_TOPOLOGY), "raft_topology"
     return Prefixed(_time(head), _node(head, file), logger, message)
+
+
+def _start_banner(text: str, file: str) -> Prefixed | None:
+    """What the server prints first (`main.cc`, `print_starting_message`), as if its logger had written it."""
+    banner = _BANNER.search(text)
+    if banner is None:
+        return None
+    head = text[: banner.start()]
+    return Prefixed(_time(head), _node(head, file), "init", banner[0])
 
 
 def _time(head: str) -> str:

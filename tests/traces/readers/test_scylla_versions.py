@@ -6,6 +6,7 @@ from tests.traces.readers.scylla_judged import NAMES, interpret, line, violation
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
+from stagewright.traces.readers.scylla_line import parse_log_line
 from stagewright.traces.readers.scylla_versions import ANY, OF_SEED, PROFILES, profile_for
 
 
@@ -73,3 +74,18 @@ def test_a_cluster_of_two_versions_does_what_the_older_one_does() -> None:
     assert {e.profile for _, e in found.events} == {"scylla-2025.4"}
     (note,) = found.of_version
     assert "the logs are of versions 2025.4.1, 2026.2.0: judged as the oldest of them" in note
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["", "2025-11-02T10:00:00.5Z ", "Nov 02 10:00:00 h scylla[7]: ", "scylla-node1-1  | "],
+)
+def test_the_banner_that_a_server_prints_before_it_logs_gives_the_version(prefix: str) -> None:
+    banner = f"{prefix}Scylla version 2025.4.0-0.2025.abc with build-id 5a5f starting ..."
+    found = interpret([banner, *DRAINS])
+    assert {e.profile for _, e in found.events} == {"scylla-2025.4"}
+
+
+def test_a_sentence_about_versions_is_no_banner() -> None:
+    sentence = "my Scylla version 2025.4 with build-id is starting"
+    assert isinstance(parse_log_line(sentence, 1, "f"), str)
