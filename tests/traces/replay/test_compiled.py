@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @compiled
-def doubled(value: int) -> int:
+def doubled(value: Any) -> Any:
     return 2 * value
 
 
