@@ -33,7 +33,7 @@ def test_the_definition_it_shows_is_the_shipped_one() -> None:
 
 
 def test_every_command_it_names_exists_and_none_is_left_out() -> None:
-    named = set(re.findall(r"`stagewright (\w+)", README)) | {"demo"}
+    named = set(re.findall(r"`stagewright ([\w-]+)", README)) | {"demo"}
     assert named == {command.name for command in COMMANDS}
 
 

@@ -44,6 +44,9 @@ COMMANDS = (
     Command("validate", "stagewright.commands.validate", "validate recorded traces on Spark"),
     Command("export", "stagewright.commands.export", "write a machine for other tools to read"),
     Command("docs", "stagewright.commands.docs", "write the pages of machines"),
+    Command(
+        "view-file", "stagewright.commands.view_file", "verify an index file of the view engine"
+    ),
     Command("demo", "stagewright.commands.demo", "see it all work on one small machine"),
     Command("doctor", "stagewright.commands.doctor", "say what this installation has and lacks"),
 )

@@ -1,0 +1,1 @@
+"""The view engine: incremental map/reduce indexes in append-only files, over partitions that come and go."""

@@ -1,0 +1,1 @@
+"""The file of an index: blocks, checksummed chunks, headers, and the order of its keys."""

@@ -1,0 +1,121 @@
+"""Blocks and chunks.
+
+A file is cut into blocks of 4,096 bytes, the first byte of each says what it is: 0 for data, 1 for the
+start of a header. A chunk is its length, the CRC-32 of its body, and the body.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from stagewright.impl.view_engine.file.errors import CorruptFileError
+
+BLOCK = 4096
+DATA_BLOCK = b"\0"
+HEADER_BLOCK = b"\1"
+LARGEST_CHUNK = 1 << 30  # bytes; a longer length is taken for damage
+LARGEST_HEADER = 1 << 16  # bytes, as the original's reader has it
+FIRST_READ = 12 << 10  # bytes: most nodes are read with one call
+
+_PREFIX = struct.Struct(">II")
+_IS_CHUNK = 0x80000000
+_SNAPPY = pa.Codec("snappy")
+
+Read = Callable[[int, int], bytes]  # (offset, size) → bytes
+
+
+def in_blocks(raw: bytes, position: int) -> bytes:
+    """The bytes as they stand in the file from `position` on: with the first byte of each data block."""
+    room = -position % BLOCK
+    if room >= len(raw) and (room or not raw):
+        return raw
+    parts = [raw[:room]]
+    for start in range(room, len(raw), BLOCK - 1):
+        parts += (DATA_BLOCK, raw[start : start + BLOCK - 1])
+    return b"".join(parts)
+
+
+def chunk(payload: bytes | memoryview, position: int) -> bytes:
+    """A compressed chunk as it is written at `position`."""
+    body = _SNAPPY.compress(payload, asbytes=True)
+    return in_blocks(_PREFIX.pack(len(body) | _IS_CHUNK, zlib.crc32(body)) + body, position)
+
+
+def header_blocks(body: bytes) -> bytes:
+    """A header as it is written at a multiple of 4,096; its length counts its checksum, too."""
+    raw = _PREFIX.pack(len(body) + 4, zlib.crc32(body)) + body
+    return HEADER_BLOCK + in_blocks(raw, 1)
+
+
+def read_chunk(read: Read, position: int) -> bytes:
+    """The payload of the chunk at `position`, checked; raises CorruptFileError."""
+    stored = read(position, FIRST_READ)
+    raw = _without_prefixes(stored, position)
+    if len(raw) < _PREFIX.size:
+        raise CorruptFileError(position, "the file ends before the chunk that should be here")
+    length, checksum = _PREFIX.unpack_from(raw)
+    length &= ~_IS_CHUNK
+    if length > LARGEST_CHUNK:
+        raise CorruptFileError(position, f"a chunk cannot have {length} bytes")
+    if len(raw) < _PREFIX.size + length:
+        size = _PREFIX.size + length
+        raw = _without_prefixes(read(position, size + size // (BLOCK - 1) + 2), position)
+    body = raw[_PREFIX.size : _PREFIX.size + length]
+    if len(body) < length:
+        raise CorruptFileError(position, f"the file ends within a chunk of {length} bytes")
+    if zlib.crc32(body) != checksum:
+        raise CorruptFileError(position, "the checksum of the chunk does not match its bytes")
+    return decompressed(body, position)
+
+
+def read_header(read: Read, position: int) -> bytes:
+    """The body of the header whose block starts at `position`; raises CorruptFileError."""
+    stored = read(position, LARGEST_HEADER + LARGEST_HEADER // (BLOCK - 1) + 16)
+    if stored[:1] != HEADER_BLOCK:
+        raise CorruptFileError(position, "no header starts in this block")
+    raw = _without_prefixes(stored, position)
+    if len(raw) < _PREFIX.size:
+        raise CorruptFileError(position, "the file ends within a header")
+    length, checksum = _PREFIX.unpack_from(raw)
+    if not 4 <= length <= LARGEST_HEADER:
+        raise CorruptFileError(position, f"a header cannot have {length} bytes")
+    body = raw[_PREFIX.size : _PREFIX.size + length - 4]
+    if len(body) < length - 4 or zlib.crc32(body) != checksum:
+        raise CorruptFileError(position, "the checksum of the header does not match its bytes")
+    return body
+
+
+def compressed(payload: bytes) -> bytes:
+    """Snappy, as the original compresses."""
+    made: bytes = _SNAPPY.compress(payload, asbytes=True)
+    return made
+
+
+def decompressed(body: bytes, position: int) -> bytes:
+    """The inverse of `compressed`; `position` is named in the error."""
+    size = shift = 0
+    for byte in body[:5]:
+        size |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            break
+    if size > LARGEST_CHUNK:
+        raise CorruptFileError(position, f"a node cannot have {size} bytes")
+    try:
+        payload: bytes = _SNAPPY.decompress(body, decompressed_size=size, asbytes=True)
+    except (OSError, ValueError) as error:
+        raise CorruptFileError(position, f"the chunk cannot be decompressed: {error}") from None
+    return payload
+
+
+def _without_prefixes(stored: bytes, position: int) -> bytes:
+    room = -position % BLOCK
+    if len(stored) <= room:
+        return stored
+    parts = [stored[:room]]
+    parts += (stored[at + 1 : at + BLOCK] for at in range(room, len(stored), BLOCK))
+    return b"".join(parts)

@@ -1,0 +1,152 @@
+"""The append-only file of one index: chunks are appended, a header makes them part of a snapshot.
+
+Nothing that was written is ever overwritten. `commit` syncs the nodes, writes the header and syncs
+again: a header that is found after a crash has all its nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from stagewright.impl.view_engine.file.chunks import (
+    BLOCK,
+    HEADER_BLOCK,
+    chunk,
+    header_blocks,
+    read_chunk,
+    read_header,
+)
+from stagewright.impl.view_engine.file.disk import Disk
+from stagewright.impl.view_engine.file.errors import CorruptFileError, NoHeaderError
+from stagewright.impl.view_engine.file.header import IndexHeader, decode_header, encode_header
+
+WRITE_SIZE = 1 << 20  # bytes: smaller appends are gathered
+NODES_KEPT = 2048  # decoded nodes: a position never changes its content, so none gets stale
+
+_Node = TypeVar("_Node")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A header and where it stands: everything below it stays readable as long as the file is open."""
+
+    position: int
+    header: IndexHeader
+
+
+class NodeCache(Generic[_Node]):
+    """The nodes that were decoded last, by position; safe for several threads."""
+
+    def __init__(self, size: int = NODES_KEPT) -> None:
+        self._size = size
+        self._nodes: OrderedDict[int, _Node] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, position: int) -> _Node | None:
+        with self._lock:
+            node = self._nodes.get(position)
+            if node is not None:
+                self._nodes.move_to_end(position)
+            return node
+
+    def keep(self, position: int, node: _Node) -> None:
+        with self._lock:
+            self._nodes[position] = node
+            if len(self._nodes) > self._size:
+                self._nodes.popitem(last=False)
+
+
+class IndexFile:
+    """Appends chunks and headers to a disk, and reads them; one writer, any number of readers."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+        self.inner_nodes: NodeCache[object] = NodeCache()
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._written = _next_block(disk.size())  # what a crash left behind stays outside
+        self._close_lock = threading.Lock()
+        self._users = 1
+
+    @property
+    def end(self) -> int:
+        """Where the next chunk goes."""
+        return self._written + self._pending_bytes
+
+    def append(self, payload: bytes | memoryview) -> tuple[int, int]:
+        """Append a chunk; gives its position and its size in the file, in bytes."""
+        position = self.end
+        data = chunk(payload, position)
+        self._pending.append(data)
+        self._pending_bytes += len(data)
+        if self._pending_bytes >= WRITE_SIZE:
+            self.flush()
+        return position, len(data)
+
+    def flush(self) -> None:
+        """Hand what was gathered to the disk; does not sync."""
+        if self._pending:
+            self.disk.write(self._written, b"".join(self._pending))
+            self._written += self._pending_bytes
+            self._pending, self._pending_bytes = [], 0
+
+    def commit(self, header: IndexHeader) -> Snapshot:
+        """Make all that was appended durable, then the header; after the return it is acknowledged."""
+        self.flush()
+        self.disk.sync()
+        position = _next_block(self._written)
+        data = header_blocks(encode_header(header))
+        self.disk.write(position, data)
+        self._written = position + len(data)
+        self.disk.sync()
+        return Snapshot(position, header)
+
+    def read(self, position: int) -> bytes:
+        """The payload of a chunk; raises CorruptFileError."""
+        if position >= self._written and self._pending:
+            self.flush()
+        return read_chunk(self.disk.read, position)
+
+    def last_snapshot(self) -> Snapshot:
+        """The last valid header, looked for from the end backwards; raises NoHeaderError."""
+        for snapshot in self.snapshots():
+            return snapshot
+        raise NoHeaderError("no valid header from the end of the file to its start")
+
+    def snapshots(self) -> Iterator[Snapshot]:
+        """All valid headers, the newest first. Blocks that only look like a header are passed over."""
+        for position in header_positions(self.disk):
+            try:
+                header = decode_header(read_header(self.disk.read, position), position)
+            except CorruptFileError:
+                continue
+            yield Snapshot(position, header)
+
+    def hold(self) -> None:
+        """Keep the file open for one more user, who calls `close` in the end."""
+        with self._close_lock:
+            if not self._users:
+                raise ValueError("the file is closed")
+            self._users += 1
+
+    def close(self) -> None:
+        """Closes the disk when the last user is gone; what was not committed is dropped."""
+        with self._close_lock:
+            self._users -= 1
+            if self._users == 0:
+                self.disk.close()
+
+
+def header_positions(disk: Disk) -> Iterator[int]:
+    """The blocks that say that a header starts in them, from the end backwards."""
+    for position in range((disk.size() - 1) // BLOCK * BLOCK, -1, -BLOCK):
+        if disk.read(position, 1) == HEADER_BLOCK:
+            yield position
+
+
+def _next_block(position: int) -> int:
+    return position + -position % BLOCK

@@ -1,0 +1,262 @@
+"""Nodes: leaves of rows, inner nodes of pointers; and the reduction that each pointer carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stagewright.impl.view_engine.file.errors import CorruptFileError
+from stagewright.impl.view_engine.file.header import Root
+from stagewright.impl.view_engine.file.index_file import IndexFile
+from stagewright.impl.view_engine.file.masks import MASK_BYTES
+from stagewright.impl.view_engine.tree.entries import read_view_key, read_view_value
+from stagewright.impl.view_engine.tree.loops import summarise
+from stagewright.impl.view_engine.tree.packed import Packed, PackedItemsError, pack
+from stagewright.impl.view_engine.tree.reducers import (
+    LeafRows,
+    ReduceError,
+    Reducer,
+    ReduceRow,
+    Totals,
+)
+
+Array = NDArray[Any]
+
+INNER, LEAF = 0, 1  # the first byte of a node
+LEAF_SIZE = 7168  # bytes of items, before compression, that a leaf should not exceed
+INNER_SIZE = 6144
+LARGEST_REDUCTION = 65535
+_COUNT_BYTES = 5
+_FIXED = _COUNT_BYTES + MASK_BYTES
+_POINTER = 14  # bytes of position, size and length of the reduction
+
+
+class Pointer(NamedTuple):
+    """A subtree: its last key, where its top node lies, its bytes in the file, its reduction."""
+
+    key: bytes
+    position: int
+    size: int
+    reduction: bytes
+
+    @property
+    def values(self) -> int:
+        """How many values the subtree has."""
+        return int.from_bytes(self.reduction[:_COUNT_BYTES], "big")
+
+    @property
+    def mask(self) -> int:
+        """The partitions that have rows in the subtree."""
+        return int.from_bytes(self.reduction[_COUNT_BYTES:_FIXED], "big")
+
+    @property
+    def root(self) -> Root:
+        return Root(self.position, self.size, self.reduction)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A reduction in parts: values, partitions, and what each reduce function made of the values."""
+
+    count: int
+    mask: int
+    values: tuple[bytes, ...] = ()
+
+    def encode(self) -> bytes:
+        """As it stands in a pointer; raises ReduceError where the values are too long."""
+        parts = [self.count.to_bytes(_COUNT_BYTES, "big"), self.mask.to_bytes(MASK_BYTES, "big")]
+        size = _FIXED + sum(2 + len(value) for value in self.values)
+        if size > LARGEST_REDUCTION:
+            raise ReduceError(
+                "reduce", f"the reduction has {size} bytes, more than 65535: it must shrink"
+            )
+        parts += (len(value).to_bytes(2, "big") + value for value in self.values)
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Reduction:
+        """The inverse; raises ValueError."""
+        values: list[bytes] = []
+        at = _FIXED
+        while at + 2 <= len(data):
+            size = int.from_bytes(data[at : at + 2], "big")
+            values.append(data[at + 2 : at + 2 + size])
+            at += 2 + size
+        if at != len(data):
+            raise ValueError("a reduction is shorter than it says")
+        count = int.from_bytes(data[:_COUNT_BYTES], "big")
+        return cls(count, int.from_bytes(data[_COUNT_BYTES:_FIXED], "big"), tuple(values))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Which tree: the back index (raw keys) or a view (collated keys, values in lists, reduced)."""
+
+    is_view: bool
+    reducers: tuple[Reducer, ...] = ()
+
+    def packed(self, data: bytes | Array, start: int = 0) -> Packed:
+        return Packed(data, collated=self.is_view, start=start)
+
+
+BACK_INDEX = Shape(is_view=False)
+
+
+class InnerNode:
+    """The pointers of an inner node, and their keys as they compare."""
+
+    def __init__(self, pointers: Sequence[Pointer], packed: Packed) -> None:
+        self.pointers = pointers
+        self._packed = packed
+
+    @cached_property
+    def sort_keys(self) -> tuple[Array, Array]:
+        return self._packed.sort_keys
+
+
+def read_node(file: IndexFile, shape: Shape, position: int) -> InnerNode | Packed:
+    """The node at a position; raises CorruptFileError."""
+    kept = file.inner_nodes.get(position)
+    if isinstance(kept, InnerNode):
+        return kept
+    data = file.read(position)
+    kind = data[0] if data else -1
+    if kind not in (INNER, LEAF):
+        raise CorruptFileError(position, f"a node starts with 0 or 1, not with {kind}")
+    packed = shape.packed(data, start=1)
+    try:
+        packed.items  # noqa: B018 - reads them, and raises
+        if kind == LEAF:
+            return packed
+        node = InnerNode([_pointer(key, value) for key, value in packed.rows()], packed)
+    except (PackedItemsError, ValueError) as error:
+        raise CorruptFileError(position, str(error)) from None
+    file.inner_nodes.keep(position, node)
+    return node
+
+
+def _pointer(key: bytes, value: bytes) -> Pointer:
+    size = int.from_bytes(value[12:_POINTER], "big")
+    if len(value) != _POINTER + size or size < _FIXED:
+        raise ValueError("a pointer is shorter than it says")
+    position = int.from_bytes(value[:6], "big")
+    return Pointer(key, position, int.from_bytes(value[6:12], "big"), value[_POINTER:])
+
+
+def pack_pointer(pointer: Pointer) -> bytes:
+    """A pointer as an item of an inner node."""
+    return pack(
+        pointer.key,
+        pointer.position.to_bytes(6, "big")
+        + pointer.size.to_bytes(6, "big")
+        + len(pointer.reduction).to_bytes(2, "big")
+        + pointer.reduction,
+    )
+
+
+def write_leaves(file: IndexFile, shape: Shape, rows: Packed, ends: Array) -> list[Pointer]:
+    """Append the leaves that end before the items `ends`; gives their pointers."""
+    reductions = leaf_reductions(shape, rows, ends)
+    made: list[Pointer] = []
+    first = 0
+    for end, reduction in zip(ends.tolist(), reductions, strict=True):
+        position, size = file.append(b"\1" + rows.part(first, end).tobytes())
+        key, value, _ = rows.items[end - 1].tolist()
+        made.append(Pointer(rows.data[key:value].tobytes(), position, size, reduction))
+        first = end
+    return made
+
+
+def write_inner(file: IndexFile, shape: Shape, pointers: Sequence[Pointer]) -> Pointer:
+    """Append one inner node with these children."""
+    body = b"".join(pack_pointer(pointer) for pointer in pointers)
+    reduction = rereduced(shape, pointers)
+    position, size = file.append(b"\0" + body)
+    total = size + sum(pointer.size for pointer in pointers)
+    return Pointer(pointers[-1].key, position, total, reduction)
+
+
+def rereduced(shape: Shape, pointers: Sequence[Pointer]) -> bytes:
+    """The reduction of several subtrees together."""
+    return joined(shape, [Reduction.decode(pointer.reduction) for pointer in pointers]).encode()
+
+
+def joined(shape: Shape, parts: Sequence[Reduction]) -> Reduction:
+    """Several reductions as one; of none it is that of no rows, without values."""
+    mask = 0
+    for part in parts:
+        mask |= part.mask
+    values: tuple[bytes, ...] = ()
+    if parts:
+        values = tuple(
+            reducer.rereduce([part.values[i] for part in parts])
+            for i, reducer in enumerate(shape.reducers)
+        )
+    return Reduction(sum(part.count for part in parts), mask, values)
+
+
+def leaf_reductions(shape: Shape, rows: Packed, ends: Array) -> list[bytes]:
+    """The reduction of each leaf of packed rows that ends before an item of `ends`."""
+    return [part.encode() for part in reductions_of(shape, rows, ends)]
+
+
+def reductions_of(shape: Shape, rows: Packed, ends: Array) -> list[Reduction]:
+    """As `leaf_reductions`, in parts."""
+    numbers = any(reducer.name in ("_sum", "_stats") for reducer in shape.reducers)
+    counts, masks, totals, odd = summarise(rows.data, rows.items, ends, shape.is_view, numbers)
+    made: list[Reduction] = []
+    for i, count in enumerate(counts.tolist()):
+        first = 0 if i == 0 else int(ends[i - 1])
+        leaf = _LeafOf(rows, first, int(ends[i]), totals[i], int(odd[i]), numbers)
+        given = LeafRows(count, leaf.totals, leaf.rows)
+        values = tuple(reducer.reduce(given) for reducer in shape.reducers)
+        made.append(Reduction(count, int.from_bytes(masks[i].tobytes(), "big"), values))
+    return made
+
+
+def reduction_of(shape: Shape, rows: Packed) -> Reduction:
+    """Of all these rows together; they must not be none."""
+    return reductions_of(shape, rows, np.array([len(rows)], np.int64))[0]
+
+
+class _LeafOf:
+    """The rows `first` … `last` of packed ones, for reduce functions."""
+
+    def __init__(
+        self, packed: Packed, first: int, last: int, totals: Array, odd: int, numbers: bool
+    ) -> None:
+        self._packed = packed
+        self._first, self._last = first, last
+        self._totals = totals
+        self._odd = odd
+        self._numbers = numbers
+
+    def totals(self) -> Totals:
+        if self._odd < 0 and self._numbers:
+            return Totals(*self._totals.tolist())
+        numbers: list[float] = []
+        for row in self.rows():
+            try:
+                number = float(row.value) if row.value[:1] in b"-0123456789" else None
+            except ValueError:
+                number = None
+            if number is None or not row.value:
+                raise ReduceError(
+                    "_sum", "a value is not a number", row.key.decode("utf-8", "replace")
+                )
+            numbers.append(number)
+        return Totals(sum(numbers), min(numbers), max(numbers), sum(x * x for x in numbers))
+
+    def rows(self) -> list[ReduceRow]:
+        found: list[ReduceRow] = []
+        data = self._packed.data.tobytes()
+        for key_at, value_at, end in self._packed.items[self._first : self._last].tolist():
+            key, doc_id = read_view_key(data[key_at:value_at])
+            _, values = read_view_value(data[value_at:end])
+            found += (ReduceRow(key, doc_id, value) for value in values)
+        return found
