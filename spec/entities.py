@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from stagewright.spec.terms import Term
@@ -67,7 +68,8 @@ class Entity(metaclass=EntityType):
 
     Members are interchangeable: a definition cannot name one, only quantify over all or take one as an
     action parameter. `class Node(Entity, scope=3)` sets the number that a check takes by default.
-    `Node(0)` is a concrete member, as states and traces hold it.
+    `Node(0)` is a concrete member of a check, as its states and traces hold it; `Node("db-7")` one of a
+    running system, which names its own. Members of one name are one object: `Node(0)` is `Node("node0")`.
 
     With `ordered=True` the members stand in a row: `n < m`, `n.is_first`, `Node.first`, `Node.last`,
     `n.next_or_none`. With `ring=True` the first follows the last, so that each has `n.next` and
@@ -80,7 +82,10 @@ class Entity(metaclass=EntityType):
     is_ring: ClassVar[bool] = False
     member_names: ClassVar[tuple[str, ...]] = ()
     """Of the first members: those that are declared `named()`."""
-    __slots__ = ("index",)
+    _known: ClassVar[WeakValueDictionary[str, Entity]]
+    index: int  # its number; -1 of one that a running system has named
+    name: str
+    __slots__ = ("__weakref__", "index", "name")
 
     def __init_subclass__(
         cls, *, scope: int = 2, ordered: bool = False, ring: bool = False
@@ -123,15 +128,21 @@ class Entity(metaclass=EntityType):
         cls.default_scope = scope
         cls.is_ordered, cls.is_ring = ordered or ring, ring
         cls.member_names = tuple(names)
+        cls._known = WeakValueDictionary()
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    def __new__(cls, key: int | str) -> Self:
+        name = key if isinstance(key, str) else _name(cls, key)
+        known = cls._known.get(name)
+        if known is not None:
+            return cast("Self", known)
+        made = super().__new__(cls)
+        made.index = key if isinstance(key, int) else _number(cls, name)
+        made.name = name
+        cls._known[name] = made
+        return made
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.index == self.index
-
-    def __hash__(self) -> int:
-        return hash((type(self).__name__, self.index))
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.name,)
 
     def __lt__(self, other: Self) -> bool:
         """Whether it stands before another member of an ordered entity."""
@@ -141,21 +152,28 @@ class Entity(metaclass=EntityType):
         return self.index <= other.index
 
     def __repr__(self) -> str:
-        names = self.member_names
-        if self.index < len(names):
-            return names[self.index]
-        return f"{type(self).__name__.lower()}{self.index}"
+        return self.name
+
+
+def _name(kind: type[Entity], index: int) -> str:
+    names = kind.member_names
+    return names[index] if 0 <= index < len(names) else f"{kind.__name__.lower()}{index}"
+
+
+def _number(kind: type[Entity], name: str) -> int:
+    """The number of the member of that name in a check; -1 if it has none."""
+    if name in kind.member_names:
+        return kind.member_names.index(name)
+    stem = kind.__name__.lower()
+    digits = name[len(stem) :] if name.startswith(stem) else ""
+    if not re.fullmatch(r"0|[1-9][0-9]{0,8}", digits, re.ASCII):
+        return -1
+    return int(digits) if int(digits) >= len(kind.member_names) else -1
 
 
 def member_of_name(kind: type[_N], text: str) -> _N | None:
     """The member that a text names: `node2`, or the name of a named one; None if it names none."""
-    if text in kind.member_names:
-        return kind(kind.member_names.index(text))
-    stem = kind.__name__.lower()
-    digits = text[len(stem) :] if text.startswith(stem) else ""
-    if not re.fullmatch(r"[0-9]{1,9}", digits, re.ASCII) or int(digits) < len(kind.member_names):
-        return None
-    return kind(int(digits))
+    return kind(text) if _number(kind, text) >= 0 else None
 
 
 class States(Enum):
@@ -164,6 +182,8 @@ class States(Enum):
     Unlike with a plain Enum, two members with equal columns stay two members. Declare `__init__` with one
     parameter a column and assign them, so that type checkers see the columns.
     """
+
+    __hash__ = object.__hash__  # a member is one object: `Enum.__hash__` is Python, and slow
 
     def __new__(cls, *_columns: object) -> Self:
         member = object.__new__(cls)

@@ -14,6 +14,7 @@ from typing import Any, assert_never, cast
 
 from stagewright.spec.definition import Action, Assignment, Definition, Property, Requirement
 from stagewright.spec.domains import starts, values_of
+from stagewright.spec.entities import Entity
 from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedError
 from stagewright.spec.nodes import (
     Apply,
@@ -166,20 +167,13 @@ class Interpreter:
             case Apply(Op.NEXT | Op.PREVIOUS | Op.LAST as op, args):
                 return self._in_order(op, [self._value(a, state, new, env) for a in args], node)
             case Apply(op, args):
-                return _operate(op, [self._value(a, state, new, env) for a in args])
+                return operate(op, [self._value(a, state, new, env) for a in args])
         assert_never(node)
 
     def _in_order(self, op: Op, args: list[Any], node: Apply) -> Any:
-        """A member of an ordered entity, by where it stands."""
         sort = node.sort.element if isinstance(node.sort, OptionalSort) else node.sort
         assert isinstance(sort, EntitySort)
-        members = values_of(sort, self.scope)
-        if op is Op.LAST:
-            return members[-1]
-        there = members.index(args[0]) + (1 if op is Op.NEXT else -1)
-        if sort.kind.is_ring:
-            return members[there % len(members)]
-        return members[there] if 0 <= there < len(members) else None
+        return in_order(op, args, sort.kind, len(values_of(sort, self.scope)))
 
     def _failed(self, action: Action, env: Environment, state: State) -> tuple[Requirement, ...]:
         return tuple(
@@ -274,7 +268,18 @@ def _put(container: Any, path: _Path, value: Value) -> Any:
     return changed if type(container) is dict else FrozenMap(changed)
 
 
-def _operate(op: Op, args: list[Any]) -> Any:
+def in_order(op: Op, args: list[Any], kind: type[Entity], size: int) -> Entity | None:
+    """A member of an ordered entity of which there are `size`, by where it stands."""
+    if op is Op.LAST:
+        return kind(size - 1)
+    there: int = args[0].index + (1 if op is Op.NEXT else -1)
+    if kind.is_ring:
+        return kind(there % size)
+    return kind(there) if 0 <= there < size else None
+
+
+def operate(op: Op, args: list[Any]) -> Any:
+    """The value of an operation (not of IF, which evaluates only one branch)."""
     match op:
         case Op.NOT:
             return not args[0]

@@ -82,6 +82,11 @@ def scope_of(
     return Scope(FrozenMap(chosen), FrozenMap(spend))
 
 
+def without_budgets(definition: Definition) -> Scope:
+    """The definition's default sizes, with every budget without bound."""
+    return scope_of(definition, budgets={b.name: None for b in definition.budgets})
+
+
 def _unknown(what: str, name: str, known: list[str], machine: str) -> ScopeError:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     listed = ", ".join(known) or f"it has no {what} at all"

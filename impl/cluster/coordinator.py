@@ -271,9 +271,9 @@ class TopologyCoordinator:
         before = instance.state
         step = action if isinstance(action, Step) else Step(_name(action), FrozenMap(arguments))
         if self._settings.has(Defect.commit_is_forgotten) and step.action == "use_new":
-            instance.hook = None
-        after = instance.fire(step)
-        self._observer.stepped(tablet, step, before, after, self.term)
+            instance.log = None
+        instance.fire(step)
+        self._observer.stepped(tablet, step, before, instance.state, self.term)
 
     def _force_end(self, tablet: str) -> None:
         """Built wrongly: write the end of a migration without asking its machine."""
@@ -282,9 +282,10 @@ class TopologyCoordinator:
             return
         before = instance.state
         stepping = Instance(self.group0.program, FrozenMap({**before, "barrier": Progress.done}))
-        stepping.hook = instance.hook
+        stepping.log = instance.log
         step = Step("finish")
-        after = stepping.fire(step)
+        stepping.fire(step)
+        after = stepping.state
         self._instances[tablet] = self.group0.instance(tablet)
         self._observer.stepped(tablet, step, before, after, self.term)
 

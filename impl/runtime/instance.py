@@ -2,179 +2,298 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from enum import Enum
+from itertools import islice
+from typing import Any
 
-from transitions import MachineError
-
-from stagewright.impl.runtime.program import CONTROL_ATTRIBUTE, Program
-from stagewright.spec.definition import Definition
+from stagewright.impl.runtime.commands import Log, command
+from stagewright.impl.runtime.program import Program
+from stagewright.impl.runtime.shapes import entities_named, misfit, refuse_misfits
+from stagewright.impl.runtime.steps import StepModel
+from stagewright.spec.definition import Action, Definition
 from stagewright.spec.domains import values_of
-from stagewright.spec.errors import InputError, RefusedError
-from stagewright.spec.ground import GroundStep
-from stagewright.spec.ground_eval import Ints, enabled, evaluate
+from stagewright.spec.entities import Entity
+from stagewright.spec.errors import InputError
+from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope
+from stagewright.spec.sorts import EntitySort, EnumSort
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 
 # An action by name, as a step with its arguments, or as the method that defines it.
 ActionRef = str | Step | Callable[..., None]
 
-# Called with a step and the state after it, before the step counts; an exception prevents the step.
-Hook = Callable[[Step, State], None]
+LISTED = 8  # enabled steps in the text of a refusal
+SMALL = 16  # of an instance with more entities they are not searched for that
 
 
 def instance(
     definition: Definition,
-    scope: Scope,
+    scope: Scope | None = None,
     *,
-    initial: State | None = None,
+    initial: Mapping[str, Value] | None = None,
     control: str | None = None,
 ) -> Instance:
-    """A running instance of a definition at a scope, in `initial` or in its first initial state.
-
-    `control` names the control variable, if it should not be the one with most members in use. Many
-    instances of one definition should share one `Program`.
+    """A running instance of a definition; many of one definition should share one `Program`.
 
     Raises:
-        DefinitionError, ScopeError: as `ground` does.
         InputError: `initial` is not a state of the definition, or `control` not an enum variable.
     """
     return Instance(Program(definition, scope, control=control), initial)
 
 
 class Instance:
-    """A state of a definition that can only change by its steps."""
+    """A state of a definition that changes by its steps alone, and by entities that come and go.
+
+    `state` has values of variables; those left out are as they start. `entities` live from the beginning,
+    beside those that `state` names. A program with a scope brings its own, and a first initial state.
+    `log` takes the record of each step that counts, and undoes it by raising an exception.
+
+    Raises:
+        InputError: `state` is not one of the definition; or there is none, and the definition leaves open
+            how it starts.
+    """
+
+    __slots__ = ("cells", "log", "name", "program")
 
     def __init__(
-        self, program: Program, initial: State | None = None, *, hook: Hook | None = None
+        self,
+        program: Program,
+        state: Mapping[str, Value] | None = None,
+        *,
+        entities: Iterable[Entity] = (),
+        name: str = "",
+        log: Log | None = None,
     ) -> None:
         self.program = program
-        self.hook = hook
-        self.cells: Ints = (
-            program.model.initial[0] if initial is None else _encoded(program, initial)
-        )
-        setattr(self, CONTROL_ATTRIBUTE, program.member(self.cells))
+        self.name = name
+        self.log = log
+        if state is None and program.scope is not None:
+            state = program.starts.decode(program.starts.initial[0])
+        self.cells = program.cells(_living(program, entities, state or {}))
+        if state is not None:
+            refuse_misfits(program.running, state, self.cells.live)
+            self.cells.load(state)
+        elif program.unmet(self.cells):
+            raise InputError(
+                f"{program.definition.name} does not say how an instance starts",
+                help="its @initially conditions hold in several states, or in none without entities: "
+                "give `state=` and `entities=`",
+            )
 
     @property
     def state(self) -> State:
-        """The values of all variables."""
-        return self.program.model.decode(self.cells)
+        """The values of all variables; its size is that of the instance."""
+        return self.cells.state(self.program.running)
 
     @property
     def control(self) -> Enum | None:
-        """The value of the control variable; None if the machine has none."""
-        member = getattr(self, CONTROL_ATTRIBUTE)
-        assert member == self.program.member(self.cells), "two accounts of the control state differ"
-        return member if isinstance(member, Enum) else None
+        """The value of the control variable; None if the machine has none, or one of each entity."""
+        column = self.program.control
+        if column is None or column.keys:
+            return None
+        member: Enum = self.cells.held[column.index]
+        return member
 
-    def fire(self, action: ActionRef, /, **arguments: Value) -> State:
-        """Take a step, and return the state after it.
+    def starts(self) -> bool:
+        """Whether the definition may start in this state, as far as its @initially conditions say."""
+        return not self.program.unmet(self.cells)
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    def fire(self, action: ActionRef, /, **arguments: Value) -> None:
+        """Take a step.
 
         Raises:
             RefusedError: the step is not enabled; names the requirements that are false.
-            DomainError: it assigns a number outside of its variable's bounds.
-            InputError: the definition has no such action, or no such parameters.
+            DomainError: at a scope, it assigns a number outside of its variable's bounds.
+            InputError: the definition has no such action, or no such arguments.
         """
-        step = _as_step(action, arguments)
-        ground_step = self._ground(step)
-        if ground_step is None or not self._trigger(ground_step):
-            raise self._refused(step)
-        return self.state
+        step = self.call(action, **arguments)
+        command(step, log=self.log)
+
+    def call(self, action: ActionRef, /, **arguments: Value) -> StepModel:
+        """A step that was not taken yet, for a `command`.
+
+        Raises:
+            InputError: as `fire`.
+        """
+        given: Mapping[str, Value]
+        if isinstance(action, Step):
+            assert not arguments, "a step has its arguments already"
+            name, given = action.action, action.arguments
+        else:
+            name, given = action if isinstance(action, str) else action.__name__, arguments
+        return StepModel(self, name, self._checked(name, given))
 
     def can(self, action: ActionRef, /, **arguments: Value) -> bool:
         """Whether a step is enabled."""
-        ground_step = self._ground(_as_step(action, arguments))
-        return ground_step is not None and enabled(ground_step, self.cells)
-
-    def enabled(self) -> list[Step]:
-        """Every step that is enabled, in the order of the definition."""
-        guards = self.program.guards(self.cells)
-        return [step for step, holds in zip(self.program.taken, guards, strict=True) if holds]
+        return not self.refusals(action, **arguments)
 
     def refusals(self, action: ActionRef, /, **arguments: Value) -> tuple[str, ...]:
         """The names of the requirements that are false for a step now; empty if it is enabled."""
-        step = _as_step(action, arguments)
-        ground_step = self._ground(step)
-        if ground_step is not None:
-            failed = (r for r in ground_step.requirements if not evaluate(r.condition, self.cells))
-            return tuple(r.name for r in failed)
-        if step.action not in self.program.actions:
-            return (f"{self.program.definition.action(step.action).budget} left",)
-        failing = self.program.interpreter.failed_requirements(step, self.state)
-        return tuple(r.name for r in failing)
+        return tuple(self.call(action, **arguments).refusals())
 
-    def about_to(self, step: GroundStep, cells: Ints) -> None:
-        """Tell the hook what is about to happen; it may prevent it by raising."""
-        if self.hook is not None:
-            self.hook(self.program.taken[step.index], self.program.model.decode(cells))
+    def enabled(self) -> list[Step]:
+        """Every step that is enabled, in the order of the definition."""
+        return [step for action in self.program.actions for step in self.choices(action)]
 
-    def _trigger(self, step: GroundStep) -> bool:
-        event = self.program.machine.events[step.action.name]
-        try:
-            return event.trigger(self, step=step, program=self.program)
-        except MachineError:  # no transition of this action starts from the present control state
-            return False
+    def choices(self, action: str) -> list[Step]:
+        """The enabled steps of one action, in the order of its arguments."""
+        params = self.program.actions[action].params
+        found = list(self._choices(action))
+        if len(found) > 1:
+            found.sort(key=lambda chosen: self._rank(params, chosen))
+        names = [p.name for p in params]
+        return [Step(action, FrozenMap(dict(zip(names, a, strict=True)))) for a in found]
 
-    def _refused(self, step: Step) -> RefusedError:
-        failed = self.refusals(step)
-        assert failed, f"{step.label} was refused without a reason"
-        now = [s.label for s in self.enabled()]
-        listed = ", ".join(now[:8]) + (", …" if len(now) > 8 else "")
-        at = "" if self.control is None else f" at `{show(self.control)}`"
-        return RefusedError(
-            f"`{step.label}` cannot happen now{at}: not ({'; '.join(failed)})",
-            failed,
-            help=f"enabled now: {listed or 'nothing'}",
+    def _choices(self, action: str) -> Iterator[tuple[Any, ...]]:
+        cells = self.cells
+        compiled = self.program.compiler.actions[action]
+        yield from compiled.choices(cells.held, cells.live, cells.buckets)
+
+    def _rank(self, params: tuple[Bound, ...], chosen: tuple[Any, ...]) -> tuple[int, ...]:
+        return tuple(
+            self.cells.live[p.sort.kind][value]
+            if isinstance(p.sort, EntitySort)
+            else p.sort.members.index(value)
+            if isinstance(p.sort, EnumSort)
+            else int(value)
+            for p, value in zip(params, chosen, strict=True)
         )
 
-    def _ground(self, step: Step) -> GroundStep | None:
-        """The ground form of a step; None if it is refused in every state of this scope."""
-        found = self.program.steps.get((step.action, tuple(step.arguments.items())))
-        return self._checked(step) if found is None else found
+    def hint(self) -> str:
+        """What can happen instead, for the text of a refusal."""
+        if sum(map(len, self.cells.live.values())) > SMALL:
+            return "`enabled()` lists what can happen now"
+        steps = ((a, c) for a in self.program.actions for c in self._choices(a))
+        found = [
+            f"{a}({', '.join(map(show, c))})" if c else a for a, c in islice(steps, LISTED + 1)
+        ]
+        listed = ", ".join(found[:LISTED]) + (", …" if len(found) > LISTED else "")
+        return f"enabled now: {listed or 'nothing'}"
 
-    def _checked(self, step: Step) -> GroundStep | None:
-        """The same for a step whose arguments may be in another order, or wrong."""
+    def _checked(self, name: str, given: Mapping[str, Value]) -> tuple[Any, ...]:
+        """The arguments of a step in their order."""
+        action = self.program.written.get(name)
+        if action is None:
+            raise self._unknown(name)
+        params = action.params
+        if len(given) != len(params):
+            raise _wrong_arguments(action)
+        live, checked = self.cells.live, []
+        for param in params:
+            value = given.get(param.name, Ellipsis)
+            if value is Ellipsis:
+                raise _wrong_arguments(action)
+            sort = param.sort
+            fits = (
+                value in live[sort.kind]
+                if isinstance(sort, EntitySort)
+                else not misfit(value, sort, live, bounds=True)
+            )
+            if not fits:
+                raise self._misfit(name, param)
+            checked.append(value)
+        return tuple(checked)
+
+    def _unknown(self, name: str) -> InputError:
         known = self.program.written
-        if step.action not in known:
-            near = get_close_matches(step.action, known, n=1)
-            raise InputError(
-                f"{self.program.definition.name} has no action `{step.action}`",
-                help=f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}",
+        near = get_close_matches(name, known, n=1)
+        return InputError(
+            f"{self.program.definition.name} has no action `{name}`",
+            help=f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}",
+        )
+
+    def _misfit(self, name: str, param: Bound) -> InputError:
+        sort, values = param.sort, list[Value]()
+        if isinstance(sort, EntitySort):
+            values, of = list(self.cells.live[sort.kind]), f"a living {sort}"
+        else:
+            values, of = (
+                list(values_of(sort, Scope(FrozenMap({}), FrozenMap({})))),
+                f"one of {sort}",
             )
-        params = known[step.action].params
-        if set(step.arguments) != {p.name for p in params}:
-            wanted = ", ".join(p.name for p in params) or "no arguments"
+        listed = ", ".join(map(show, values[:LISTED])) + (", …" if len(values) > LISTED else "")
+        return InputError(
+            f"`{name}`: {param.name} is not {of}", help=f"there are: {listed or 'none'}"
+        )
+
+    # -- entities --------------------------------------------------------------------------------------
+
+    def live(self, kind: type[Entity]) -> tuple[Entity, ...]:
+        """The entities of a sort that are there, in the order in which they came."""
+        return tuple(self.cells.live.get(kind, ()))
+
+    def add(self, entity: Entity) -> None:
+        """An entity comes, and all that is said of it is as it starts.
+
+        Raises:
+            InputError: it is there already, or the definition has no such entities.
+        """
+        if type(entity) not in self.cells.live:
+            known = ", ".join(k.__name__ for k in self.cells.live)
             raise InputError(
-                f"`{step.label}`: wrong arguments", help=f"{step.action} takes {wanted}"
+                f"{self.program.definition.name} has no {type(entity).__name__}",
+                help=f"its entities: {known or 'none'}",
             )
-        arguments = tuple((p.name, step.arguments[p.name]) for p in params)
-        found = self.program.steps.get((step.action, arguments))
-        if found is None:
-            for param in params:
-                values = values_of(param.sort, self.program.scope)
-                if step.arguments[param.name] not in values:
-                    raise InputError(
-                        f"`{step.label}`: {param.name} is not one of {param.sort}",
-                        help=f"at this scope: {', '.join(map(show, values))}",
-                    )
-        return found
+        members = self.cells.live[type(entity)]
+        if entity in members:
+            raise InputError(f"{entity} is there already", help="give each its own name")
+        _refuse_disorder(type(entity), [*members, entity])
+        self.cells.add(entity)
+
+    def remove(self, entity: Entity) -> None:
+        """An entity goes, with all that is said of it.
+
+        Raises:
+            InputError: it is not there, or something else still names it.
+        """
+        if entity not in self.cells.live.get(type(entity), ()):
+            raise InputError(f"{entity} is not there", help="it went, or never came")
+        _refuse_disorder(type(entity), [e for e in self.live(type(entity)) if e is not entity])
+        for column in self.cells.named_by(entity):
+            raise InputError(
+                f"{entity} cannot go: `{column}` still names it",
+                help="let steps of the machine end what it takes part in first",
+            )
+        self.cells.remove(entity)
 
 
-def _as_step(action: ActionRef, arguments: dict[str, Value]) -> Step:
-    if isinstance(action, Step):
-        assert not arguments, "a step has its arguments already"
-        return action
-    name = action if isinstance(action, str) else action.__name__
-    return Step(name, FrozenMap(arguments))
+def _living(
+    program: Program, entities: Iterable[Entity], state: Mapping[str, Value]
+) -> dict[type[Entity], list[Entity]]:
+    live: dict[type[Entity], dict[Entity, None]] = {k: {} for k in program.definition.entities}
+    found = [*entities]
+    if program.scope is not None:
+        found += [kind(i) for kind, size in program.scope.sizes.items() for i in range(size)]
+    else:
+        found += [e for value in state.values() for e in entities_named(value)]
+    for entity in found:
+        if type(entity) not in live:
+            raise InputError(
+                f"{program.definition.name} has no {type(entity).__name__}",
+                help=f"its entities: {', '.join(k.__name__ for k in live) or 'none'}",
+            )
+        live[type(entity)][entity] = None
+    for kind, members in live.items():
+        for number in range(len(kind.member_names)):
+            members[kind(number)] = None
+        _refuse_disorder(kind, list(members))
+    return {kind: list(members) for kind, members in live.items()}
 
 
-def _encoded(program: Program, state: State) -> Ints:
-    try:
-        return program.model.encode(state)
-    except (KeyError, ValueError) as error:
+def _refuse_disorder(kind: type[Entity], members: list[Entity]) -> None:
+    """Members that stand in an order are its numbers: only the last comes or goes."""
+    if kind.is_ordered and {e.index for e in members} != set(range(len(members))):
         raise InputError(
-            f"not a state of {program.definition.name} ({program.scope}): {error}",
-            help="give every variable a value of its sort",
-        ) from None
+            f"the members of {kind.__name__} stand in an order: {', '.join(map(str, members))}",
+            help=f"they are {kind.__name__}(0), {kind.__name__}(1), …: only the last can come or go",
+        )
+
+
+def _wrong_arguments(action: Action) -> InputError:
+    wanted = ", ".join(p.name for p in action.params) or "no arguments"
+    return InputError(f"`{action.name}`: wrong arguments", help=f"{action.name} takes {wanted}")

@@ -43,7 +43,7 @@ def walk(
     stuck = 0
     with TraceWriter(trace, definition, f"{definition.name}-seed-{seed}") as writer:
         for number in range(instances):
-            initial = program.model.decode(chance.choice(program.model.initial))
+            initial = program.starts.decode(chance.choice(program.starts.initial))
             one = Instance(program, initial)
             entity = f"{definition.name.lower()}{number}"
             writer.start(entity, initial)
@@ -54,7 +54,7 @@ def walk(
                     break
                 action = chance.choice(sorted({step.action for step in enabled}))
                 step = chance.choice([s for s in enabled if s.action == action])
-                after = one.fire(step)
+                one.fire(step)
                 fired[action] += 1
-                writer.record(entity, step, observation(after))
+                writer.record(entity, step, observation(one.state))
     return Walk(instances, fired.total(), FrozenMap(fired), stuck, trace)

@@ -23,7 +23,8 @@ from stagewright.impl.simulator.world import ClusterWorld
 from stagewright.impl.store import ControlStore
 from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_stages import Kind, Stage
-from stagewright.spec import define, scope_of
+from stagewright.spec import define
+from stagewright.spec.scope import without_budgets
 from stagewright.spec.trace import TraceWriter
 
 FIRST_START_MS = 150  # by then most keys have been written
@@ -45,9 +46,7 @@ def _silent(_simulated_ms: int, _begun: int, _of: int) -> None:
 @lru_cache(maxsize=8)
 def program(profile: str) -> Program:
     """The machine of tablets under a profile (by default the newest); failures are without bound."""
-    definition = define(TabletMigration, profile)
-    budgets = {b.name: None for b in definition.budgets}
-    return Program(definition, scope_of(definition, budgets=budgets))
+    return Program(define(TabletMigration, profile))
 
 
 def run(
@@ -122,7 +121,7 @@ class _Simulation:
         store = ControlStore(
             directory / "group0.sqlite",
             rules.definition,
-            rules.scope,
+            without_budgets(rules.definition),
             volatile=VOLATILE,
             synchronous=False,  # a killed process loses nothing that it gave to the operating system
         )

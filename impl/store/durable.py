@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.runtime import Instance, Program, Record
 from stagewright.impl.store.control_store import ControlStore
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
@@ -26,16 +26,20 @@ def durable(
         StoreError: what is stored is not a state of the definition; later: the term is over.
     """
     state = store.load(entity)
-    running = Instance(program, state)
+    running = Instance(program, state, name=entity)
     if state is None:
         first = {} if attach is None else attach(None, running.state)
         store.commit(entity, None, running.state, first)
     term = store.term
 
-    def commit(step: Step, after: State) -> None:
+    def commit(record: Record) -> None:
         store.check_term(term)
-        if not store.same_when_committed(running.state, after):
-            store.commit(entity, step.action, after, {} if attach is None else attach(step, after))
+        for taken in record.steps:
+            if all(place.column.partition(".")[0] in store.volatile for place in taken.mutations):
+                continue
+            after = running.state
+            more = {} if attach is None else attach(taken.step, after)
+            store.commit(entity, taken.step.action, after, more)
 
-    running.hook = commit
+    running.log = commit
     return running

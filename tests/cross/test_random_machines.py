@@ -108,6 +108,7 @@ def agree_on_the_runtime(found: Explored) -> None:
                 with pytest.raises(DomainError):
                     instance.fire(step)
             else:
-                assert instance.fire(step) == after[state, step]
+                instance.fire(step)
+                assert instance.state == after[state, step]
                 continue
             assert instance.state == state

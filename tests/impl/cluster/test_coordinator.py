@@ -20,6 +20,7 @@ from stagewright.impl.simulator.simulation import program
 from stagewright.impl.store import ControlStore, StoreError
 from stagewright.machines.tablet_stages import Kind, Stage
 from stagewright.spec import RefusedError
+from stagewright.spec.scope import without_budgets
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 
@@ -50,7 +51,7 @@ def group0(tmp_path: Path) -> Group0:
     store = ControlStore(
         tmp_path / "group0.sqlite",
         rules.definition,
-        rules.scope,
+        without_budgets(rules.definition),
         volatile=VOLATILE,
         synchronous=False,
     )

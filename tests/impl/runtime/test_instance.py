@@ -1,14 +1,15 @@
-"""What an instance says: refusals by name, wrong use with a mend, a hook that can prevent a step."""
+"""What an instance says: refusals by name, wrong use with a mend, a log that can undo a step."""
 
 import pytest
 
-from stagewright.impl.runtime import Instance, Program, instance
+from stagewright.impl.runtime import Instance, Place, Program, Record, instance
 from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_migration_promises import Progress
+from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.tablet_stages import Kind, Role, Stage
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.errors import InputError
-from stagewright.spec.values import FrozenMap, State
+from stagewright.spec.values import Value
 from stagewright.spec.verdict import Step
 
 DEFINITION = define(TabletMigration, "scylla-2026.2")
@@ -35,7 +36,8 @@ def test_illegal_step_names_the_requirement_and_what_is_enabled(migrating: Insta
 
 def test_legal_steps_lead_on(migrating: Instance) -> None:
     migrating.fire("pass_barrier")
-    state = migrating.fire(Step("write_both"))
+    migrating.fire(Step("write_both"))
+    state = migrating.state
     assert state["stage"] is migrating.control is Stage.write_both_read_old
     assert state["session"] is True
     assert state["barrier"] is Progress.none
@@ -66,6 +68,7 @@ def test_step_that_no_state_enables_is_refused_by_name() -> None:
         (lambda i: i.fire("write_bot"), "has no action `write_bot`", "did you mean `write_both`?"),
         (lambda i: i.fire("start"), "`start`: wrong arguments", "start takes kind"),
         (lambda i: i.can("start", kind=Role.leaving), "kind is not one of Kind", "migration"),
+        (lambda i: i.add(Node("a")), "has no Node", "its entities: none"),
         (lambda i: i.refusals("pass_barrier", now=1), "wrong arguments", "takes no arguments"),
     ],
 )
@@ -77,38 +80,47 @@ def test_wrong_use_is_told(use: object, problem: str, mend: str, migrating: Inst
     assert mend in str(caught.value)
 
 
-def test_state_of_another_shape_is_refused() -> None:
-    with pytest.raises(InputError, match="not a state of TabletMigration"):
-        instance(DEFINITION, PROGRAM.scope, initial=FrozenMap({"stage": Stage.none}))
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        ({"stag": Stage.none}, "stag: there is no such variable"),
+        ({"stage": Kind.migration}, "stage: migration is not one of Stage"),
+        ({"excluded": frozenset({Stage.none})}, "excluded: none is not one of Role"),
+        ({"session": 1}, "session: 1 is not one of bool"),
+    ],
+)
+def test_state_of_another_shape_is_refused(state: dict[str, Value], problem: str) -> None:
+    with pytest.raises(InputError, match="not a state of TabletMigration") as caught:
+        instance(DEFINITION, initial=state)
+    assert problem in str(caught.value)
 
 
 def test_control_variable_can_be_named_and_must_exist() -> None:
     running = instance(DEFINITION, PROGRAM.scope, control="barrier")
     running.fire("start", kind=Kind.migration)
-    assert running.fire("pass_barrier")["barrier"] == running.control == Progress.done
+    running.fire("pass_barrier")
+    assert running.state["barrier"] == running.control == Progress.done
     with pytest.raises(InputError, match="no enum variable `stag`"):
         instance(DEFINITION, PROGRAM.scope, control="stag")
 
 
-def test_hook_sees_the_step_before_it_counts_and_can_prevent_it() -> None:
+def test_log_takes_each_step_that_counts_and_can_undo_it() -> None:
     seen: list[tuple[str, object]] = []
 
-    def hook(step: Step, after: State) -> None:
-        seen.append((step.label, after["stage"]))
-        if step.action == "pass_barrier":
+    def log(record: Record) -> None:
+        (taken,) = record.steps
+        seen.append((taken.step.label, taken.mutations.get(Place("stage"))))
+        if taken.step.action == "pass_barrier":
             raise OSError("the disk is full")
 
-    running = Instance(PROGRAM, hook=hook)
+    running = Instance(PROGRAM, log=log)
     running.fire("start", kind=Kind.migration)
     before = running.state
     with pytest.raises(OSError, match="disk is full"):
         running.fire("pass_barrier")
     assert running.state == before
     assert running.can("pass_barrier")
-    assert seen == [
-        ("start(migration)", Stage.allow_write_both_read_old),
-        ("pass_barrier", Stage.allow_write_both_read_old),
-    ]
+    assert seen == [("start(migration)", Stage.allow_write_both_read_old), ("pass_barrier", None)]
 
 
 def test_instances_of_one_program_are_independent(migrating: Instance) -> None:

@@ -14,6 +14,7 @@ from stagewright.impl.simulator.options import Options
 from stagewright.impl.simulator.simulation import program, run
 from stagewright.impl.store.observed import state_of
 from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.scope import without_budgets
 from stagewright.spec.trace import observation
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
@@ -35,14 +36,14 @@ def small_run(tmp_path: Path) -> Run:
 def replay(trace: Path, profile: str = "") -> str | None:
     """What the reference interpreter finds wrong with a recorded trace; None if it explains every event."""
     rules = program(profile)
-    interpreter = Interpreter(rules.definition, rules.scope)
+    interpreter = Interpreter(rules.definition, without_budgets(rules.definition))
     states: dict[str, State] = {}
     for line in trace.read_text("utf-8").splitlines():
         event = json.loads(line)
         entity, action = event["entity"], event["action"]
         if event.get("end"):
             continue
-        shown = state_of(rules.definition, rules.scope, event["observed"])
+        shown = state_of(rules.definition, without_budgets(rules.definition), event["observed"])
         if action is None:
             expected = next(interpreter.initial_states())
         else:

@@ -16,6 +16,7 @@ from stagewright.impl.simulator.simulation import program, resume
 from stagewright.impl.store import ControlStore, StoreError
 from stagewright.machines.tablet_migration_promises import Progress
 from stagewright.machines.tablet_stages import Stage
+from stagewright.spec.scope import without_budgets
 
 FAULTS = "crash,failover,delay"
 OPTIONS = Options(
@@ -60,7 +61,10 @@ def stages_in(directory: Path) -> dict[str, Stage]:
     """The stages that are committed, with what is volatile as it was initially."""
     rules = program("")
     with ControlStore(
-        directory / "group0.sqlite", rules.definition, rules.scope, volatile=VOLATILE
+        directory / "group0.sqlite",
+        rules.definition,
+        without_budgets(rules.definition),
+        volatile=VOLATILE,
     ) as store:
         found: dict[str, Stage] = {}
         for tablet in store.entities():

@@ -1,0 +1,272 @@
+"""Where a running state lives: one sparse column for each leaf of a variable, keyed by what its maps range over.
+
+Without keys a column is its value; under maps it is a dictionary of what is not the default, so that its
+keys are an index. Values are those of the definition: members, entities, numbers, sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stagewright.spec.definition import AnyValue, Definition, Variable
+from stagewright.spec.entities import Entity
+from stagewright.spec.nodes import Field, Node, Read, Select
+from stagewright.spec.sorts import (
+    BoolSort,
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SetSort,
+    Sort,
+)
+from stagewright.spec.values import FrozenMap, State
+
+# (column, key) → value, or (column, key, member of the set there) → whether it is in. Without maps above
+# it a column's key is None; under one map it is the map's key, under several the tuple of their keys.
+Writes = dict[tuple[Any, ...], Any]
+Live = Mapping[type[Entity], Iterable[Entity]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A leaf of a variable: `fields` lead to it through records, `keys` are the sorts of its maps."""
+
+    index: int
+    variable: Variable
+    fields: tuple[str, ...]
+    keys: tuple[EnumSort | EntitySort, ...]
+    sort: Sort  # a scalar, or a set
+    default: Any  # of a variable that may start as anything: some value, None of an entity
+
+    @property
+    def name(self) -> str:
+        """As a definition writes it: `tasks.life`."""
+        return ".".join((self.variable.name, *self.fields))
+
+    @property
+    def is_set(self) -> bool:
+        """Whether what it holds is a set, of which single members are written."""
+        return isinstance(self.sort, SetSort)
+
+
+def columns_of(definition: Definition) -> tuple[Column, ...]:
+    """The columns of all variables, in their order."""
+    found: list[Column] = []
+    for variable in definition.variables:
+        for fields, keys, sort, start in _leaves(variable.sort, variable.initial):
+            default = _some(sort) if isinstance(start, AnyValue) else start
+            found.append(Column(len(found), variable, fields, keys, sort, default))
+    return tuple(found)
+
+
+_Leaf = tuple[tuple[str, ...], tuple[EnumSort | EntitySort, ...], Sort, Any]
+
+
+def _leaves(sort: Sort, start: Any) -> Iterator[_Leaf]:
+    match sort:
+        case MapSort(key, value):
+            for fields, keys, leaf, one in _leaves(value, start):
+                yield fields, (key, *keys), leaf, one
+        case RecordSort(_, inner):
+            for name, part in inner:
+                of_part = start if isinstance(start, AnyValue) else start[name]
+                for fields, keys, leaf, one in _leaves(part, of_part):
+                    yield (name, *fields), keys, leaf, one
+        case _:
+            yield (), (), sort, start
+
+
+def _some(sort: Sort) -> Any:
+    """What a leaf holds that may start with any value, until it is said."""
+    match sort:
+        case BoolSort():
+            return False
+        case IntSort(low):
+            return low
+        case EnumSort():
+            return sort.members[0]
+        case SetSort():
+            return frozenset[Any]()
+        case OptionalSort() | EntitySort():
+            return None
+        case _:
+            raise AssertionError(f"{sort} is no leaf")
+
+
+def path_of(place: Node) -> tuple[str, tuple[str, ...], tuple[Node, ...]] | None:
+    """Variable, fields and keys of a place; None if the node is no part of the old state."""
+    match place:
+        case Read(variable, _, False):
+            return variable, (), ()
+        case Select(base, key) if (found := path_of(base)) is not None:
+            return found[0], found[1], (*found[2], key)
+        case Field(base, name) if (found := path_of(base)) is not None:
+            return found[0], (*found[1], name), found[2]
+        case _:
+            return None
+
+
+class Cells:
+    """One state: its columns, the living entities of each sort, and buckets by value of the indexed columns."""
+
+    __slots__ = ("buckets", "columns", "held", "live")
+
+    def __init__(self, columns: tuple[Column, ...], indexed: Collection[int], live: Live) -> None:
+        self.columns = columns
+        self.held: list[Any] = [
+            {} if c.keys else set(c.default) if c.is_set else c.default for c in columns
+        ]
+        self.live: dict[type[Entity], dict[Entity, int]] = {}
+        self.buckets: dict[int, dict[Any, dict[Any, None]]] = {i: {} for i in indexed}
+        for kind, entities in live.items():
+            self.live[kind] = {}
+            for entity in entities:
+                self.add(entity)
+
+    # -- values --------------------------------------------------------------------------------------
+
+    def read(self, column: int, key: Any) -> Any:
+        """What a column holds at a key."""
+        held = self.held[column]
+        return held if key is None else held.get(key, self.columns[column].default)
+
+    def put(self, writes: Writes) -> None:
+        """Let writes count."""
+        for where, value in writes.items():
+            i, key = where[0], where[1]
+            column, held = self.columns[i], self.held[i]
+            if len(where) == 3:
+                self._put_member(i, key, where[2], value)
+            elif key is None:
+                self.held[i] = set(value) if column.is_set else value
+            else:
+                if i in self.buckets:
+                    buckets = self.buckets[i]
+                    buckets.get(held.get(key, column.default), {}).pop(key, None)
+                    buckets.setdefault(value, {})[key] = None
+                if value == column.default:
+                    held.pop(key, None)
+                else:
+                    held[key] = set(value) if column.is_set else value
+
+    def _put_member(self, i: int, key: Any, member: Any, value: bool) -> None:
+        held = self.held[i]
+        if key is None:
+            (held.add if value else held.discard)(member)
+            return
+        default = self.columns[i].default
+        group = held.get(key)
+        if group is None:
+            group = held[key] = set(default)
+        (group.add if value else group.discard)(member)
+        if group == default:
+            del held[key]
+
+    def before(self, writes: Writes) -> Writes:
+        """What undoes them."""
+        undo: Writes = {}
+        for where in writes:
+            now = self.read(where[0], where[1])
+            if len(where) == 3:
+                undo[where] = where[2] in now
+            else:
+                undo[where] = set(now) if self.columns[where[0]].is_set else now
+        return undo
+
+    # -- entities ------------------------------------------------------------------------------------
+
+    def add(self, entity: Entity) -> None:
+        """An entity comes: everything of it is as at the beginning."""
+        kind = type(entity)
+        members = self.live.setdefault(kind, {})
+        members[entity] = next(reversed(members.values()), -1) + 1
+        for i, buckets in self.buckets.items():
+            if self.columns[i].keys[0] == EntitySort(kind):
+                buckets.setdefault(self.columns[i].default, {})[entity] = None
+
+    def remove(self, entity: Entity) -> None:
+        """An entity goes, with all that was said of it."""
+        sort = EntitySort(type(entity))
+        del self.live[type(entity)][entity]
+        for column, held in zip(self.columns, self.held, strict=True):
+            if sort in column.keys:
+                for key in [k for k in held if entity in _parts(column, k)]:
+                    del held[key]
+                for bucket in self.buckets.get(column.index, {}).values():
+                    bucket.pop(entity, None)
+
+    def named_by(self, entity: Entity) -> Iterator[str]:
+        """The columns in which something else has this entity as its value or a member of it."""
+        sort = EntitySort(type(entity))
+        for column, held in zip(self.columns, self.held, strict=True):
+            if column.sort not in (sort, OptionalSort(sort), SetSort(sort)):
+                continue
+            own = sort in column.keys
+            values = (
+                (v for k, v in held.items() if not (own and entity in _parts(column, k)))
+                if column.keys
+                else (held,)
+            )
+            if any(entity in v if column.is_set else v == entity for v in values):
+                yield column.name
+
+    # -- whole states --------------------------------------------------------------------------------
+
+    def values(self, sort: EnumSort | EntitySort) -> Iterable[Any]:
+        """The keys of a map at present."""
+        return sort.members if isinstance(sort, EnumSort) else self.live.get(sort.kind, ())
+
+    def state(self, definition: Definition) -> State:
+        """The values of all variables, every map over what lives at present."""
+        of = {(c.variable.name, c.fields): c for c in self.columns}
+
+        def value(name: str, sort: Sort, fields: tuple[str, ...], keys: tuple[Any, ...]) -> Any:
+            match sort:
+                case MapSort(key, inner):
+                    return FrozenMap(
+                        {k: value(name, inner, fields, (*keys, k)) for k in self.values(key)}
+                    )
+                case RecordSort(_, parts):
+                    return FrozenMap({n: value(name, s, (*fields, n), keys) for n, s in parts})
+                case _:
+                    column = of[name, fields]
+                    found = self.read(column.index, key_of(keys))
+                    return frozenset(found) if column.is_set else found
+
+        return FrozenMap({v.name: value(v.name, v.sort, (), ()) for v in definition.variables})
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Take over values of variables, as `state` gives them; others stay as they are."""
+        for column in self.columns:
+            if column.variable.name in values:
+                sort = column.variable.sort
+                spread = _spread(values[column.variable.name], sort, column.fields, ())
+                self.put({(column.index, key_of(keys)): v for keys, v in spread})
+
+
+def key_of(keys: tuple[Any, ...]) -> Any:
+    """What a column has its value at, for these keys of its maps."""
+    return None if not keys else keys[0] if len(keys) == 1 else keys
+
+
+def _parts(column: Column, key: Any) -> tuple[Any, ...]:
+    return (key,) if len(column.keys) == 1 else key
+
+
+def _spread(
+    value: Any, sort: Sort, fields: tuple[str, ...], keys: tuple[Any, ...]
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The values of one leaf in a variable's value, each with its keys."""
+    match sort:
+        case MapSort(_, inner):
+            for key, one in value.items():
+                yield from _spread(one, inner, fields, (*keys, key))
+        case RecordSort():
+            yield from _spread(value[fields[0]], sort.field(fields[0]), fields[1:], keys)
+        case _:
+            yield keys, value

@@ -1,0 +1,106 @@
+"""Commands: steps of one or several instances taken in order, as one; all of them, with one record, or none.
+
+Each step is judged on what those before it left, not on the state before the command: two nodes that may
+each leave while the other stays may not leave in one command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stagewright.impl.runtime.steps import StepModel
+from stagewright.spec.errors import RefusedError
+from stagewright.spec.values import FrozenMap, Value, show
+from stagewright.spec.verdict import Step
+
+if TYPE_CHECKING:
+    from stagewright.impl.runtime.instance import Instance
+
+
+class Place(NamedTuple):
+    """Where a value stands: a column as the definition names it, and its key.
+
+    The key is None without maps above the column, one value under one map, a tuple under several. With
+    a `member` the value says whether it is in the set there.
+    """
+
+    column: str
+    key: Any = None
+    member: Any = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One step of a command, with what it changed."""
+
+    instance: Instance
+    step: Step
+    mutations: Mapping[Place, Value]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a command did: its steps in their order."""
+
+    steps: tuple[Taken, ...]
+
+
+Log = Callable[[Record], None]
+"""Takes the record of a command when its steps have counted; an exception undoes them all."""
+
+
+def command(*steps: StepModel, log: Log | None = None) -> None:
+    """Take steps in order, as one: `command(tablet.call("finish"), task.call("remove"), log=commit)`.
+
+    Raises:
+        RefusedError: a step is not enabled when its turn comes; names its instance and the requirements
+            that are false. Whatever it or the log raises, all steps are undone.
+    """
+    done = 0
+    try:
+        for step in steps:
+            _take(step)
+            done += 1
+        if log is not None:
+            log(Record(tuple(map(taken, steps))))
+    except BaseException:
+        for step in reversed(steps[:done]):
+            step.cells.put(step.undo)
+        raise
+
+
+def _take(step: StepModel) -> None:
+    if not step.taken():
+        raise refused(step)
+
+
+def taken(step: StepModel) -> Taken:
+    """A step that counts, with what it changed."""
+    program = step.instance.program
+    names = [p.name for p in program.actions[step.action].params]
+    mutations: dict[Place, Value] = {}
+    for where, value in step.writes.items():
+        if step.undo[where] == value:
+            continue
+        place = Place(program.columns[where[0]].name, *where[1:])
+        mutations[place] = frozenset(value) if isinstance(value, set) else value
+    arguments = FrozenMap(dict(zip(names, step.arguments, strict=True)))
+    return Taken(step.instance, Step(step.action, arguments), mutations)
+
+
+def refused(step: StepModel) -> RefusedError:
+    """The error that says why a step was refused."""
+    instance = step.instance
+    label = (
+        f"{step.action}({', '.join(map(show, step.arguments))})" if step.arguments else step.action
+    )
+    control = instance.control
+    at = "" if control is None else f" at `{show(control)}`"
+    name = f"{instance.name}: " if instance.name else ""
+    return RefusedError(
+        f"{name}`{label}` cannot happen now{at}: not ({'; '.join(step.failed)})",
+        tuple(step.failed),
+        help=instance.hint(),
+    )

@@ -1,0 +1,279 @@
+"""A definition as Python: for each action its guard, its effect, and what its parameters can be.
+
+`s` are the columns of the old state, `L` the living entities by sort, `x` the buckets of indexed columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from stagewright.impl.runtime.candidates import Bucket, Candidates, Keys, Source, Sources
+from stagewright.impl.runtime.columns import Column, Writes, columns_of, path_of
+from stagewright.impl.runtime.normal import leaves, normal
+from stagewright.spec.definition import Action, Assignment, Definition
+from stagewright.spec.entities import Entity
+from stagewright.spec.interpreter import assigned_twice, in_order, operate
+from stagewright.spec.nodes import (
+    Apply,
+    Bound,
+    Column as Table,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    Quantity,
+    Select,
+    free_bounds,
+)
+from stagewright.spec.sorts import (
+    BasicSort,
+    BoolSort,
+    EntitySort,
+    EnumSort,
+    IntSort,
+    OptionalSort,
+    SetSort,
+    Sort,
+)
+
+Guard = Callable[..., list[str]]
+Effect = Callable[..., Writes]
+Choices = Callable[..., Iterable[tuple[Any, ...]]]
+
+_INFIX = {
+    Op.EQ: "==",
+    Op.LT: "<",
+    Op.LE: "<=",
+    Op.ADD: "+",
+    Op.SUB: "-",
+    Op.MEMBER: "in",
+    Op.UNION: "|",
+    Op.INTERSECTION: "&",
+    Op.DIFFERENCE: "-",
+    Op.AND: "and",
+    Op.OR: "or",
+}
+_Names = dict[Bound, str]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """An action as functions of (columns, living entities, buckets, *arguments).
+
+    `guard` gives the names of the requirements that fail, `effect` what the step writes, in the old state;
+    `choices`, without arguments, those for which the action is enabled.
+    """
+
+    action: Action
+    guard: Guard
+    effect: Effect
+    choices: Choices
+    source: str
+
+
+class Compiler:
+    """The columns of a definition and its actions as functions; `indexed` are the columns with buckets."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.columns = columns_of(definition)
+        self.indexed: set[int] = set()
+        self._at = {(c.variable.name, c.fields): c for c in self.columns}
+        self._candidates = Candidates(self.column)
+        self._names: dict[str, Any] = {"operate": operate, "in_order": in_order, "once": _once}
+        self._known: dict[tuple[type, Any], str] = {}
+        self.actions = {a.name: self._action(a) for a in definition.actions}
+
+    def column(self, place: Node) -> Column | None:
+        """The column that a place is in; None if it is more than a leaf, or no place."""
+        path = path_of(place)
+        return None if path is None else self._at.get(path[:2])
+
+    def condition(self, condition: Node) -> Callable[..., bool]:
+        """A condition on the state as a function of columns, living entities and buckets."""
+        source = f"def holds(s, L, x):\n    return {self._expr(normal(condition), {})}"
+        return self._made(source, "a condition")["holds"]  # type: ignore[no-any-return]
+
+    def _made(self, source: str, what: str) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        exec(compile(source, f"<{what}>", "exec"), self._names, made)  # noqa: S102
+        return made
+
+    # -- actions -------------------------------------------------------------------------------------
+
+    def _action(self, action: Action) -> Compiled:
+        names = {p: f"p{i}_{p.name}" for i, p in enumerate(action.params)}
+        requirements = [(r.name, normal(r.condition)) for r in action.requirements]
+        head = ", ".join(["s", "L", "x", *names.values()])
+        lines = [f"def guard({head}):", "    failed = []"]
+        for name, condition in requirements:
+            lines.append(f"    if not {self._expr(condition, names)}: failed.append({name!r})")
+        lines += ["    return failed", "", f"def effect({head}):", "    w = {}"]
+        lines += self._effects(action, names)
+        lines += ["    return w", "", "def choices(s, L, x):"]
+        lines += self._choices(action, [c for _, c in requirements], names)
+        source = "\n".join(lines)
+        made = self._made(source, action.name)
+        return Compiled(action, made["guard"], made["effect"], made["choices"], source)
+
+    def _effects(self, action: Action, names: _Names) -> Iterator[str]:
+        written = [leaf for a in action.assignments for leaf in leaves(a)]
+        columns = [self._target(leaf)[0].index for leaf in written]
+        for leaf, column in zip(written, columns, strict=True):
+            yield from self._assignment(action, leaf, names, several=columns.count(column) > 1)
+
+    def _target(self, assignment: Assignment) -> tuple[Column, tuple[Node, ...], Node | None]:
+        """Column, keys and member (of a set) of a leaf's place."""
+        match assignment.place:
+            case Select(base, key) if isinstance(base.sort, SetSort):
+                return *self._place(base), key
+            case place:
+                return *self._place(place), None
+
+    def _assignment(
+        self, action: Action, assignment: Assignment, outer: _Names, *, several: bool
+    ) -> Iterator[str]:
+        """`several`: other assignments of the action write the same column, maybe the same place."""
+        pad, names = "    ", dict(outer)
+        place, value = assignment.place, assignment.value
+        for bound in assignment.binders:
+            found: Sources = None
+            if len(assignment.binders) == 1 and not several:
+                found = self._candidates.changed(place, value, bound)
+            names[bound] = f"b{len(names)}"
+            yield f"{pad}for {names[bound]} in {self._over(found, bound.sort, names)}:"
+            pad += "    "
+        column, keys, member = self._target(assignment)
+        inner = "" if member is None else f", {self._expr(member, names)}"
+        where = f"({column.index}, {self._key(keys, names)}{inner})"
+        if several:
+            twice = self._constant((action.name, column, assignment))
+            where = f"once(w, {where}, {twice})"
+        yield f"{pad}w[{where}] = {self._expr(value, names)}"
+
+    def _choices(self, action: Action, conditions: list[Node], names: _Names) -> Iterator[str]:
+        """Nested loops over the parameters; each requirement is asked as soon as its own are chosen."""
+        pad, chosen, due = "    ", set[Bound](), list(conditions)
+        for step in range(len(action.params) + 1):
+            ready = [c for c in due if free_bounds(c) <= chosen]
+            due = [c for c in due if c not in ready]
+            if ready:
+                asked = " and ".join(self._expr(c, names) for c in ready)
+                yield f"{pad}if {asked}:"
+                pad += "    "
+            if step == len(action.params):
+                break
+            bound = action.params[step]
+            search = self._candidates.where_known(frozenset(chosen))
+            whole = Apply(Op.AND, tuple(due), BoolSort())
+            found = search.of(whole, bound) if due else None
+            yield f"{pad}for {names[bound]} in {self._over(found, bound.sort, names)}:"
+            pad += "    "
+            chosen.add(bound)
+        yield f"{pad}yield ({''.join(names[p] + ', ' for p in action.params)})"
+
+    # -- expressions -----------------------------------------------------------------------------------
+
+    def _expr(self, node: Node, names: _Names) -> str:
+        match node:
+            case Literal(value):
+                return self._constant(value)
+            case Bound():
+                return names[node]
+            case Table(values, index) if isinstance(index.sort, EnumSort):
+                table = dict(zip(index.sort.members, values, strict=True))
+                return f"{self._constant(table)}[{self._expr(index, names)}]"
+            case Quantified():
+                return self._quantified(node, names)
+            case Apply(Op.IF, (condition, then, otherwise)):
+                chosen = f"{self._expr(then, names)} if {self._expr(condition, names)}"
+                return f"({chosen} else {self._expr(otherwise, names)})"
+            case Apply(Op.NOT, (inner,)):
+                return f"(not {self._expr(inner, names)})"
+            case Apply(Op.AND | Op.OR as op, ()):
+                return str(op is Op.AND)
+            case Apply(Op.NEXT | Op.PREVIOUS | Op.LAST as op, args):
+                kind = self._constant(_entity(node.sort))
+                given = ", ".join(self._expr(a, names) for a in args)
+                return f"in_order({self._constant(op)}, [{given}], {kind}, len(L[{kind}]))"
+            case Apply(op, args):
+                parts = [self._expr(a, names) for a in args]
+                if op in _INFIX:
+                    return f"({f' {_INFIX[op]} '.join(parts)})"
+                return f"operate({self._constant(op)}, [{', '.join(parts)}])"
+            case _:
+                column, keys = self._place(node)
+                if not keys:
+                    return f"s[{column.index}]"
+                default = self._constant(column.default)
+                return f"s[{column.index}].get({self._key(keys, names)}, {default})"
+
+    def _quantified(self, node: Quantified, names: _Names) -> str:
+        every = node.quantity is Quantity.EVERY
+        found = self._candidates.of(node.body, node.bound, want=not every)
+        over = self._over(found, node.bound.sort, names)
+        name = f"v{len(names)}"
+        body = self._expr(node.body, {**names, node.bound: name})
+        if node.quantity is Quantity.COUNT:
+            return f"sum(1 for {name} in {over} if {body})"
+        return f"{'all' if every else 'any'}({body} for {name} in {over})"
+
+    def _place(self, node: Node) -> tuple[Column, tuple[Node, ...]]:
+        path = path_of(node)
+        assert path is not None and path[:2] in self._at, f"no leaf of the state: {node}"  # noqa: PT018
+        return self._at[path[:2]], path[2]
+
+    def _key(self, keys: tuple[Node, ...], names: _Names) -> str:
+        found = [self._expr(k, names) for k in keys]
+        return "None" if not found else found[0] if len(found) == 1 else f"({', '.join(found)})"
+
+    def _constant(self, value: Any) -> str:
+        if value is None or type(value) in (bool, int):
+            return repr(value)
+        known = next((n for n, v in self._names.items() if v is value), None)
+        if known is None:
+            known = f"K{len(self._names)}"
+            self._names[known] = value
+        return known
+
+    def _over(self, found: Sources, sort: BasicSort, names: _Names) -> str:
+        match sort:
+            case BoolSort():
+                return "(False, True)"
+            case IntSort(low, high):
+                return f"range({low}, {high + 1})"
+            case EnumSort():
+                return self._constant(sort.members)
+            case _ if found is None:
+                return f"L[{self._constant(sort.kind)}]"
+            case _:
+                listed = [self._source(source, names) for source in found]
+        if len(listed) == 1:
+            return listed[0]
+        return "{" + ", ".join(f"*{one}" for one in listed) + "}" if listed else "()"
+
+    def _source(self, source: Source, names: _Names) -> str:
+        if isinstance(source, Keys):
+            return f"s[{source.column}]"
+        if isinstance(source, Bucket):
+            self.indexed.add(source.column)
+            return f"x[{source.column}].get({self._expr(source.value, names)}, ())"
+        return self._expr(source.group, names)
+
+
+def _entity(sort: Sort) -> type[Entity]:
+    found = sort.element if isinstance(sort, OptionalSort) else sort
+    assert isinstance(found, EntitySort)
+    return found.kind
+
+
+def _once(
+    w: Writes, where: tuple[Any, ...], said: tuple[str, Column, Assignment]
+) -> tuple[Any, ...]:
+    """The place, or an error if this step has written it already."""
+    action, column, assignment = said
+    if where in w or where[:2] in w or any(other[:2] == where for other in w):
+        path = (column.variable.name, *column.fields, *(k for k in where[1:] if k is not None))
+        raise assigned_twice(action, path, assignment)
+    return where
