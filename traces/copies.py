@@ -6,12 +6,11 @@ Where events carry no number of their own, a copy would tell everything a second
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from stagewright.traces.readers.lines import beginning, compression, content
+from stagewright.traces.readers.lines import DAMAGED, beginning, compression, content
 
 _PROBE_BYTES = 1 << 12
 
@@ -51,6 +50,6 @@ def _digest(path: Path) -> bytes | None:
     try:
         for chunk in content(path):
             found.update(chunk)
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         return None
     return found.digest()

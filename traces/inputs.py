@@ -284,12 +284,23 @@ def _form_of(path: Path, form: str) -> str:
     known = _known_form(path)  # an empty or unreadable file is refused whatever its form is
     if form != "auto":
         return form
+    archive = _archive(path)
+    if archive:
+        raise InputError(f"{path} is a {archive} archive", help="unpack it and name its folder")
     if known is None:
         raise InputError(
             f"cannot tell what {path} is",
             help=f"say it with --format: one of {', '.join(forms.CHOICES)}; or how to read it, with --mapping",
         )
     return known
+
+
+def _archive(path: Path) -> str:
+    """Which archive of several files this is, if it is one."""
+    with path.open("rb") as file:
+        if file.read(4) == b"PK\x03\x04":
+            return "zip"
+    return "tar" if beginning(path, 512)[257:262] == b"ustar" else ""
 
 
 def _form_in_directory(path: Path, form: str) -> str | None:

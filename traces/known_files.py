@@ -7,13 +7,12 @@ rotated. So no line is read twice, and none is passed over because a new file ha
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.traces.inputs import InputFile
-from stagewright.traces.readers.lines import beginning, compression, content
+from stagewright.traces.readers.lines import DAMAGED, beginning, compression, content
 
 _LENGTHS = tuple(64 << n for n in range(11))  # bytes from the start whose hashes tell files apart
 _BEGIN = _LENGTHS[-1]
@@ -161,7 +160,7 @@ def _unpacked(path: Path, known: FileRead) -> int | None:
             begin += chunk[: max(0, min(_BEGIN, known.size) - length)]
             end = (end + chunk[: max(0, known.size - length)])[-_END:]
             length += len(chunk)
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         return None  # this is told when it is read
     same = (_hash(begin), _hash(end)) == (known.begin, known.end)
     return length if same and length >= known.size else None

@@ -6,8 +6,10 @@ validator say what must come out of each.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import itertools
+import lzma
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -131,8 +133,15 @@ def agree(report: TraceReport, expected: Expected) -> None:
 
 
 def compressed(form: str, data: bytes) -> bytes:
-    if form == ".gz":
-        return gzip.compress(data, 1, mtime=0)
+    match form:
+        case ".gz":
+            return gzip.compress(data, 1, mtime=0)
+        case ".xz":
+            return lzma.compress(data)
+        case ".bz2":
+            return bz2.compress(data)
+        case _:
+            pass
     return pa.Codec("zstd").compress(data, asbytes=True) if form == ".zst" else data
 
 
@@ -162,7 +171,7 @@ def test_spoiled_lines_are_counted_and_leave_other_entities_alone(
         agree(found, expected_of(contents, judge, known_to(lease)))
 
 
-@pytest.mark.parametrize("form", [".gz", ".zst"])
+@pytest.mark.parametrize("form", [".gz", ".zst", ".xz", ".bz2"])
 @pytest.mark.parametrize("corruption", OF_BYTES, ids=lambda c: c.__name__)
 def test_damaged_compressed_files_are_an_error_or_change_nothing(
     corruption: Corruption,
@@ -173,7 +182,7 @@ def test_damaged_compressed_files_are_an_error_or_change_nothing(
     tmp_path: Path,
 ) -> None:
     paths = [tmp_path / f"{number}.jsonl{form}" for number in range(FILES)]
-    for seed in range(100 if THOROUGH else 10):
+    for seed in range(100 if THOROUGH else 5):
         rng = random.Random(f"{corruption.__name__} {form} {seed}")
         contents = [text_of(events) for events in laid_out(rng, traces)]
         coded = [compressed(form, content) for content in contents]
@@ -193,6 +202,10 @@ def _content(form: str, coded: bytes) -> bytes:
     """What a file decompresses to, which it must."""
     if form == ".gz" and coded[:2] == b"\x1f\x8b":
         return gzip.decompress(coded)
+    if form == ".xz" and coded[:5] == b"\xfd7zXZ":
+        return lzma.decompress(coded)
+    if form == ".bz2" and coded[:3] == b"BZh":
+        return bz2.decompress(coded)
     if form == ".zst" and coded[:2] == b"\x28\xb5":
         return bytes(pa.CompressedInputStream(pa.BufferReader(coded), "zstd").read())
     return coded
@@ -265,7 +278,7 @@ def test_damaged_tables_are_an_error_or_leave_other_files_alone(
     write_table(whole, rows_of([e for t in bad.values() for e in t]))
     content = damaged.read_bytes()
     expected = {name: lease.judge(trace)[0] for name, trace in bad.items()}
-    for seed in range(100 if THOROUGH else 10):
+    for seed in range(100 if THOROUGH else 5):
         damaged.write_bytes(corruption(random.Random(f"{corruption.__name__} {seed}"), content))
         found = judged([damaged, whole], lease)
         if isinstance(found, InputError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +194,14 @@ def test_a_log_that_has_just_been_rotated_is_empty_and_not_damaged(tmp_path: Pat
     found = find_inputs([tmp_path])
     assert [file.path.name for file in found.files] == ["scylla.log.1"]
     assert found.notes() == ["1 files are empty as yet"]
+
+
+def test_an_archive_is_named_as_what_it_is(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "logs.tar.gz", "w:gz") as archive:
+        archive.add(SHIPPED_LOG, "scylla.log")
+    with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive_of_windows:
+        archive_of_windows.write(SHIPPED_LOG, "scylla.log")
+    for name, kind in (("logs.tar.gz", "tar"), ("logs.zip", "zip")):
+        with pytest.raises(InputError, match=f"is a {kind} archive") as caught:
+            find_inputs([tmp_path / name])
+        assert caught.value.help.startswith("unpack it and name its folder")

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from stagewright.traces.blocks import Block, Ints
 from stagewright.traces.readers import lines
-from stagewright.traces.readers.lines import compression, last_line_end
+from stagewright.traces.readers.lines import ENDINGS, compression, last_line_end
 from stagewright.traces.readers.parts import (
     EventReader,
     Hole,
@@ -28,7 +28,7 @@ from stagewright.traces.recording import Recording
 from stagewright.traces.replay.names import Names
 
 PROBE_BYTES = 1 << 16
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = ENDINGS
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from stagewright.spec.scope import MAX_SIZE
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.readers.itf_values import WrongValueError, leaves_of, picks_of
-from stagewright.traces.readers.lines import beginning, lines_of
+from stagewright.traces.readers.lines import ENDINGS, beginning, lines_of
 from stagewright.traces.readers.located_json import line_of, load_located
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.recording import Recording
@@ -103,7 +103,8 @@ def _run(path: Path, document: Any, refused: dict[int, str]) -> list[Told]:
         raise WrongValueError("no run in ITF: there is no list `states`")
     about = document.get("#meta")
     meta: dict[str, Any] = about if isinstance(about, dict) else {}
-    name = path.name.removesuffix(".gz").removesuffix(".zst").removesuffix(ENDING)
+    compressed = path.suffix in ENDINGS
+    name = (path.stem if compressed else path.name).removesuffix(ENDING)
     trace = "" if path.parent == Path() else str(path.parent)
     source, profile = str(meta.get("source", "")), str(meta.get("profile", ""))
     machine = source if _MACHINE.fullmatch(source) else ""

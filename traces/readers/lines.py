@@ -1,7 +1,8 @@
-"""Text files as pieces of whole lines: plain, or compressed with gzip or zstandard."""
+"""Text files as pieces of whole lines: plain, or compressed with gzip, zstandard, xz or bzip2."""
 
 from __future__ import annotations
 
+import lzma
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,9 @@ _BOM = b"\xef\xbb\xbf"  # what some editors put before a text in UTF-8
 _PIECE = (
     1 << 16
 )  # bytes read at once where the content is damaged: no more are lost before the damage
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
+ENDINGS = (".gz", ".zst", ".xz", ".bz2")  # of compressed files, by custom: their first bytes decide
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)  # what decompressors raise
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def last_line_end(path: Path) -> int:
 def compression(path: Path) -> str | None:
     """The compression of a file by its first bytes; None if there is none."""
     with path.open("rb") as file:
-        return _MAGIC.get(file.read(2))
+        begin = file.read(max(map(len, _MAGIC)))
+    return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), None)
 
 
 def beginning(path: Path, size: int) -> bytes:
@@ -100,7 +104,7 @@ def beginning(path: Path, size: int) -> bytes:
         with _decompressed(path, kind) as stream:
             found: bytes = stream.read(size + len(_BOM))
             return found.removeprefix(_BOM)[:size]
-    except (OSError, EOFError, zlib.error):
+    except DAMAGED:
         return b""
 
 
@@ -115,7 +119,7 @@ def lines_of(part: Part, longest: int = LINE_MAX) -> Iterator[Lines]:
             yield from _first(_lines(_bytes_of(part, _PIECE), longest), part.holes[0].first - 1)
         else:
             yield from _lines(_bytes_of(part, _CHUNK), longest)
-    except (OSError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         raise InputError(
             f"{part.path} cannot be read to its end: {_told(error)}",
             help="the file is truncated or damaged: take another copy of it, or leave it out",
@@ -132,7 +136,7 @@ def holes(part: Part) -> list[Hole]:
     try:
         for lines in _lines(_bytes_of(part, _PIECE), LINE_MAX):
             good += len(lines)
-    except (OSError, EOFError, zlib.error) as error:
+    except DAMAGED as error:
         return [Hole((good if _is_short(error) else 0) + 1, f"cannot be read: {_told(error)}")]
     return []
 
@@ -180,7 +184,7 @@ def content(
     `stop` is where to end in a plain file; a compressed one is read to its end.
 
     Raises:
-        OSError, EOFError, zlib.error: it cannot be read, or its compressed content is damaged.
+        OSError, EOFError, zlib.error, lzma.LZMAError: it cannot be read, or its compressed content is damaged.
     """
     kind = compression(path)
     if kind is None:
@@ -204,15 +208,22 @@ def content(
 
 
 def _decompressed(path: Path, kind: str) -> Any:
-    if kind == "gzip":
-        import gzip
+    """The content of a file as a stream; all but zstandard's check at the end that nothing is missing."""
+    match kind:
+        case "gzip":
+            import gzip
 
-        return gzip.open(
-            path
-        )  # checks the length and the sum at the end: a truncated file is an error
-    import pyarrow as pa
+            return gzip.open(path)
+        case "xz":
+            return lzma.open(path)
+        case "bzip2":
+            import bz2
 
-    return pa.CompressedInputStream(str(path), "zstd")
+            return bz2.open(path)
+        case _:
+            import pyarrow as pa
+
+            return pa.CompressedInputStream(str(path), "zstd")
 
 
 def _lines(chunks: Iterator[bytes], longest: int) -> Iterator[Lines]:

@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from stagewright.traces.readers.lines import ENDINGS
+
 _TAIL = re.compile(
     r"\[shard\s*\d+(?:\s*:\s*\S+)?\s*\]\s+(?P<logger>\w+)\s+-\s+"
     r"(?:\(rate limiting dropped \d+ similar messages\)\s+)?(?P<message>.*)$"
@@ -93,7 +95,7 @@ def _node(head: str, file: str) -> str:
 @lru_cache(1 << 10)
 def node_of_file(file: str) -> str:
     """The name of a file without what logrotate and compression have added to it."""
-    for ending in (".gz", ".zst"):
+    for ending in ENDINGS:
         file = file.removesuffix(ending)
     folder, slash, name = file.rpartition("/")
     return f"{folder}{slash}{_ROTATED.sub('', name)}"
