@@ -1,12 +1,11 @@
-"""The state of a machine in TLA+: constants, tables of enums, variables, bounds, and first states."""
+"""The state of a machine in TLA+: constants, tables of enums, variables and bounds."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, folded, hanging, remark
-from stagewright.checker.tla.expressions import Formulas
-from stagewright.checker.tla.sets import literal, set_of_values, starts
+from stagewright.checker.tla.sets import literal, set_of_values
 from stagewright.checker.tla.vocabulary import Vocabulary, member_names
 from stagewright.spec.definition import Definition, Variable
 
@@ -91,14 +90,3 @@ def _said(variable: Variable, name: str) -> str:
     told = [part for part in (plain, original) if part and part != name.replace("_", " ")]
     told += ["never changes"] if variable.constant else []
     return f"  {remark('; '.join(told))}" if told else ""
-
-
-def initial(definition: Definition, names: Vocabulary) -> Block:
-    """The first states."""
-    formulas = Formulas(names)
-    conditions: list[Block] = [
-        folded(starts(names.variables[v.name], v.sort, v.initial, names), WIDTH - 5)
-        for v in definition.variables
-    ]
-    conditions += [formulas.block(c, WIDTH - 5) for c in definition.initially]
-    return hanging(f"{names.own.first} ==", bullets("/\\", conditions), 0)

@@ -22,8 +22,9 @@ from stagewright.checker.tla.actions import (
 )
 from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, hanging
 from stagewright.checker.tla.config import configuration
-from stagewright.checker.tla.declarations import constants, initial, put, tables, variables
+from stagewright.checker.tla.declarations import constants, put, tables, variables
 from stagewright.checker.tla.expressions import Formulas
+from stagewright.checker.tla.initial import initial
 from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.properties import Promise, about_states, promise
 from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of

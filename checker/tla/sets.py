@@ -90,16 +90,16 @@ def _order(value: Value) -> int:
 
 def starts(place: str, sort: Sort, initial: Value | AnyValue, names: Vocabulary) -> str:
     """What a variable may be at first: `x = 0`, or `x \\in 0..3` if there is a choice."""  # noqa: D301
-    if _is_open(initial):
+    if is_open(initial):
         return f"{place} \\in {_start_set(sort, initial, names)}"
     return f"{place} = {_start(sort, initial, names)}"
 
 
-def _is_open(initial: Any) -> bool:
+def is_open(initial: Any) -> bool:
     if isinstance(initial, AnyValue):
         return True
     parts = initial.values() if hasattr(initial, "values") else ()
-    return any(_is_open(part) for part in parts)
+    return any(is_open(part) for part in parts)
 
 
 def _start(sort: Sort, initial: Any, names: Vocabulary) -> str:
