@@ -29,7 +29,9 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -133,8 +135,7 @@ class BackfillChunks(Machine):
     @action(by=MASTER, fair=WEAK)
     def fail_index(self, i: Term[Index], row: Term[Row]) -> None:
         """A row of the chunk violates the constraint of a unique index: the answer names it, and it fails."""
-        with equivalent("a row that violates it is found by this chunk or by a later one"):
-            require(self.chunk == Chunk.asked, "a chunk is asked for")
+        require(self.chunk == Chunk.asked, "a chunk is asked for")
         require(self.job[i] == InJob.in_progress, "index is in progress")
         require(self.duplicate[i] == row, "row violates its constraint")
         self._fail(i)
@@ -156,8 +157,7 @@ class BackfillChunks(Machine):
         for i in Index:
             self.job[i] = InJob.failed
         self.gave_up = True
-        with equivalent("no index is left to ask for"):
-            self.chunk = Chunk.none
+        self.chunk = Chunk.none
 
     @action(by=MASTER, fair=WEAK)
     def finish(self) -> None:
@@ -171,8 +171,7 @@ class BackfillChunks(Machine):
     def fail_over(self) -> None:
         """Another master becomes the leader: it goes on from what is recorded, and hears no answer to the old one."""
         for i in Index:
-            with equivalent("what the old leader knew it had recorded"):
-                self.reached[i] = self.until[i]
+            self.reached[i] = self.until[i]
         self._end_chunk()
 
     # -- the tablet server -------------------------------------------------------------------------------------
@@ -181,8 +180,7 @@ class BackfillChunks(Machine):
     def write_entries(self, stop: Term[Until]) -> None:
         """The tablet server reads rows until a page, or the time, is full, and writes their index entries."""
         self._write(stop)
-        with equivalent("no index is late when a chunk is asked for"):
-            self.late = None
+        self.late = None
 
     @action(by=TABLET)
     def write_entries_of_some(self, stop: Term[Until], late: Term[Index]) -> None:
@@ -223,8 +221,7 @@ class BackfillChunks(Machine):
 
     def _tablet_is_done(self) -> None:
         in_progress = InJob.in_progress
-        with equivalent("it changes nothing where no index is in progress"):
-            require(some(self.job[i] == in_progress for i in Index), "an index is in progress")
+        require(some(self.job[i] == in_progress for i in Index), "an index is in progress")
         undone = some((self.job[i] == in_progress) & (self.reached[i] != Until.end) for i in Index)
         require(~undone, "every index in progress has reached the end of the tablet")
 
@@ -246,8 +243,7 @@ class BackfillChunks(Machine):
             written = choose(self._writes(i, late), page, frozenset())
             self.entries[i] = self.entries[i] | written
         self.stop = self._answered_until(stop)
-        with equivalent("entries may be written more than once before the answer"):
-            self.chunk = Chunk.written
+        self.chunk = Chunk.written
 
     def _recorded(self, i: Term[Index], new: Term[Until]) -> Term[Until]:  # noqa: ARG002
         return new
@@ -263,18 +259,15 @@ class BackfillChunks(Machine):
         self.job[i] = InJob.failed
 
     def _end_chunk(self) -> None:
-        with equivalent("the chunk may as well go on for the other indexes"):
-            self.chunk = Chunk.none
+        self.chunk = Chunk.none
         self.retries = 0
         self.lost_in_a_row = 0
-        with equivalent("the next chunk has its own"):
-            self.start = Until.never_begun
+        self.start = Until.never_begun
         self._forget_answer()
 
     def _forget_answer(self) -> None:
-        with equivalent("the next answer overwrites it"):
-            self.stop = Until.never_begun
-            self.late = None
+        self.stop = Until.never_begun
+        self.late = None
 
     # -- promises ------------------------------------------------------------------------------------------------
 
@@ -340,6 +333,32 @@ class BackfillChunks(Machine):
         """The job comes to an end for every index: failed chunks are "bubbled up" (yugabyte-db #3627)."""
         in_progress = self.job[i] == InJob.in_progress
         return leads_to(in_progress, ~in_progress)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            fail_index,
+            "a chunk is asked for",
+            because="a row that violates it is found by this chunk or by a later one",
+        ),
+        equivalent_loss(give_up, chunk, because="no index is left to ask for"),
+        equivalent_loss(fail_over, reached, because="what the old leader knew it had recorded"),
+        equivalent_loss(write_entries, late, because="no index is late when a chunk is asked for"),
+        equivalent_drop(
+            _tablet_is_done,
+            "an index is in progress",
+            because="it changes nothing where no index is in progress",
+        ),
+        equivalent_loss(
+            _write, chunk, because="entries may be written more than once before the answer"
+        ),
+        equivalent_loss(
+            _end_chunk, chunk, because="the chunk may as well go on for the other indexes"
+        ),
+        equivalent_loss(_end_chunk, start, because="the next chunk has its own"),
+        equivalent_loss(_forget_answer, stop, late, because="the next answer overwrites it"),
+    )
 
 
 def _before(until: Term[Until]) -> SetOf[Row]:

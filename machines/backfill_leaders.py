@@ -25,7 +25,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
@@ -104,15 +106,13 @@ class BackfillLeaders(Machine):
     @action(by=TABLET, fair=WEAK)
     def apply_version(self) -> None:
         """The tablet applies the version of the table."""
-        with equivalent("there is nothing to apply"):
-            require(self.known != self.permission, "tablet is behind")
+        require(self.known != self.permission, "tablet is behind")
         self.known = self.permission
 
     @action(by=CLIENT, spends=drops)
     def drop_index(self) -> None:
         """DROP INDEX writes at once, whatever threads are going to write."""
-        with equivalent("dropping twice is dropping once"):
-            require(~self._is_removed(), "index is not being removed yet")
+        require(~self._is_removed(), "index is not being removed yet")
         self.dropped = True
         self.permission = REMOVING
         self.version = self.version + 1
@@ -121,15 +121,13 @@ class BackfillLeaders(Machine):
     def fail_over(self) -> None:
         """Another master becomes the leader; threads of the old one do not know."""
         self.term = self.term + 1
-        with equivalent("the tablet may as well not answer the new leader"):
-            self.unanswered = False
+        self.unanswered = False
 
     @action(by=TABLET, spends=failures)
     def stop_answering(self) -> None:
         """The tablet does not answer its leader's requests any more."""
-        with equivalent("a fault: it may strike at any time, or not at all"):
-            require(self.permission == Permission.do_backfill, "index is being backfilled")
-            self.unanswered = True
+        require(self.permission == Permission.do_backfill, "index is being backfilled")
+        self.unanswered = True
 
     # -- threads begin -------------------------------------------------------------------------------------------
 
@@ -146,11 +144,9 @@ class BackfillLeaders(Machine):
     @action(by=MASTER, fair=WEAK)
     def hear_answer(self, th: Term[Thread]) -> None:
         """The tablet has answered a chunk, which began at the checkpoint."""
-        with equivalent("a checkpoint of an index that is dropped is wasted, not wrong"):
-            require(self.permission == Permission.do_backfill, "index is being backfilled")
+        require(self.permission == Permission.do_backfill, "index is being backfilled")
         require(self.known == Permission.do_backfill, "tablet is ready")
-        with equivalent("a tablet that answers one request may not answer the next"):
-            require(~self.unanswered, "tablet answers")
+        require(~self.unanswered, "tablet answers")
         require(self.checkpoint < ROWS, "tablet is not done")
         busy = some(
             (self.work[other].intent == Intent.checkpoint) & (self.work[other].term == self.term)
@@ -201,8 +197,7 @@ class BackfillLeaders(Machine):
         self._leads(th)
         self._has_seen_the_version(th)
         self.permission = Permission.read_write_and_delete
-        with equivalent("nothing moves it from here but a drop, which is a version of its own"):
-            self.version = self.version + 1
+        self.version = self.version + 1
         self._end(th)
 
     @action(by=MASTER, fair=WEAK)
@@ -219,37 +214,32 @@ class BackfillLeaders(Machine):
     @action(by=MASTER, fair=WEAK)
     def be_refused(self, th: Term[Thread]) -> None:
         """The term is over, or the version is another: the thread goes, and whoever leads looks again."""
-        with equivalent("an answer that is dropped is asked for again"):
-            require(self.work[th].intent != Intent.none, "thread is going to write")
-            versioned = self.work[th].intent != Intent.checkpoint
-            other = (self.work[th].version != self.version) & versioned
-            require((self.work[th].term != self.term) | other, "its write is refused")
+        require(self.work[th].intent != Intent.none, "thread is going to write")
+        versioned = self.work[th].intent != Intent.checkpoint
+        other = (self.work[th].version != self.version) & versioned
+        require((self.work[th].term != self.term) | other, "its write is refused")
         self._end(th)
 
     # -- what recurs -----------------------------------------------------------------------------------------------
 
     def _begin(self, th: Term[Thread], intent: Intent) -> None:
-        with equivalent("a thread that begins anew drops what it was going to write"):
-            require(self.work[th].intent == Intent.none, "thread is free")
+        require(self.work[th].intent == Intent.none, "thread is free")
         self.work[th].intent = intent
         self.work[th].term = self.term
         if intent is not Intent.checkpoint:
             self.work[th].version = self.version
 
     def _leads(self, th: Term[Thread]) -> None:
-        with equivalent("a write to the expected version is right, whoever makes it"):
-            require(self.work[th].term == self.term, "the thread's master is the leader")
+        require(self.work[th].term == self.term, "the thread's master is the leader")
 
     def _has_seen_the_version(self, th: Term[Thread]) -> None:
         require(self.work[th].version == self.version, "the table's version is the expected one")
 
     def _end(self, th: Term[Thread]) -> None:
-        with equivalent("a thread that writes once more finds another version"):
-            self.work[th].intent = Intent.none
-        with equivalent("the next thread has its own"):
-            self.work[th].term = 0
-            self.work[th].version = 0
-            self.work[th].row = 0
+        self.work[th].intent = Intent.none
+        self.work[th].term = 0
+        self.work[th].version = 0
+        self.work[th].row = 0
 
     def _is_removed(self) -> Bool:
         later = [REMOVING, Permission.delete_only_while_removing, Permission.index_unused]
@@ -317,3 +307,60 @@ class BackfillLeaders(Machine):
 
     def _is_settled(self) -> Bool:
         return self.permission.any_of(Permission.read_write_and_delete, Permission.absent)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(apply_version, "tablet is behind", because="there is nothing to apply"),
+        equivalent_drop(
+            drop_index, "index is not being removed yet", because="dropping twice is dropping once"
+        ),
+        equivalent_loss(
+            fail_over, unanswered, because="the tablet may as well not answer the new leader"
+        ),
+        equivalent_drop(
+            stop_answering,
+            "index is being backfilled",
+            because="a fault: it may strike at any time, or not at all",
+        ),
+        equivalent_loss(
+            stop_answering, unanswered, because="a fault: it may strike at any time, or not at all"
+        ),
+        equivalent_drop(
+            hear_answer,
+            "index is being backfilled",
+            because="a checkpoint of an index that is dropped is wasted, not wrong",
+        ),
+        equivalent_drop(
+            hear_answer,
+            "tablet answers",
+            because="a tablet that answers one request may not answer the next",
+        ),
+        equivalent_loss(
+            publish,
+            version,
+            because="nothing moves it from here but a drop, which is a version of its own",
+        ),
+        equivalent_drop(
+            be_refused,
+            "thread is going to write",
+            "its write is refused",
+            because="an answer that is dropped is asked for again",
+        ),
+        equivalent_drop(
+            _begin,
+            "thread is free",
+            because="a thread that begins anew drops what it was going to write",
+        ),
+        equivalent_drop(
+            _leads,
+            "the thread's master is the leader",
+            because="a write to the expected version is right, whoever makes it",
+        ),
+        equivalent_loss(
+            _end, Work.intent, because="a thread that writes once more finds another version"
+        ),
+        equivalent_loss(
+            _end, Work.term, Work.version, Work.row, because="the next thread has its own"
+        ),
+    )

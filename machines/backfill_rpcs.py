@@ -26,7 +26,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     invariant,
@@ -124,8 +126,7 @@ class BackfillRpcs(Machine):
     @action(by=CLIENT, spends=aborts)
     def drop_index(self, i: Term[Index]) -> None:
         """DROP INDEX, also in the middle of a job."""
-        with equivalent("dropping twice is dropping once"):
-            require(~self._is_removed(i), "index is not being removed yet")
+        require(~self._is_removed(i), "index is not being removed yet")
         self.permission[i] = Permission.write_and_delete_while_removing
         self.dropped.add(i)
 
@@ -140,16 +141,14 @@ class BackfillRpcs(Machine):
     @action(by=TABLET, fair=WEAK)
     def learn(self, i: Term[Index]) -> None:
         """The tablet leader applies the alter."""
-        with equivalent("there is nothing to apply"):
-            require(self.known[i] != self.permission[i], "tablet leader is behind")
+        require(self.known[i] != self.permission[i], "tablet leader is behind")
         self.known[i] = self.permission[i]
 
     @action(spends=changes)
     def change_tablet_leader(self, i: Term[Index]) -> None:
         """A replica that has yet to apply the alter to DO_BACKFILL becomes the tablet's leader."""
-        with equivalent("a fault: it may strike anywhere, or not at all"):
-            require(self.known[i] == Permission.do_backfill, "tablet leader knows of the backfill")
-            self.known[i] = Permission.write_and_delete
+        require(self.known[i] == Permission.do_backfill, "tablet leader knows of the backfill")
+        self.known[i] = Permission.write_and_delete
 
     # -- the master leader -------------------------------------------------------------------------------------
 
@@ -172,8 +171,7 @@ class BackfillRpcs(Machine):
     @action(by=MASTER, fair=WEAK)
     def ask(self, r: Term[Request]) -> None:
         """BackfillChunk: the tablet's leader is asked; and asked again, if an answer takes too long."""
-        with equivalent("whoever asks, the job that is recorded is the one to do"):
-            require(self.phase == Phase.asks, "job is running")
+        require(self.phase == Phase.asks, "job is running")
         require(some(self._is_to_do(i) for i in Index), "tablet is not done")
         require(self.rpc[r].at == At.nowhere, "request is a new one")
         self.rpc[r].at = At.sent
@@ -203,10 +201,7 @@ class BackfillRpcs(Machine):
     @action(by=MASTER, spends=aborts)
     def give_up(self) -> None:
         """Too many retries, or CREATE INDEX is cancelled: the job's indexes fail, whatever is on its way."""
-        with equivalent("it changes nothing where no index is in progress"):
-            require(
-                some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress"
-            )
+        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress")
         for i in Index:
             in_progress = self.job[i] == InJob.in_progress
             self.gave_up.put(i, self.gave_up.has(i) | in_progress)
@@ -216,8 +211,7 @@ class BackfillRpcs(Machine):
     def finish_tablets(self) -> None:
         """J4: the tablet is done for every index that has not failed."""
         require(self.phase == Phase.asks, "job is running")
-        with equivalent("only under yugabyte-2.x has a job that succeeded lost its checkpoints"):
-            require(~some(self._is_to_do(i) for i in Index), "tablet is done")
+        require(~some(self._is_to_do(i) for i in Index), "tablet is done")
         for i in Index:
             self.job[i] = choose(self._left(i), InJob.success, self.job[i])
         self.phase = Phase.write_permissions
@@ -256,25 +250,20 @@ class BackfillRpcs(Machine):
     @action(spends=changes)
     def fail_over(self) -> None:
         """Another master becomes the leader: nobody waits for the answers to the old one."""
-        with equivalent(
-            "a fault that does not strike; an answer would be as good for the new leader"
-        ):
-            self.phase = Phase.none
-            for r in Request:
-                self.rpc[r].job = NOBODY
+        self.phase = Phase.none
+        for r in Request:
+            self.rpc[r].job = NOBODY
 
     @action(by=NETWORK, spends=lost)
     def lose(self, r: Term[Request]) -> None:
         """A request, or its answer, is lost."""
-        with equivalent("there is nothing to lose"):
-            require(self.rpc[r].at != At.nowhere, "request is on its way")
+        require(self.rpc[r].at != At.nowhere, "request is on its way")
         self._forget(r)
 
     @action(by=NETWORK, fair=WEAK)
     def ignore(self, r: Term[Request]) -> None:
         """What belongs to a job that is over, or to a master that is gone, is ignored in the end."""
-        with equivalent("there is nothing to ignore"):
-            require(self.rpc[r].at != At.nowhere, "request is on its way")
+        require(self.rpc[r].at != At.nowhere, "request is on its way")
         require(
             (self.rpc[r].job != self.job_id) | (self.phase != Phase.asks), "nobody waits for it"
         )
@@ -304,10 +293,8 @@ class BackfillRpcs(Machine):
         )
 
     def _is_for_this_job(self, r: Term[Request]) -> None:
-        with equivalent("a job whose tablets are done loses nothing by one more answer"):
-            require(self.phase == Phase.asks, "job is running")
-        with equivalent("an index that is dropped fails, whoever asked"):
-            require(self.rpc[r].job == self.job_id, "request is of this job")
+        require(self.phase == Phase.asks, "job is running")
+        require(self.rpc[r].job == self.job_id, "request is of this job")
 
     def _tells_the_end(self, r: Term[Request]) -> Bool:
         """An answer that is OK carries the key until which the tablet is done."""
@@ -336,11 +323,9 @@ class BackfillRpcs(Machine):
         return self._left(i) & ~self.done.has(i)
 
     def _forget(self, r: Term[Request]) -> None:
-        with equivalent("an answer that comes twice does no harm"):
-            self.rpc[r].at = At.nowhere
-        with equivalent("the next request has its own"):
-            self.rpc[r].job = NOBODY
-            self.rpc[r].indexes = frozenset()
+        self.rpc[r].at = At.nowhere
+        self.rpc[r].job = NOBODY
+        self.rpc[r].indexes = frozenset()
 
     def _clear_job(self) -> None:
         for i in Index:
@@ -436,3 +421,53 @@ class BackfillRpcs(Machine):
         settled = every(self._is_settled(i) for i in Index)
         idle = (self.phase == Phase.none) & ~self._job_exists() & self.done.is_empty()
         return settled & idle
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            drop_index, "index is not being removed yet", because="dropping twice is dropping once"
+        ),
+        equivalent_drop(learn, "tablet leader is behind", because="there is nothing to apply"),
+        equivalent_drop(
+            change_tablet_leader,
+            "tablet leader knows of the backfill",
+            because="a fault: it may strike anywhere, or not at all",
+        ),
+        equivalent_loss(
+            change_tablet_leader, known, because="a fault: it may strike anywhere, or not at all"
+        ),
+        equivalent_drop(
+            ask, "job is running", because="whoever asks, the job that is recorded is the one to do"
+        ),
+        equivalent_drop(
+            give_up,
+            "an index is in progress",
+            because="it changes nothing where no index is in progress",
+        ),
+        equivalent_drop(
+            finish_tablets,
+            "tablet is done",
+            because="only under yugabyte-2.x has a job that succeeded lost its checkpoints",
+        ),
+        equivalent_loss(
+            fail_over,
+            phase,
+            Rpc.job,
+            because="a fault that does not strike; an answer would be as good for the new leader",
+        ),
+        equivalent_drop(lose, "request is on its way", because="there is nothing to lose"),
+        equivalent_drop(ignore, "request is on its way", because="there is nothing to ignore"),
+        equivalent_drop(
+            _is_for_this_job,
+            "job is running",
+            because="a job whose tablets are done loses nothing by one more answer",
+        ),
+        equivalent_drop(
+            _is_for_this_job,
+            "request is of this job",
+            because="an index that is dropped fails, whoever asked",
+        ),
+        equivalent_loss(_forget, Rpc.at, because="an answer that comes twice does no harm"),
+        equivalent_loss(_forget, Rpc.job, Rpc.indexes, because="the next request has its own"),
+    )

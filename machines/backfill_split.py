@@ -23,7 +23,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -126,8 +128,7 @@ class BackfillSplit(Machine):
         require(self.shape[t] == Shape.whole, "tablet has not split")
         if self.era.splits_excluded:
             self._no_backfill_is_going_on()
-        with equivalent("a tablet need not split"):
-            self.shape[t] = Shape.splitting
+        self.shape[t] = Shape.splitting
 
     @action(by=TABLET, fair=WEAK)
     def finish_split(self, t: Term[Tablet]) -> None:
@@ -156,8 +157,7 @@ class BackfillSplit(Machine):
         """A chunk of a tablet. A request for a parent that has split is answered by its first child alone."""
         require(self.tasks[t].has(piece), "tablet is one of the job's")
         here = self.checkpoint[t][piece]
-        with equivalent("nothing is left to read"):
-            require(here != Checkpoint.done, "tablet is not done")
+        require(here != Checkpoint.done, "tablet is not done")
         more = (piece == Piece.parent) & (here == Checkpoint.never_begun)
         more = more & (self.shape[t] != Shape.split)
         reads_lower = self._reads_lower_half(t, piece)
@@ -179,9 +179,8 @@ class BackfillSplit(Machine):
     @action(by=MASTER, spends=failures)
     def give_up(self) -> None:
         """Splits take longer than `index_backfill_tablet_split_completion_timeout_sec`: the index fails."""
-        with equivalent("a timeout: it may strike at any time"):
-            require(self.step == Step.wait_for_splits, "job waits for splits")
-            require(~self._none_is_splitting(), "a tablet is splitting")
+        require(self.step == Step.wait_for_splits, "job waits for splits")
+        require(~self._none_is_splitting(), "a tablet is splitting")
         self._end(Outcome.failed)
 
     @action(spends=failovers)
@@ -214,12 +213,10 @@ class BackfillSplit(Machine):
                 self.checkpoint[t][piece] = Checkpoint.never_begun
 
     def _forget_memory(self) -> None:
-        with equivalent("until the job is resumed it only keeps tablets from splitting"):
-            self.is_backfilling = False
+        self.is_backfilling = False
         self.step = Step.none
         for t in Tablet:
-            with equivalent("the next job lists its tablets anew"):
-                self.tasks[t] = frozenset()
+            self.tasks[t] = frozenset()
 
     # -- promises ----------------------------------------------------------------------------------------------------
 
@@ -294,3 +291,22 @@ class BackfillSplit(Machine):
 
     def _over(self) -> Bool:
         return self.index.any_of(Outcome.published, Outcome.failed)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(begin_split, shape, because="a tablet need not split"),
+        equivalent_drop(backfill_chunk, "tablet is not done", because="nothing is left to read"),
+        equivalent_drop(
+            give_up,
+            "job waits for splits",
+            "a tablet is splitting",
+            because="a timeout: it may strike at any time",
+        ),
+        equivalent_loss(
+            _forget_memory,
+            is_backfilling,
+            because="until the job is resumed it only keeps tablets from splitting",
+        ),
+        equivalent_loss(_forget_memory, tasks, because="the next job lists its tablets anew"),
+    )

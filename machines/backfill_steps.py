@@ -32,7 +32,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     flag,
     one_of,
     only_when,
@@ -80,7 +82,7 @@ class BackfillSteps(IndexedTable):
 
     # -- the job -------------------------------------------------------------------------------------------
 
-    @step.step(Step.none, Step.launch, by=MASTER, fair=WEAK, equivalent=AT_A_STEP)
+    @step.step(Step.none, Step.launch, by=MASTER, fair=WEAK)
     def launch(self, i: Term[Index]) -> None:
         """Every tablet knows that an index is at DO_BACKFILL, and no job is there: launch one."""
         self._may_begin()
@@ -99,7 +101,7 @@ class BackfillSteps(IndexedTable):
             self.job[i] = choose(requested, InJob.in_progress, InJob.absent)
         self.requested = frozenset()
 
-    @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK, equivalent=AT_A_STEP)
+    @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK)
     def resume(self) -> None:
         """A job is recorded but not running: this leader takes it up, without any other index."""
         self._may_begin()
@@ -121,22 +123,19 @@ class BackfillSteps(IndexedTable):
     def choose_read_time(self) -> None:
         """J2: every tablet has answered; the largest safe time is written before any row is read."""
         time = choose(self.scanned_at.is_empty(), HybridTime.first, HybridTime.later)
-        with equivalent("only under seed does a job choose its time again"):
-            self.chosen_time = time
-            if self.era.read_time_recorded:
-                self.read_time = time
+        self.chosen_time = time
+        if self.era.read_time_recorded:
+            self.read_time = time
 
     @action(by=MASTER, fair=WEAK)
     def backfill_chunk(self, t: Term[Tablet]) -> None:
         """J3: a tablet has backfilled a chunk, for all indexes of the job; the checkpoint is written."""
         require(self.step == Step.backfill_tablets, "tablets are being backfilled")
-        with equivalent("there is nothing to scan"):
-            require(some(self._is_to_do(t, i) for i in Index), "tablet is not done")
+        require(some(self._is_to_do(t, i) for i in Index), "tablet is not done")
         blocked = some(self._is_blocked(t, i) for i in Index)
         require(~blocked, "no two rows with one key in a unique index")
         for time in self.chosen_time:
-            with equivalent("what a promise looks at, and nobody else"):
-                self.scanned_at.add(time)
+            self.scanned_at.add(time)
         for i in Index:
             here = self.checkpoint[t][i]
             self.checkpoint[t][i] = choose(self._is_to_do(t, i), here.column(_after), here)
@@ -144,19 +143,17 @@ class BackfillSteps(IndexedTable):
     @action(by=MASTER, fair=WEAK)
     def fail_index(self, t: Term[Tablet], i: Term[Index]) -> None:
         """A chunk finds a constraint violated, or the index gone: that index fails, others go on."""
-        with equivalent("the job is recorded: its index fails sooner or later"):
-            require(self.step == Step.backfill_tablets, "tablets are being backfilled")
-            gone = self._left(i) & self._is_removed(i)
-            require(self._is_blocked(t, i) | gone, "index cannot be built, or is dropped")
+        require(self.step == Step.backfill_tablets, "tablets are being backfilled")
+        gone = self._left(i) & self._is_removed(i)
+        require(self._is_blocked(t, i) | gone, "index cannot be built, or is dropped")
         self.job[i] = InJob.failed
 
     @action(by=MASTER, spends=IndexedTable.aborts)
     def give_up(self) -> None:
         """Splits, safe time or a chunk take longer than is waited for: every index of the job fails."""
         waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
-        with equivalent("the job is recorded, and only what is in progress fails"):
-            require(waits, "job waits for tablets")
-            require(some(self.job[i] == InJob.in_progress for i in Index), "an index is left")
+        require(waits, "job waits for tablets")
+        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is left")
         for i in Index:
             unfinished = self.job[i] == InJob.in_progress
             self.gave_up.put(i, self.gave_up.has(i) | unfinished)
@@ -171,8 +168,7 @@ class BackfillSteps(IndexedTable):
     def find_all_done(self) -> None:
         """J4: every tablet is done for every index that has not failed."""
         undone = some(self._is_to_do(t, i) for t in Tablet for i in Index)
-        with equivalent("only under yugabyte-2.x has a job that succeeded lost its checkpoints"):
-            require(~undone, "every tablet is done")
+        require(~undone, "every tablet is done")
         for i in Index:
             self.job[i] = choose(self._left(i), InJob.success, self.job[i])
 
@@ -230,9 +226,8 @@ class BackfillSteps(IndexedTable):
     @action(by=MASTER, spends=faults)
     def fail_to_write(self) -> None:
         """A write to the sys catalog fails: the leader leaves the job, to be resumed from what is written."""
-        with equivalent("a fault: it may strike at any step"):
-            waits = self.step.any_of(Step.wait_for_splits, Step.finish)
-            require((self.step != Step.none) & ~waits, "the step ends with a write")
+        waits = self.step.any_of(Step.wait_for_splits, Step.finish)
+        require((self.step != Step.none) & ~waits, "the step ends with a write")
         self._leave_job()
 
     # -- what recurs ---------------------------------------------------------------------------------------
@@ -243,8 +238,7 @@ class BackfillSteps(IndexedTable):
         self._forget_time()
 
     def _forget_time(self) -> None:
-        with equivalent("whoever goes on takes the recorded time, or chooses one"):
-            self.chosen_time = None
+        self.chosen_time = None
 
     def _leave_job(self) -> None:
         self._forget_memory()
@@ -258,12 +252,8 @@ class BackfillSteps(IndexedTable):
 
     def _may_begin(self) -> None:
         self._all_tablets_are_current()
-        with equivalent(
-            "a job that begins while other indexes are altered only shares its scan with fewer"
-        ):
-            self._no_index_is_altered()
-        with equivalent(AT_A_STEP):
-            require(~self.is_backfilling, "no job is running")
+        self._no_index_is_altered()
+        require(~self.is_backfilling, "no job is running")
 
     def _nothing_to_backfill(self) -> Bool:
         waits = some(self.permission[i] == Permission.do_backfill for i in Index)
@@ -286,3 +276,55 @@ class BackfillSteps(IndexedTable):
         """The rest of the tablet has a row that violates a constraint of the index."""
         rest = self.checkpoint[t][i] == Checkpoint.in_the_middle
         return (self.job[i] == InJob.in_progress) & (self.unbuildable == i) & rest
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(launch, "step is none", because=AT_A_STEP),
+        equivalent_loss(launch, step, because=AT_A_STEP),
+        equivalent_drop(resume, "step is none", because=AT_A_STEP),
+        equivalent_loss(resume, step, because=AT_A_STEP),
+        equivalent_loss(
+            choose_read_time,
+            chosen_time,
+            read_time,
+            because="only under seed does a job choose its time again",
+        ),
+        equivalent_drop(backfill_chunk, "tablet is not done", because="there is nothing to scan"),
+        equivalent_loss(
+            backfill_chunk, scanned_at, because="what a promise looks at, and nobody else"
+        ),
+        equivalent_drop(
+            fail_index,
+            "tablets are being backfilled",
+            "index cannot be built, or is dropped",
+            because="the job is recorded: its index fails sooner or later",
+        ),
+        equivalent_drop(
+            give_up,
+            "job waits for tablets",
+            "an index is left",
+            because="the job is recorded, and only what is in progress fails",
+        ),
+        equivalent_drop(
+            find_all_done,
+            "every tablet is done",
+            because="only under yugabyte-2.x has a job that succeeded lost its checkpoints",
+        ),
+        equivalent_drop(
+            fail_to_write,
+            "the step ends with a write",
+            because="a fault: it may strike at any step",
+        ),
+        equivalent_loss(
+            _forget_time,
+            chosen_time,
+            because="whoever goes on takes the recorded time, or chooses one",
+        ),
+        equivalent_drop(
+            _may_begin,
+            "no index is to move on or to be deleted first",
+            because="a job that begins while other indexes are altered only shares its scan with fewer",
+        ),
+        equivalent_drop(_may_begin, "no job is running", because=AT_A_STEP),
+    )

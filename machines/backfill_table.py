@@ -22,7 +22,9 @@ from stagewright.spec import (
     action,
     budget,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     one_of,
     optional,
@@ -84,8 +86,7 @@ class IndexedTable(Machine):
     @action(by=CLIENT, spends=aborts)
     def drop_index(self, i: Term[Index]) -> None:
         """DROP INDEX, at any time: the index is on its way out."""
-        with equivalent("dropping twice is dropping once"):
-            require(~self._is_removed(i), "index is not being removed yet")
+        require(~self._is_removed(i), "index is not being removed yet")
         self.dropped.add(i)
         self.permission[i] = self.era.removal
         self._bump_version()
@@ -93,8 +94,7 @@ class IndexedTable(Machine):
     @action(fair=WEAK)
     def apply_version(self, t: Term[Tablet]) -> None:
         """A tablet applies the version of the table and reports it."""
-        with equivalent("there is nothing to apply"):
-            require(~self._is_current(t), "tablet is behind")
+        require(~self._is_current(t), "tablet is behind")
         for i in Index:
             self.known[t][i] = self.permission[i]
 
@@ -102,8 +102,7 @@ class IndexedTable(Machine):
     def launch_next_version(self) -> None:
         """Every tablet has the version: indexes that only need that move on by one permission."""
         self._all_tablets_are_current()
-        with equivalent("nothing moves"):
-            require(some(self._moves(i) for i in Index), "an index moves on")
+        require(some(self._moves(i) for i in Index), "an index moves on")
         for i in Index:
             self.permission[i] = self.permission[i].column(next_permission)
         self._bump_version()
@@ -119,17 +118,14 @@ class IndexedTable(Machine):
     # -- what recurs ---------------------------------------------------------------------------------------
 
     def _bump_version(self) -> None:
-        with equivalent("in the middle of an alter or a job the table is altering already"):
-            self.table = TableState.altering
+        self.table = TableState.altering
 
     def _is_current(self, t: Term[Tablet]) -> Bool:
         return every(self.known[t][i] == self.permission[i] for i in Index)
 
     def _all_tablets_are_current(self) -> None:
-        with equivalent("as long as something is left to do the table is altering"):
-            require(self.table == TableState.altering, "table is altering")
-        with equivalent("a job that was launched may go on while another index is altered"):
-            require(every(self._is_current(t) for t in Tablet), "every tablet has the version")
+        require(self.table == TableState.altering, "table is altering")
+        require(every(self._is_current(t) for t in Tablet), "every tablet has the version")
 
     def _no_index_is_altered(self) -> None:
         altered = some(self._moves(i) for i in Index)
@@ -151,6 +147,31 @@ class IndexedTable(Machine):
     def _is_settled(self, i: Term[Index]) -> Bool:
         """Usable, or not there."""
         return self.permission[i].any_of(Permission.absent, Permission.read_write_and_delete)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            drop_index, "index is not being removed yet", because="dropping twice is dropping once"
+        ),
+        equivalent_drop(apply_version, "tablet is behind", because="there is nothing to apply"),
+        equivalent_drop(launch_next_version, "an index moves on", because="nothing moves"),
+        equivalent_loss(
+            _bump_version,
+            table,
+            because="in the middle of an alter or a job the table is altering already",
+        ),
+        equivalent_drop(
+            _all_tablets_are_current,
+            "table is altering",
+            because="as long as something is left to do the table is altering",
+        ),
+        equivalent_drop(
+            _all_tablets_are_current,
+            "every tablet has the version",
+            because="a job that was launched may go on while another index is altered",
+        ),
+    )
 
 
 def next_permission(permission: Permission) -> Permission:

@@ -23,7 +23,9 @@ from stagewright.spec import (
     budget,
     choose,
     count,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     invariant,
@@ -94,8 +96,7 @@ class BackfillThrottle(Machine):
     def refuse(self, task: Term[Task]) -> None:
         """The answer is "Not enough time left": the master asks again, with a new deadline."""
         require(self.request[task] == Request.queued, "request is there")
-        with equivalent("the next request has its whole time"):
-            require(~self._has_time(task), "more than half of its time is gone")
+        require(~self._has_time(task), "more than half of its time is gone")
         self._end(task)
 
     @action(by=TABLET_SERVER, fair=WEAK)
@@ -138,16 +139,14 @@ class BackfillThrottle(Machine):
     @action(fair=WEAK)
     def second_passes(self) -> None:
         """A second goes by; by then whoever could take a slot, read, answer or hear an answer has done so."""
-        with equivalent("how much is done in a second is assumed, and a little less would do"):
-            busy = some(self._is_busy(task) for task in Task)
-            require(~busy, "nothing can be done in this second")
+        busy = some(self._is_busy(task) for task in Task)
+        require(~busy, "nothing can be done in this second")
         for task in Task:
             waits = self.request[task].any_of(Request.queued, Request.running)
             in_time = self.elapsed[task] + 1 < DEADLINE
             self.elapsed[task] = choose(waits & in_time, self.elapsed[task] + 1, self.elapsed[task])
-            with equivalent("a request that is queued for too long is refused, if it is not late"):
-                late = choose(waits & ~in_time, Request.late, self.request[task])
-                self.request[task] = late
+            late = choose(waits & ~in_time, Request.late, self.request[task])
+            self.request[task] = late
             self.this_second[task] = 0
 
     # -- what recurs -----------------------------------------------------------------------------------------------
@@ -181,8 +180,7 @@ class BackfillThrottle(Machine):
         return starts | reads
 
     def _end(self, task: Term[Task]) -> None:
-        with equivalent("a request that is not answered times out"):
-            self.request[task] = Request.none
+        self.request[task] = Request.none
 
     # -- promises ----------------------------------------------------------------------------------------------------
 
@@ -240,3 +238,24 @@ class BackfillThrottle(Machine):
     def every_tablet_is_done(self, task: Term[Task]) -> LeadsTo:
         """However slow, the backfill of each tablet comes to an end."""
         return leads_to(self.recorded[task] < ROWS, self.recorded[task] == ROWS)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            refuse,
+            "more than half of its time is gone",
+            because="the next request has its whole time",
+        ),
+        equivalent_drop(
+            second_passes,
+            "nothing can be done in this second",
+            because="how much is done in a second is assumed, and a little less would do",
+        ),
+        equivalent_loss(
+            second_passes,
+            request,
+            because="a request that is queued for too long is refused, if it is not late",
+        ),
+        equivalent_loss(_end, request, because="a request that is not answered times out"),
+    )

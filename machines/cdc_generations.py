@@ -25,6 +25,7 @@ from stagewright.machines.cdc_nodes import (
     Known,
     Node,
     Window,
+    Write,
 )
 from stagewright.spec import (
     ANY,
@@ -40,7 +41,9 @@ from stagewright.spec import (
     between,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     initially,
@@ -116,12 +119,10 @@ class CdcGenerations(CdcNodes):
         in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
         require(in_time, "time is left for what is on its way to operate")
         learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
-        with equivalent("the documents assume it; whoever is behind has all that was committed"):
-            require(learned, "every node that can be reached has learned of each generation")
+        require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
         possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
-        with equivalent("for the coordinator of the decision it is always possible"):
-            require(~(waits & possible), "what Paxos decided is applied within a tick, if possible")
+        require(~(waits & possible), "what Paxos decided is applied within a tick, if possible")
         self.now = self.now + 1
         self.write.waited = self.write.fate == Fate.decided
 
@@ -129,10 +130,8 @@ class CdcGenerations(CdcNodes):
     def cut_off(self, n: Term[Node]) -> None:
         """A node is cut off; not while a generation is on its way, as the documents assume."""
         quiet = self.on_its_way.is_none() & ~self._is_behind(n)
-        with equivalent("whoever is behind has all that was committed"):
-            require(quiet, "no generation is on its way to it")
-        with equivalent("a network that works does no harm"):
-            self.unreachable.add(n)
+        require(quiet, "no generation is on its way to it")
+        self.unreachable.add(n)
 
     @action(by=NETWORK, fair=WEAK)
     def heal(self, n: Term[Node]) -> None:
@@ -187,12 +186,9 @@ class CdcGenerations(CdcNodes):
     @action(fair=WEAK)
     def learn(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node learns of a generation, with the tokens for which it was made."""
-        with equivalent("a node that is cut off has stored no data, so nothing is committed"):
-            require(~self.unreachable.has(n), "it is reached")
-        with equivalent("what is loaded in vain is forgotten again"):
-            require(self._is_missing(n, g), "it is new to it, and may be needed")
-        with equivalent("after the barrier every node has the data"):
-            self.known[n][g] = self._as_loaded(n, g)
+        require(~self.unreachable.has(n), "it is reached")
+        require(self._is_missing(n, g), "it is new to it, and may be needed")
+        self.known[n][g] = self._as_loaded(n, g)
 
     @action(fair=WEAK)
     def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
@@ -205,19 +201,16 @@ class CdcGenerations(CdcNodes):
     @action(fair=WEAK)
     def forget(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node frees the memory of a generation that it needs no more."""
-        with equivalent("in whole ticks, and for a node that has learned, less is the same"):
-            require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
+        require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
         self.known[n][g] = Known.unknown
 
     @action(spends=restarts)
     def restart(self, n: Term[Node]) -> None:
         """A node starts, maybe as a new one, and loads the generations that it may need."""
-        with equivalent("what a node can load when it is cut off is what it had"):
-            require(~self.unreachable.has(n), "it is reached")
-        with equivalent("a node that remembers more than it needs does no harm"):
-            for g in Generation:
-                loaded = choose(self._loads(n, g), self._as_loaded(n, g), Known.unknown)
-                self.known[n][g] = loaded
+        require(~self.unreachable.has(n), "it is reached")
+        for g in Generation:
+            loaded = choose(self._loads(n, g), self._as_loaded(n, g), Known.unknown)
+            self.known[n][g] = loaded
 
     # -- writes --------------------------------------------------------------------------------------------
 
@@ -229,24 +222,21 @@ class CdcGenerations(CdcNodes):
         timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
     ) -> None:
         """A client writes, with a timestamp of its own choice, through node `n`."""
-        with equivalent("a node that has learned knows what the cluster knows"):
-            require(self.accepts(n, timestamp), "the node accepts the timestamp")
+        require(self.accepts(n, timestamp), "the node accepts the timestamp")
         self._write(n, g, timestamp)
         self.write.timestamp = timestamp
 
     @action(by=CLIENT, spends=writes)
     def decide_by_paxos(self, n: Term[Node]) -> None:
         """Paxos decides a conditional write: its timestamp, the coordinator's time, is fixed for ever."""
-        with equivalent("a client that writes nothing does no harm"):
-            self.write.fate = Fate.decided
+        self.write.fate = Fate.decided
         self.write.timestamp = self.clock(n)
 
     @action(fair=WEAK)
     def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
         """A node applies what Paxos decided: a base write and a log write."""
         require(self.write.fate == Fate.decided, "a decision is to be applied")
-        with equivalent("what Paxos has just decided is recent"):
-            require(self.accepts(n, self.write.timestamp), "the node accepts the timestamp")
+        require(self.accepts(n, self.write.timestamp), "the node accepts the timestamp")
         self._write(n, g, self.write.timestamp)
 
     # -- publication and the end of a generation -----------------------------------------------------------
@@ -273,13 +263,10 @@ class CdcGenerations(CdcNodes):
     def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
         """The publisher, by the clock of its node, removes a generation that none needs any more."""
         only_when(self.release.group0)
-        with equivalent("otherwise nothing happens"):
-            require(self.stored.has(g), "it is in group0")
-        with equivalent("what follows another one has been introduced"):
-            following = self.introduced.has(kept) & self.follows(kept, g)
-            require(following, "there is one after it")
-        with equivalent("in whole ticks less is the same"):
-            require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
+        require(self.stored.has(g), "it is in group0")
+        following = self.introduced.has(kept) & self.follows(kept, g)
+        require(following, "there is one after it")
+        require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
         self.stored.discard(g)
 
     # -- what recurs -----------------------------------------------------------------------------------------
@@ -318,12 +305,10 @@ class CdcGenerations(CdcNodes):
 
     def _write(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> None:
         """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
-        with equivalent("after the barrier a node has the data of what it knows"):
-            require(self.uses(n, g, timestamp), "it has the generation that operates then")
-        with equivalent("only promises look at it"):
-            self.write.fate = Fate.accepted
-            self.write.generation = g
-            self.write.colocated = self._is_colocated(n, g, timestamp)
+        require(self.uses(n, g, timestamp), "it has the generation that operates then")
+        self.write.fate = Fate.accepted
+        self.write.generation = g
+        self.write.colocated = self._is_colocated(n, g, timestamp)
 
     def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
         found = some(self.uses(n, g, timestamp) for g in Generation)
@@ -496,3 +481,82 @@ class CdcGenerations(CdcNodes):
     def time_is_up(self) -> Bool:
         """The run is as long as it was to be."""
         return self.now == END
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            tick,
+            "every node that can be reached has learned of each generation",
+            because="the documents assume it; whoever is behind has all that was committed",
+        ),
+        equivalent_drop(
+            tick,
+            "what Paxos decided is applied within a tick, if possible",
+            because="for the coordinator of the decision it is always possible",
+        ),
+        equivalent_drop(
+            cut_off,
+            "no generation is on its way to it",
+            because="whoever is behind has all that was committed",
+        ),
+        equivalent_loss(cut_off, unreachable, because="a network that works does no harm"),
+        equivalent_drop(
+            learn,
+            "it is reached",
+            because="a node that is cut off has stored no data, so nothing is committed",
+        ),
+        equivalent_drop(
+            learn,
+            "it is new to it, and may be needed",
+            because="what is loaded in vain is forgotten again",
+        ),
+        equivalent_loss(learn, CdcNodes.known, because="after the barrier every node has the data"),
+        equivalent_drop(
+            forget,
+            "it is obsolete",
+            because="in whole ticks, and for a node that has learned, less is the same",
+        ),
+        equivalent_drop(
+            restart,
+            "it is reached",
+            because="what a node can load when it is cut off is what it had",
+        ),
+        equivalent_loss(
+            restart, CdcNodes.known, because="a node that remembers more than it needs does no harm"
+        ),
+        equivalent_drop(
+            write_row,
+            "the node accepts the timestamp",
+            because="a node that has learned knows what the cluster knows",
+        ),
+        equivalent_loss(
+            decide_by_paxos, Write.fate, because="a client that writes nothing does no harm"
+        ),
+        equivalent_drop(
+            apply_decision,
+            "the node accepts the timestamp",
+            because="what Paxos has just decided is recent",
+        ),
+        equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
+        equivalent_drop(
+            clear, "there is one after it", because="what follows another one has been introduced"
+        ),
+        equivalent_drop(
+            clear,
+            "that one has operated for long enough",
+            because="in whole ticks less is the same",
+        ),
+        equivalent_drop(
+            _write,
+            "it has the generation that operates then",
+            because="after the barrier a node has the data of what it knows",
+        ),
+        equivalent_loss(
+            _write,
+            Write.fate,
+            Write.generation,
+            Write.colocated,
+            because="only promises look at it",
+        ),
+    )

@@ -27,7 +27,8 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_step,
     equivalents,
     every,
@@ -121,15 +122,6 @@ class CdcPublication(Machine):
     # what the publisher knows
     publishing: OptionalVar[Generation] = optional(Generation)  # described, still in the queue
 
-    harmless = equivalents(
-        equivalent_step(
-            transition,
-            Transition.publish_cdc_generation,
-            tuple(t for t in Transition if t is not Transition.publish_cdc_generation),
-            because="no release has that state any more",
-        ),
-    )
-
     @initially
     def one_generation(self) -> Bool:
         """Topology is in group0 from the start, or gossiped and about to be upgraded."""
@@ -149,8 +141,7 @@ class CdcPublication(Machine):
         require(self.in_group0, "topology is in group0")
         require(is_next, "it is the next generation")
         self.new_generation = g
-        with equivalent("what is asked for is free: a join that is not noted is a request"):
-            self.joins = join
+        self.joins = join
 
     @transition.step(COMMIT, PUBLISH, by=COORDINATOR, fair=WEAK)
     def commit_before_publishing(self, g: Term[Generation]) -> None:
@@ -167,9 +158,7 @@ class CdcPublication(Machine):
         self._queue(g)
         self.tokens.add(g)
 
-    @transition.step(
-        COMMIT, NONE, by=COORDINATOR, fair=WEAK, equivalent="a request has no other state"
-    )
+    @transition.step(COMMIT, NONE, by=COORDINATOR, fair=WEAK)
     def commit_for_request(self, g: Term[Generation]) -> None:
         """The generation that a user asked for gets its timestamp and is queued."""
         only_when(self.release.publisher)
@@ -206,7 +195,6 @@ class CdcPublication(Machine):
         ROLLED_BACK,
         by=COORDINATOR,
         spends=failures,
-        equivalent="a barrier that failed may as well be tried again",
     )
     def fail_barrier(self) -> None:
         """A node does not answer the barrier: the generation is not committed, and the join is undone."""
@@ -234,8 +222,7 @@ class CdcPublication(Machine):
         only_when(self.release.publisher)
         require(self.unpublished.has(g), "it is in the queue")
         require(~some(self._is_queued_before(g, h) for h in list(Generation)), "it is the oldest")
-        with equivalent("tables that cannot be written are not: what is described is seen"):
-            require(self.writable, "the tables can be written")
+        require(self.writable, "the tables can be written")
         self.described.add(g)
         self.publishing = g
 
@@ -252,20 +239,17 @@ class CdcPublication(Machine):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        with equivalent("a coordinator that knows all that its predecessor knew does no harm"):
-            self.publishing = None
+        self.publishing = None
 
     @action(spends=failures)
     def lose_tables(self) -> None:
         """Too many replicas of the tables for CDC clients go down for good."""
-        with equivalent("tables that are not lost do no harm"):
-            self.writable = False
+        self.writable = False
 
     @action(by=OPERATOR, fair=WEAK)
     def replace_replica(self) -> None:
         """The operator has a dead node replaced, which is a topology change of its own."""
-        with equivalent("without it there is nothing to replace"):
-            require(~self.writable, "a replica is lost")
+        require(~self.writable, "a replica is lost")
         require(self.transition == NONE, "no other topology change is going on")
         self.writable = True
 
@@ -441,3 +425,45 @@ class CdcPublication(Machine):
     def at_rest(self) -> Bool:
         """A cluster may have all the generations that it ever gets."""
         return (self.transition == NONE) & self.writable
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_step(
+            transition,
+            Transition.publish_cdc_generation,
+            tuple(t for t in Transition if t is not Transition.publish_cdc_generation),
+            because="no release has that state any more",
+        ),
+        equivalent_loss(
+            begin, joins, because="what is asked for is free: a join that is not noted is a request"
+        ),
+        equivalent_drop(
+            commit_for_request,
+            "transition is commit_cdc_generation",
+            because="a request has no other state",
+        ),
+        equivalent_loss(commit_for_request, transition, because="a request has no other state"),
+        equivalent_drop(
+            fail_barrier,
+            "transition is commit_cdc_generation",
+            because="a barrier that failed may as well be tried again",
+        ),
+        equivalent_loss(
+            fail_barrier, transition, because="a barrier that failed may as well be tried again"
+        ),
+        equivalent_drop(
+            describe,
+            "the tables can be written",
+            because="tables that cannot be written are not: what is described is seen",
+        ),
+        equivalent_loss(
+            fail_over,
+            publishing,
+            because="a coordinator that knows all that its predecessor knew does no harm",
+        ),
+        equivalent_loss(lose_tables, writable, because="tables that are not lost do no harm"),
+        equivalent_drop(
+            replace_replica, "a replica is lost", because="without it there is nothing to replace"
+        ),
+    )

@@ -17,6 +17,7 @@ from stagewright.machines.fencing_nodes import (
     Node,
     NodeState,
     Stage,
+    View,
 )
 from stagewright.spec import (
     Actor,
@@ -31,7 +32,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     flag,
     number,
@@ -102,8 +105,7 @@ class FencingBarrier(FencingNodes):
         require(self.phase == Phase.none, "the coordinator is free")
         self.phase = Phase.draining
         self.barrier_version = self.version
-        with equivalent("the barrier of a stage does more than that of a topology change"):
-            self.purpose = purpose
+        self.purpose = purpose
         self._send_command()
 
     @action(fair=WEAK)
@@ -142,14 +144,12 @@ class FencingBarrier(FencingNodes):
     @action(by=NETWORK, spends=failures)
     def fail_to_drain(self) -> None:
         """A node does not answer: a topology change goes on with the fence, a stage tries again."""
-        with equivalent("a barrier may fail at any time"):
-            require(self.phase == Phase.draining, "phase is draining")
+        require(self.phase == Phase.draining, "phase is draining")
         falls_back = self._may_fall_back()
         self.drain_failed = falls_back
         self.phase = choose(falls_back, Phase.fencing, Phase.none)
-        with equivalent("nobody looks at a barrier that is over"):
-            self.purpose = choose(falls_back, self.purpose, Purpose.tablets)
-            self.barrier_version = choose(falls_back, self.barrier_version, 0)
+        self.purpose = choose(falls_back, self.purpose, Purpose.tablets)
+        self.barrier_version = choose(falls_back, self.barrier_version, 0)
 
     @action(by=COORDINATOR, fair=WEAK)
     def move_fence(self) -> None:
@@ -169,9 +169,8 @@ class FencingBarrier(FencingNodes):
     @action(by=NETWORK, spends=failures)
     def fail_to_inform(self) -> None:
         """A node does not answer the second command either: the barrier has failed."""
-        with equivalent("a barrier may fail at any time"):
-            require(self.phase == Phase.informing, "phase is informing")
-            self.phase = Phase.none
+        require(self.phase == Phase.informing, "phase is informing")
+        self.phase = Phase.none
         self._forget_barrier()
 
     @action(by=COORDINATOR, spends=failovers)
@@ -196,32 +195,27 @@ class FencingBarrier(FencingNodes):
     def decommission(self, n: Term[Node]) -> None:
         """A node begins to leave: it goes on coordinating requests, and storing those of others."""
         self._commit_version_beside_stages()
-        with equivalent("nodes in either state are asked; that they were not, was a bug"):
-            self.node[n] = NodeState.decommissioning
+        self.node[n] = NodeState.decommissioning
 
     @action(by=COORDINATOR, spends=cleanups)
     def clean_up(self, r: Term[Node]) -> None:
         """After a barrier replica `r` is asked to clean up; it runs a raft read barrier first."""
         require(self.phase == Phase.done, "the barrier has passed")
         require(~self.excluded.has(r), "the replica is not excluded")
-        with equivalent("whom a barrier has passed knows the stage"):
-            self._apply(r)
-        with equivalent("what is not cleaned up may be stored to"):
-            self.cleaned[r] = self.barrier_version
+        self._apply(r)
+        self.cleaned[r] = self.barrier_version
 
     @action(by=COORDINATOR)
     def end_barrier(self) -> None:
         """What the barrier was for is done."""
-        with equivalent("a barrier may be given up at any time"):
-            require(self.phase == Phase.done, "the barrier has passed")
+        require(self.phase == Phase.done, "the barrier has passed")
         self.phase = Phase.none
         self._forget_barrier()
 
     @action(by=OPERATOR, spends=exclusions)
     def exclude(self, n: Term[Node]) -> None:
         """The operator declares a node gone for good; it is cut off from group0, and may live on."""
-        with equivalent("a node that is not excluded is asked"):
-            self.excluded.add(n)
+        self.excluded.add(n)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -251,12 +245,62 @@ class FencingBarrier(FencingNodes):
             self.answer[n] = Answer.none
 
     def _forget_barrier(self) -> None:
-        with equivalent("nobody looks at a barrier that is over"):
-            self.purpose = Purpose.tablets
-            self.barrier_version = 0
-            self.drain_failed = False
+        self.purpose = Purpose.tablets
+        self.barrier_version = 0
+        self.drain_failed = False
 
     def _has_drained(self) -> Bool:
         """The barrier has passed, and was one that promises to drain."""
         drains = (self.purpose == Purpose.tablets) | ~self.drain_failed
         return (self.phase == Phase.done) & drains
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(
+            begin_barrier,
+            purpose,
+            because="the barrier of a stage does more than that of a topology change",
+        ),
+        equivalent_drop(
+            fail_to_drain, "phase is draining", because="a barrier may fail at any time"
+        ),
+        equivalent_loss(
+            fail_to_drain,
+            purpose,
+            barrier_version,
+            because="nobody looks at a barrier that is over",
+        ),
+        equivalent_drop(
+            fail_to_inform, "phase is informing", because="a barrier may fail at any time"
+        ),
+        equivalent_loss(fail_to_inform, phase, because="a barrier may fail at any time"),
+        equivalent_loss(
+            decommission,
+            FencingNodes.node,
+            because="nodes in either state are asked; that they were not, was a bug",
+        ),
+        equivalent_loss(
+            clean_up,
+            View.version,
+            View.stage,
+            View.fence,
+            because="whom a barrier has passed knows the stage",
+        ),
+        equivalent_loss(
+            clean_up, FencingNodes.cleaned, because="what is not cleaned up may be stored to"
+        ),
+        equivalent_drop(
+            end_barrier, "the barrier has passed", because="a barrier may be given up at any time"
+        ),
+        equivalent_loss(
+            exclude, FencingNodes.excluded, because="a node that is not excluded is asked"
+        ),
+        equivalent_loss(
+            _forget_barrier,
+            purpose,
+            barrier_version,
+            drain_failed,
+            because="nobody looks at a barrier that is over",
+        ),
+    )

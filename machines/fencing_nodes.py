@@ -23,7 +23,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     flag,
     number,
     one_of,
@@ -135,8 +137,7 @@ class FencingNodes(Machine):
         view = self.view[n]
         current = (view.version == self.version) & (view.fence == self.fence)
         require(~self.excluded.has(n), "node is not excluded")
-        with equivalent("who learns again what it knows learns nothing"):
-            require(~current, "node is behind")
+        require(~current, "node is behind")
         self._apply(n)
 
     # -- requests --------------------------------------------------------------------------------------
@@ -150,15 +151,13 @@ class FencingNodes(Machine):
     def begin_transaction(self, n: Term[Node], r: Term[Node]) -> None:
         """A client sends a lightweight transaction through node `n`."""
         self._begin(n, r)
-        with equivalent("a plain write may be sent as well"):
-            self.request[n].lwt = True
+        self.request[n].lwt = True
 
     @action(fair=WEAK)
     def store(self, n: Term[Node], r: Term[Node]) -> None:
         """Replica `r` stores a write that is not below the fence, as far as it has learned."""
         request = self.request[n]
-        with equivalent("another one is stored, or lost, instead"):
-            require((request.replica == r) & ~request.lwt, "a write is on its way to the replica")
+        require((request.replica == r) & ~request.lwt, "a write is on its way to the replica")
         self._passes_the_fence(n, r)
         self._store(n, r)
         self._forget(n)
@@ -167,8 +166,7 @@ class FencingNodes(Machine):
     def take_locks(self, n: Term[Node], r: Term[Node]) -> None:
         """Replica `r` locks the row for a transaction, on the shards that its own stage names, and stores it."""
         request = self.request[n]
-        with equivalent("a plain write that took locks would only wait longer"):
-            require((request.replica == r) & request.lwt, "a transaction is on its way")
+        require((request.replica == r) & request.lwt, "a transaction is on its way")
         self._passes_the_fence(n, r)
         self._store(n, r)
         taken = some(
@@ -176,43 +174,37 @@ class FencingNodes(Machine):
             for m in Node
         )
         require(~taken, "nobody has locked the row on one of them")
-        with equivalent("who does not execute excludes nobody"):
-            request.executed = self.view[r].version
+        request.executed = self.view[r].version
         request.stage = self.view[r].stage
 
     @action(fair=WEAK)
     def release_locks(self, n: Term[Node]) -> None:
         """The transaction ends on the replica."""
-        with equivalent("it is lost instead"):
-            require(self.request[n].executed > 0, "the transaction holds locks")
+        require(self.request[n].executed > 0, "the transaction holds locks")
         self._forget(n)
 
     @action(fair=WEAK)
     def refuse(self, n: Term[Node], r: Term[Node]) -> None:
         """Replica `r` refuses a request that is below the fence: a stale topology exception."""
         request = self.request[n]
-        with equivalent("another one is refused, or lost, instead"):
-            require((request.replica == r) & (request.executed == 0), "a request is on its way")
+        require((request.replica == r) & (request.executed == 0), "a request is on its way")
         require(request.version < self.view[r].fence, "its version is below the replica's fence")
         current = self._waits(n) & (request.version >= self.fence)
-        with equivalent("it notes what must not happen"):
-            self.refused_current = self.refused_current | current
+        self.refused_current = self.refused_current | current
         self._forget(n)
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self, n: Term[Node]) -> None:
         """The coordinator gives up and releases its version; what it sent may still arrive."""
         request = self.request[n]
-        with equivalent("a request may end in any other way"):
-            require(request.replica.is_some() & ~request.abandoned, "a request is on its way")
-            request.abandoned = True
+        require(request.replica.is_some() & ~request.abandoned, "a request is on its way")
+        request.abandoned = True
 
     @action(by=NETWORK, fair=WEAK)
     def lose(self, n: Term[Node]) -> None:
         """What is left of an abandoned request is lost on the way."""
-        with equivalent("a request may end at any time"):
-            require(self.request[n].abandoned, "request is abandoned")
-            require(self.request[n].executed == 0, "no replica works on it")
+        require(self.request[n].abandoned, "request is abandoned")
+        require(self.request[n].executed == 0, "no replica works on it")
         self._forget(n)
 
     # -- sessions --------------------------------------------------------------------------------------
@@ -221,14 +213,12 @@ class FencingNodes(Machine):
     def begin_streaming(self, n: Term[Node]) -> None:
         """Node `n` streams in a session that is open as far as it has learned."""
         require(self._session_is_open(n), "the session is open, as far as it has learned")
-        with equivalent("nobody need stream"):
-            self.streaming.add(n)
+        self.streaming.add(n)
 
     @action(fair=WEAK)
     def end_streaming(self, n: Term[Node]) -> None:
         """Node `n` is done with what it streamed."""
-        with equivalent("nothing ends"):
-            require(self.streaming.has(n), "it streams")
+        require(self.streaming.has(n), "it streams")
         self.streaming.discard(n)
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -238,13 +228,11 @@ class FencingNodes(Machine):
         require(
             self.version + left < LAST_VERSION, "there is a version for each stage that is left"
         )
-        with equivalent("nothing is committed"):
-            self.version = self.version + 1
+        self.version = self.version + 1
 
     def _store(self, n: Term[Node], r: Term[Node]) -> None:
         stale = self.request[n].version < self.cleaned[r]
-        with equivalent("it notes what must not happen"):
-            self.stale_effect = self.stale_effect | stale
+        self.stale_effect = self.stale_effect | stale
 
     def _apply(self, n: Term[Node]) -> None:
         view = self.view[n]
@@ -254,10 +242,8 @@ class FencingNodes(Machine):
 
     def _begin(self, n: Term[Node], r: Term[Node]) -> None:
         request = self.request[n]
-        with equivalent("what the node coordinated before is lost instead"):
-            require(request.replica.is_none(), "node is free")
-        with equivalent("a request that nobody sends"):
-            request.replica = r
+        require(request.replica.is_none(), "node is free")
+        request.replica = r
         request.version = self.view[n].version
 
     def _passes_the_fence(self, n: Term[Node], r: Term[Node]) -> None:
@@ -290,9 +276,64 @@ class FencingNodes(Machine):
     def _forget(self, n: Term[Node]) -> None:
         request = self.request[n]
         request.replica = None
-        with equivalent("nobody looks at the rest of a request that is over"):
-            request.version = 0
-            request.lwt = False
-            request.executed = 0
-            request.stage = Stage.old
-            request.abandoned = False
+        request.version = 0
+        request.lwt = False
+        request.executed = 0
+        request.stage = Stage.old
+        request.abandoned = False
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            learn, "node is behind", because="who learns again what it knows learns nothing"
+        ),
+        equivalent_loss(
+            begin_transaction, Request.lwt, because="a plain write may be sent as well"
+        ),
+        equivalent_drop(
+            store,
+            "a write is on its way to the replica",
+            because="another one is stored, or lost, instead",
+        ),
+        equivalent_drop(
+            take_locks,
+            "a transaction is on its way",
+            because="a plain write that took locks would only wait longer",
+        ),
+        equivalent_loss(
+            take_locks, Request.executed, because="who does not execute excludes nobody"
+        ),
+        equivalent_drop(release_locks, "the transaction holds locks", because="it is lost instead"),
+        equivalent_drop(
+            refuse, "a request is on its way", because="another one is refused, or lost, instead"
+        ),
+        equivalent_loss(refuse, refused_current, because="it notes what must not happen"),
+        equivalent_drop(
+            time_out, "a request is on its way", because="a request may end in any other way"
+        ),
+        equivalent_loss(time_out, Request.abandoned, because="a request may end in any other way"),
+        equivalent_drop(
+            lose,
+            "request is abandoned",
+            "no replica works on it",
+            because="a request may end at any time",
+        ),
+        equivalent_loss(begin_streaming, streaming, because="nobody need stream"),
+        equivalent_drop(end_streaming, "it streams", because="nothing ends"),
+        equivalent_loss(_commit_version_beside_stages, version, because="nothing is committed"),
+        equivalent_loss(_store, stale_effect, because="it notes what must not happen"),
+        equivalent_drop(
+            _begin, "node is free", because="what the node coordinated before is lost instead"
+        ),
+        equivalent_loss(_begin, Request.replica, because="a request that nobody sends"),
+        equivalent_loss(
+            _forget,
+            Request.version,
+            Request.lwt,
+            Request.executed,
+            Request.stage,
+            Request.abandoned,
+            because="nobody looks at the rest of a request that is over",
+        ),
+    )

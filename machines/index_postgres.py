@@ -24,7 +24,8 @@ from stagewright.spec import (
     OneVar,
     Term,
     action,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -84,9 +85,7 @@ class PostgresIndex(IndexPermissions):
 
     # -- the statement ---------------------------------------------------------------------------------
 
-    @IndexPermissions.permission.step(
-        Permission.absent, Permission.write_and_delete, by=POSTGRES, equivalent=VERSION_SAYS_IT
-    )
+    @IndexPermissions.permission.step(Permission.absent, Permission.write_and_delete, by=POSTGRES)
     def create_index_in_postgres(self) -> None:
         """CREATE INDEX makes the index table, and commits `indislive`."""
         self._never_existed()
@@ -122,7 +121,6 @@ class PostgresIndex(IndexPermissions):
         Flags.indisvalid,
         by=POSTGRES,
         fair=WEAK,
-        equivalent="an index that is built is ready, or valid already",
     )
     def make_valid(self) -> None:
         """The master says that the index is built: queries may use it."""
@@ -143,8 +141,7 @@ class PostgresIndex(IndexPermissions):
     @action(fair=WEAK)
     def refresh(self, s: Term[Server]) -> None:
         """The backends of a server read the catalog anew."""
-        with equivalent("a catalog that is read once more is the same"):
-            require(self.cached[s] != self.flags, "they are behind")
+        require(self.cached[s] != self.flags, "they are behind")
         self.cached[s] = self.flags
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -241,3 +238,23 @@ class PostgresIndex(IndexPermissions):
         """An index that is built is used, unless it is dropped first."""
         built = self.permission == Permission.read_write_and_delete
         return leads_to(built, ~built | (self.flags == Flags.indisvalid))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(create_index_in_postgres, "permission is absent", because=VERSION_SAYS_IT),
+        equivalent_loss(
+            create_index_in_postgres, IndexPermissions.permission, because=VERSION_SAYS_IT
+        ),
+        equivalent_drop(
+            make_valid,
+            "flags is indisready",
+            because="an index that is built is ready, or valid already",
+        ),
+        equivalent_loss(
+            make_valid, flags, because="an index that is built is ready, or valid already"
+        ),
+        equivalent_drop(
+            refresh, "they are behind", because="a catalog that is read once more is the same"
+        ),
+    )

@@ -15,7 +15,8 @@ from stagewright.machines.index_tables import PromptIndex, Row, Value
 from stagewright.spec import (
     Term,
     action,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     part,
@@ -48,10 +49,6 @@ class PostgresRows(IndexRows):
     """
 
     unused = UNUSED
-    not_planned_by = equivalents(
-        equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),
-        equivalent_value(NOT_OF_FLAGS, lambda p: p.delete, because=NO_FLAG),
-    )
 
     era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
     index = part(
@@ -62,8 +59,7 @@ class PostgresRows(IndexRows):
     @action(by=POSTGRES)
     def create_index(self) -> None:
         """A client creates the index."""
-        with equivalent("before it no server has reported anything"):
-            self.index.create_index_in_postgres()
+        self.index.create_index_in_postgres()
 
     @action(by=POSTGRES, spends=IndexRows.drops)
     def drop_index(self) -> None:
@@ -77,3 +73,22 @@ class PostgresRows(IndexRows):
 
     def _plans_by(self, s: Term[Server]) -> Term[Permission]:
         return self.index.cached[s].column(lambda f: f.permission)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),
+        equivalent_value(NOT_OF_FLAGS, lambda p: p.delete, because=NO_FLAG),
+        equivalent_drop(
+            create_index,
+            "the name was not used before",
+            because="before it no server has reported anything",
+        ),
+        equivalent_loss(
+            create_index,
+            PromptPostgresIndex.flags,
+            PromptPostgresIndex.version,
+            PromptPostgresIndex.reported,
+            because="before it no server has reported anything",
+        ),
+    )

@@ -14,6 +14,7 @@ from stagewright.machines.index_steps import CLIENT, MASTER, WEAK, Job, Server
 from stagewright.machines.index_tables import (
     HybridTime,
     IndexTables,
+    PromptIndex,
     Row,
     Stored,
     Value,
@@ -30,7 +31,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     invariant,
@@ -75,8 +78,7 @@ class IndexRows(IndexTables):
     @action(by=CLIENT)
     def create_index(self) -> None:
         """A client creates the index."""
-        with equivalent("before it no server has reported anything"):
-            self.index.create_index()
+        self.index.create_index()
 
     @action(by=CLIENT, spends=drops)
     def drop_index(self) -> None:
@@ -88,9 +90,8 @@ class IndexRows(IndexTables):
     @action(fair=WEAK)
     def abort_old_transaction(self, s: Term[Server]) -> None:
         """GetSafeTime has waited long enough for a transaction that will not write to the index."""
-        with equivalent("a transaction may be aborted at any time, its client tries again"):
-            require(self.index.job == Job.running, "the job is running")
-            require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
+        require(self.index.job == Job.running, "the job is running")
+        require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
         self._end(s)
 
     @action(fair=WEAK)
@@ -100,19 +101,16 @@ class IndexRows(IndexTables):
         require(~self.safe.has(s), "it has not answered")
         self._old_transactions_have_ended(s)
         require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
-        with equivalent("clocks may differ by more, which would only need more times"):
-            require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
+        require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
         self.t_read = self._joint_safe_time(time)
         self.safe.add(s)
 
     @action(fair=WEAK)
     def reach_t_read(self, s: Term[Server]) -> None:
         """A server that is to backfill waits until nothing more commits at or before `t_read`."""
-        with equivalent("a clock may go on at any time"):
-            chosen = every(self.safe.has(o) for o in Server)
-            require(chosen, "every server has answered GetSafeTime")
-        with equivalent("a clock may stay where it is"):
-            require(~self._past_t_read(s), "its safe time is before t_read")
+        chosen = every(self.safe.has(o) for o in Server)
+        require(chosen, "every server has answered GetSafeTime")
+        require(~self._past_t_read(s), "its safe time is before t_read")
         self.clock[s] = self.t_read
 
     @action(fair=WEAK)
@@ -140,16 +138,14 @@ class IndexRows(IndexTables):
     def finish_backfill(self) -> None:
         """Every tablet has answered that it is done."""
         require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
-        with equivalent("these rows violate no constraint"):
-            self.index.finish_backfill()
+        self.index.finish_backfill()
 
     @action(by=MASTER, fair=WEAK)
     def allow_to_reclaim_delete_markers(self) -> None:
         """The backfill is done: compactions of the index may reclaim delete markers."""
         only_when(self.era.reclaims_first)
         require(self.index.job == Job.success, "the job has succeeded")
-        with equivalent("what may go already may go"):
-            require(self.retains_delete_markers, "they are retained")
+        require(self.retains_delete_markers, "they are retained")
         self.retains_delete_markers = False
 
     @action(by=MASTER, fair=WEAK)
@@ -159,8 +155,7 @@ class IndexRows(IndexTables):
             require(~self.retains_delete_markers, "delete markers are not retained any more")
         else:
             self.retains_delete_markers = False
-        with equivalent("delete markers are retained until the job has succeeded"):
-            self.index.publish()
+        self.index.publish()
 
     @action(by=STORAGE)
     def compact(self, r: Term[Row], v: Term[Value]) -> None:
@@ -338,3 +333,67 @@ class IndexRows(IndexTables):
     def always(self) -> Bool:
         """Clients need not do anything; what the index still waits for is promised as liveness."""
         return self.index.at_rest()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            create_index,
+            "the name was not used before",
+            "permission is absent",
+            because="before it no server has reported anything",
+        ),
+        equivalent_loss(
+            create_index,
+            PromptIndex.version,
+            PromptIndex.reported,
+            PromptIndex.permission,
+            because="before it no server has reported anything",
+        ),
+        equivalent_drop(
+            abort_old_transaction,
+            "the job is running",
+            "a transaction from before WRITE_AND_DELETE is pending",
+            because="a transaction may be aborted at any time, its client tries again",
+        ),
+        equivalent_drop(
+            get_safe_time,
+            "clock skew is bounded",
+            because="clocks may differ by more, which would only need more times",
+        ),
+        equivalent_drop(
+            reach_t_read,
+            "every server has answered GetSafeTime",
+            because="a clock may go on at any time",
+        ),
+        equivalent_drop(
+            reach_t_read, "its safe time is before t_read", because="a clock may stay where it is"
+        ),
+        equivalent_drop(
+            finish_backfill,
+            "the job is running",
+            "no row violates a constraint",
+            because="these rows violate no constraint",
+        ),
+        equivalent_loss(
+            finish_backfill, PromptIndex.job, because="these rows violate no constraint"
+        ),
+        equivalent_drop(
+            allow_to_reclaim_delete_markers,
+            "they are retained",
+            because="what may go already may go",
+        ),
+        equivalent_drop(
+            publish,
+            "the job has succeeded",
+            because="delete markers are retained until the job has succeeded",
+        ),
+        equivalent_loss(
+            publish,
+            PromptIndex.version,
+            PromptIndex.reported,
+            PromptIndex.permission,
+            PromptIndex.job,
+            because="delete markers are retained until the job has succeeded",
+        ),
+    )

@@ -34,7 +34,9 @@ from stagewright.spec import (
     action,
     choose,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     flag,
     number,
@@ -93,18 +95,14 @@ class IndexSteps(Machine):
 
     # -- the way forward -----------------------------------------------------------------------------
 
-    @permission.step(
-        Permission.absent, Permission.delete_only, by=CLIENT, equivalent=VERSION_SAYS_IT
-    )
+    @permission.step(Permission.absent, Permission.delete_only, by=CLIENT)
     def create_index(self) -> None:
         """CREATE INDEX: the index table is made, and the index added to the table at DELETE_ONLY."""
         only_when(self.era.created_at is Permission.delete_only)
         self._never_existed()
         self._enter()
 
-    @permission.step(
-        Permission.absent, Permission.write_and_delete, by=POSTGRES, equivalent=VERSION_SAYS_IT
-    )
+    @permission.step(Permission.absent, Permission.write_and_delete, by=POSTGRES)
     def create_index_in_postgres(self) -> None:
         """The same for YSQL, where postgres has flags of its own for what comes first."""
         only_when(self.era.created_at is Permission.write_and_delete)
@@ -148,15 +146,13 @@ class IndexSteps(Machine):
     def fail_backfill(self) -> None:
         """The job cannot be done: a chunk was tried too often."""
         require(self.job == Job.running, "the job is running")
-        with equivalent("a job that does not give up tries once more"):
-            self.job = Job.failed
+        self.job = Job.failed
 
     @action(by=MASTER, fair=WEAK)
     def find_violation(self) -> None:
         """A row violates a constraint: the job fails."""
         require(self.job == Job.running, "the job is running")
-        with equivalent("a job may fail for other reasons, too"):
-            require(self.violates_constraint, "a row violates a constraint")
+        require(self.violates_constraint, "a row violates a constraint")
         self.job = Job.failed
 
     @action(by=MASTER, fair=WEAK)
@@ -171,10 +167,8 @@ class IndexSteps(Machine):
     @action(by=MASTER, fair=WEAK)
     def finish_alter(self) -> None:
         """Every server reads the index: clients are served the permission that is stored."""
-        with equivalent("what every server has reported may be served to clients at any time"):
-            require(self.permission == Permission.read_write_and_delete, "nothing is to follow")
-        with equivalent("a second time changes nothing"):
-            require(self.fully_applied.is_some(), "clients are served an older one")
+        require(self.permission == Permission.read_write_and_delete, "nothing is to follow")
+        require(self.fully_applied.is_some(), "clients are served an older one")
         self._all_reported()
         self.fully_applied = None
 
@@ -188,18 +182,15 @@ class IndexSteps(Machine):
         self._is_not_past(Permission.write_and_delete_while_removing)
         self._enter()
         self.permission = Permission.write_and_delete_while_removing
-        with equivalent("a job that the index is past is forgotten, too"):
-            self.job = Job.none
+        self.job = Job.none
 
     @action(by=MASTER, fair=WEAK)
     def forget_job(self) -> None:
         """The job ends without a word, as the index was dropped meanwhile."""
         only_when(self.era.stepwise_removal or self.era.postgres)
-        with equivalent("without a job nothing changes"):
-            require(self.job != Job.none, "there is a job")
-        with equivalent("permissions have even numbers"):
-            past = self._is_past(Permission.read_write_and_delete)
-            require(past, "the index is past what the job would write")
+        require(self.job != Job.none, "there is a job")
+        past = self._is_past(Permission.read_write_and_delete)
+        require(past, "the index is past what the job would write")
         self.job = Job.none
 
     @permission.step(Permission.do_backfill, Permission.absent, by=MASTER, fair=WEAK)
@@ -261,8 +252,7 @@ class IndexSteps(Machine):
     @action(fair=WEAK)
     def learn(self, s: Term[Server]) -> None:
         """The tablets of a server apply the altered schema."""
-        with equivalent("a schema that is applied once more is the same"):
-            require(self.learned_version[s] < self.version, "the server is behind")
+        require(self.learned_version[s] < self.version, "the server is behind")
         self._apply(s)
 
     @action(fair=WEAK)
@@ -307,14 +297,53 @@ class IndexSteps(Machine):
         return ~there | (permission_number(self.permission) >= permission.number)
 
     def _is_not_past(self, permission: Permission) -> None:
-        with equivalent("a job ends once, so that the index is never just at what it would write"):
-            require(~self._is_past(permission), "the index is not past the permission")
+        require(~self._is_past(permission), "the index is not past the permission")
 
     def _enter(self) -> None:
         """A new version of the table's schema: until all have it, clients are served the last one."""
         self.version = self.version + 1
-        with equivalent(
-            "clients may stop to use an index that is being removed before all servers know"
-        ):
-            self.fully_applied = self.permission
+        self.fully_applied = self.permission
         self.reported = frozenset()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(create_index, "permission is absent", because=VERSION_SAYS_IT),
+        equivalent_loss(create_index, permission, because=VERSION_SAYS_IT),
+        equivalent_drop(create_index_in_postgres, "permission is absent", because=VERSION_SAYS_IT),
+        equivalent_loss(create_index_in_postgres, permission, because=VERSION_SAYS_IT),
+        equivalent_loss(fail_backfill, job, because="a job that does not give up tries once more"),
+        equivalent_drop(
+            find_violation,
+            "a row violates a constraint",
+            because="a job may fail for other reasons, too",
+        ),
+        equivalent_drop(
+            finish_alter,
+            "nothing is to follow",
+            because="what every server has reported may be served to clients at any time",
+        ),
+        equivalent_drop(
+            finish_alter, "clients are served an older one", because="a second time changes nothing"
+        ),
+        equivalent_loss(give_up, job, because="a job that the index is past is forgotten, too"),
+        equivalent_drop(forget_job, "there is a job", because="without a job nothing changes"),
+        equivalent_drop(
+            forget_job,
+            "the index is past what the job would write",
+            because="permissions have even numbers",
+        ),
+        equivalent_drop(
+            learn, "the server is behind", because="a schema that is applied once more is the same"
+        ),
+        equivalent_drop(
+            _is_not_past,
+            "the index is not past the permission",
+            because="a job ends once, so that the index is never just at what it would write",
+        ),
+        equivalent_loss(
+            _enter,
+            fully_applied,
+            because="clients may stop to use an index that is being removed before all servers know",
+        ),
+    )

@@ -24,7 +24,9 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     flag,
     one_of,
     optional,
@@ -102,10 +104,17 @@ class PromptIndex(IndexPermissions):
     @action(fair=WEAK)
     def learn(self, s: Term[Server]) -> None:
         """The tablets of a server apply the altered schema, and the master hears of it."""
-        with equivalent("a schema that is applied once more is the same"):
-            require(self.learned_version[s] < self.version, "the server is behind")
+        require(self.learned_version[s] < self.version, "the server is behind")
         self._apply(s)
         self.reported.add(s)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            learn, "the server is behind", because="a schema that is applied once more is the same"
+        ),
+    )
 
 
 class IndexTables(Machine):
@@ -133,14 +142,12 @@ class IndexTables(Machine):
     def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
         """A client inserts a row, or updates it, maybe to the value that it has."""
         self._begin(s, r)
-        with equivalent("what a client writes is its own affair: the index follows"):
-            self.transaction[s].new = value
+        self.transaction[s].new = value
 
     @action(by=CLIENT, spends=writes)
     def delete(self, s: Term[Server], r: Term[Row]) -> None:
         """A client deletes a row."""
-        with equivalent("a row that is not there may be deleted, too"):
-            require(self._now(r).is_some(), "the row is there")
+        require(self._now(r).is_some(), "the row is there")
         self._begin(s, r)
 
     @action
@@ -150,10 +157,9 @@ class IndexTables(Machine):
         require(transaction.row == r, "a transaction has written the row")
         seen = later(self.clock[s], self.updated[r])
         require(number_of(time) == number_of(seen) + 1, "the time is the next one")
-        with equivalent("nothing commits at the first time"):
-            for t in HybridTime:
-                before = number_of(time) > number_of(Term.of(t))
-                self.visible[r][t] = choose(before, self.visible[r][t], transaction.new)
+        for t in HybridTime:
+            before = number_of(time) > number_of(Term.of(t))
+            self.visible[r][t] = choose(before, self.visible[r][t], transaction.new)
         self.updated[r] = time
         self.clock[s] = time
         for v in Value:
@@ -163,15 +169,13 @@ class IndexTables(Machine):
     @action(by=CLIENT)
     def roll_back(self, s: Term[Server]) -> None:
         """A client gives its transaction up."""
-        with equivalent("without a transaction nothing changes"):
-            require(self.transaction[s].row.is_some(), "a transaction is pending")
+        require(self.transaction[s].row.is_some(), "a transaction is pending")
         self._end(s)
 
     @action(by=CLIENT)
     def read_table(self, r: Term[Row]) -> None:
         """002: "All the queries/updates continue against MyTable", whatever becomes of the index."""
-        with equivalent("a row that is not there may be asked for, too"):
-            require(self._now(r).is_some(), "the row is there")
+        require(self._now(r).is_some(), "the row is there")
 
     @action(by=CLIENT)
     def read_index(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
@@ -187,8 +191,7 @@ class IndexTables(Machine):
 
     def _look_up(self, r: Term[Row], value: Term[Value]) -> None:
         found = self.entry[r][value].stored == Stored.live
-        with equivalent("it notes what a client never finds"):
-            self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
+        self.wrong_read = self.wrong_read | (found != (self._now(r) == value))
 
     def _begin(self, s: Term[Server], r: Term[Row]) -> None:
         """A statement writes its row under the permission that the server knows now, and locks it.
@@ -196,8 +199,7 @@ class IndexTables(Machine):
         What F1 needs and does not say: a transaction that began two versions ago must not end after one that
         began now, on the same row. The row's lock sees to it, and GetSafeTime to those that are left.
         """
-        with equivalent("a transaction that another one takes the place of is rolled back"):
-            require(self.transaction[s].row.is_none(), "the server is free")
+        require(self.transaction[s].row.is_none(), "the server is free")
         locked = some(self.transaction[o].row == r for o in Server)
         require(~locked, "no other transaction holds the row's lock")
         self.transaction[s].row = r
@@ -222,3 +224,29 @@ class IndexTables(Machine):
 
     def _now(self, r: Term[Row]) -> Maybe[Value]:
         return self.visible[r][LAST]
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(
+            write,
+            Transaction.new,
+            because="what a client writes is its own affair: the index follows",
+        ),
+        equivalent_drop(
+            delete, "the row is there", because="a row that is not there may be deleted, too"
+        ),
+        equivalent_loss(commit, visible, because="nothing commits at the first time"),
+        equivalent_drop(
+            roll_back, "a transaction is pending", because="without a transaction nothing changes"
+        ),
+        equivalent_drop(
+            read_table, "the row is there", because="a row that is not there may be asked for, too"
+        ),
+        equivalent_loss(_look_up, wrong_read, because="it notes what a client never finds"),
+        equivalent_drop(
+            _begin,
+            "the server is free",
+            because="a transaction that another one takes the place of is rolled back",
+        ),
+    )

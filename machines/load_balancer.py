@@ -28,7 +28,9 @@ from stagewright.spec import (
     choose,
     constant,
     count,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -126,18 +128,15 @@ class LoadBalancer(Machine):
     @action(by=BALANCER, fair=WEAK)
     def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
         """The load balancer, invoked, adds a migration to its plan."""
-        with equivalent("where it is not invoked there is nothing to plan"):
-            require(self.invoked, "it is invoked")
-        with equivalent("a plan that has been overtaken is refused"):
-            require(self._is_useful(t, leaving, pending), "the migration improves the balance")
+        require(self.invoked, "it is invoked")
+        require(self._is_useful(t, leaving, pending), "the migration improves the balance")
         self.plan_leaving[t] = leaving
         self.plan_pending[t] = pending
 
     @action(by=BALANCER, fair=WEAK)
     def find_nothing(self) -> None:
         """The plan is empty: the load balancer is not invoked again before something changes."""
-        with equivalent("otherwise nothing happens"):
-            require(self.invoked, "it is invoked")
+        require(self.invoked, "it is invoked")
         require(self._plan_is_empty(), "nothing is planned")
         require(~self._is_of_use(), "no migration improves the balance")
         self.invoked = False
@@ -193,17 +192,15 @@ class LoadBalancer(Machine):
         require(self.track == Track.tablet_migration, "in the tablet migration track")
         at_rest = every(self.phase[t] == Phase.none for t in Tablet)
         require(at_rest, "no tablet is in transition")
-        with equivalent("the track is entered again if there is something to do"):
-            done = ~self.invoked | self.request_pending
-            require(done, "no plan is being made, or none is allowed")
+        done = ~self.invoked | self.request_pending
+        require(done, "no plan is being made, or none is allowed")
         self.track = Track.idle
         self._commit()
 
     @action(by=OPERATOR, spends=requests)
     def request_topology_change(self) -> None:
         """A topology change is requested: the load balancer is silent until it is done."""
-        with equivalent("a request that nobody makes does no harm"):
-            self.request_pending = True
+        self.request_pending = True
         self._commit()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -231,10 +228,8 @@ class LoadBalancer(Machine):
             for t in Tablet
             for s in Shard
         )
-        with equivalent("among few nodes, where one tablet finds a place the others do too"):
-            require(elsewhere, "there is another node for each of its tablets")
-        with equivalent("a node that stays does no harm"):
-            self.draining.add(n)
+        require(elsewhere, "there is another node for each of its tablets")
+        self.draining.add(n)
         self._commit()
         self.invoked = True
 
@@ -317,8 +312,7 @@ class LoadBalancer(Machine):
 
     def _commit(self) -> None:
         """A command to group0: whoever prepared another one has to start again."""
-        with equivalent("only a request makes a plan wrong; others make it no better"):
-            self.outdated = ~self._plan_is_empty()
+        self.outdated = ~self._plan_is_empty()
 
     # -- promises ----------------------------------------------------------------------------------------------
 
@@ -459,3 +453,38 @@ class LoadBalancer(Machine):
     def balanced(self) -> Bool:
         """A cluster in balance may stay as it is."""
         return (self.track == Track.idle) & ~self.invoked & ~self.request_pending
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            plan_migration,
+            "it is invoked",
+            because="where it is not invoked there is nothing to plan",
+        ),
+        equivalent_drop(
+            plan_migration,
+            "the migration improves the balance",
+            because="a plan that has been overtaken is refused",
+        ),
+        equivalent_drop(find_nothing, "it is invoked", because="otherwise nothing happens"),
+        equivalent_drop(
+            leave_track,
+            "no plan is being made, or none is allowed",
+            because="the track is entered again if there is something to do",
+        ),
+        equivalent_loss(
+            request_topology_change,
+            request_pending,
+            because="a request that nobody makes does no harm",
+        ),
+        equivalent_drop(
+            drain,
+            "there is another node for each of its tablets",
+            because="among few nodes, where one tablet finds a place the others do too",
+        ),
+        equivalent_loss(drain, draining, because="a node that stays does no harm"),
+        equivalent_loss(
+            _commit, outdated, because="only a request makes a plan wrong; others make it no better"
+        ),
+    )

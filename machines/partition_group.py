@@ -28,7 +28,9 @@ from stagewright.spec import (
     Term,
     action,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -161,8 +163,7 @@ class PartitionGroup(Machine):
     def apply_pending_transition(self) -> None:
         """Pending partitions that are no longer in cleanup become what they are to be."""
         only_when(self.release.pending_transition)
-        with equivalent("where nothing is ready nothing changes"):
-            require(some(self._is_ready(p) for p in Partition), "a pending partition is clean")
+        require(some(self._is_ready(p) for p in Partition), "a pending partition is clean")
         for p in Partition:
             entry, ready = self.group[p], self._is_ready(p)
             stays = entry.pending_unindexable
@@ -181,16 +182,14 @@ class PartitionGroup(Machine):
         entry = self.group[p]
         require(entry.content.in_seqs, "partition is indexed")
         newer = entry.content.rows <= entry.content.seq
-        with equivalent("there are more rows only under the seed, of an earlier time"):
-            entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
+        entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
         entry.content.seq = entry.content.seq + 1
 
     # -- what recurs -----------------------------------------------------------------------------------
 
     def _may_change_its_role(self, p: Term[Partition]) -> None:
         if self.release.pauses_first:
-            with equivalent(REFUSED):
-                require(~self.paused.has(p), "partition is indexable")
+            require(~self.paused.has(p), "partition is indexable")
 
     def _is_indexable(self, p: Term[Partition]) -> None:
         if self.release.pauses_first:
@@ -316,6 +315,22 @@ class PartitionGroup(Machine):
     def pending_transitions_end(self, p: Term[Partition]) -> LeadsTo:
         """What has to wait for the cleaner is added in the end, unless the manager thinks again."""
         return leads_to(self._is_pending(p), ~self._is_pending(p))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            apply_pending_transition,
+            "a pending partition is clean",
+            because="where nothing is ready nothing changes",
+        ),
+        equivalent_loss(
+            index,
+            Content.rows,
+            because="there are more rows only under the seed, of an earlier time",
+        ),
+        equivalent_drop(_may_change_its_role, "partition is indexable", because=REFUSED),
+    )
 
 
 class PartitionStates(PartitionGroup):

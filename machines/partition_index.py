@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from stagewright.machines.partition_group import LAST_SEQ, Entry
+from stagewright.machines.partition_group import LAST_SEQ, Entry, PartitionGroup
 from stagewright.machines.partition_states import Partition, Role
 from stagewright.machines.partition_workers import PartitionWorkers
 from stagewright.spec import (
@@ -21,7 +21,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -75,8 +77,7 @@ class PartitionIndex(PartitionWorkers):
     @action(fair=WEAK)
     def write_header(self) -> None:
         """The group process writes a header, and only then answers or goes on."""
-        with equivalent("a header may be written at any time"):
-            require(self.unwritten, "header is to be written")
+        require(self.unwritten, "header is to be written")
         for p in Partition:
             self.header[p] = self.index.group[p]
         self.unwritten = False
@@ -87,8 +88,7 @@ class PartitionIndex(PartitionWorkers):
 
         What it has not written, it has not answered either; marks that are in no header are made again.
         """
-        with equivalent("what is down may crash"):
-            require(~self.down, "group process is up")
+        require(~self.down, "group process is up")
         unanswered = self.unwritten
         self.down = True
         self._forget_updater()
@@ -98,13 +98,11 @@ class PartitionIndex(PartitionWorkers):
             last = self.header[p]
             active, passive = last.abit | last.pending_active, last.pbit | last.pending_passive
             said = choose(active, Role.active, choose(passive, Role.passive, Role.none))
-            with equivalent("what was answered is what the header says"):
-                self.index.requested[p] = choose(unanswered, said, self.index.requested[p])
+            self.index.requested[p] = choose(unanswered, said, self.index.requested[p])
             marked = last.content.in_unindexable_seqs | last.pending_unindexable
             self.index.paused.put(p, marked)
             self.index.group[p] = last
-        with equivalent("a header may be written once more"):
-            self.unwritten = False
+        self.unwritten = False
 
     @action(spends=lost_headers)
     def lose_headers(self) -> None:
@@ -118,8 +116,7 @@ class PartitionIndex(PartitionWorkers):
     @action(fair=WEAK)
     def reopen(self) -> None:
         """The group process has opened its file."""
-        with equivalent("what is up stays up"):
-            require(self.down, "group process is down")
+        require(self.down, "group process is down")
         self.down = False
 
     # -- compactor ---------------------------------------------------------------------------------------
@@ -128,23 +125,19 @@ class PartitionIndex(PartitionWorkers):
     def start_compactor(self) -> None:
         """The compactor copies a snapshot, without what is in cleanup: the updater's own, if one runs."""
         self._group_process_is_free()
-        with equivalent("a compactor that starts again copies a newer snapshot"):
-            require(~self.compactor, "compactor does not run")
+        require(~self.compactor, "compactor does not run")
         require(~self.cleaner, "cleaner is stopped")
-        with equivalent("a compaction that does not start"):
-            self.compactor = True
+        self.compactor = True
         self.logged = False
         for p in Partition:
             snapshot = choose(self.updater, self.updating[p], self.index.group[p])
             dropped = snapshot.content.cbit
-            with equivalent("what is not dropped is cleaned up later"):
-                self.compacting[p] = choose(dropped, self.blank, snapshot)
+            self.compacting[p] = choose(dropped, self.blank, snapshot)
 
     @action(fair=WEAK)
     def apply_logs(self) -> None:
         """The index has moved on since the snapshot: the compactor applies what was logged."""
-        with equivalent("nobody takes over what is applied without a compactor"):
-            require(self.compactor, "compactor runs")
+        require(self.compactor, "compactor runs")
         require(self.logged, "there are logs for the compactor")
         for p in Partition:
             copy, ours = self.compacting[p], self.index.group[p]
@@ -174,8 +167,7 @@ class PartitionIndex(PartitionWorkers):
 
     def _take_over_compaction(self, p: Term[Partition]) -> None:
         """The compactor's group, under the bitmasks that we have by now."""
-        with equivalent("a compacted index is what it was, but for what is to be cleaned up"):
-            self.index.group[p].content = self._merged(p, self.compacting[p])
+        self.index.group[p].content = self._merged(p, self.compacting[p])
 
     def _take_over_update(self) -> None:
         super()._take_over_update()
@@ -187,10 +179,9 @@ class PartitionIndex(PartitionWorkers):
 
     def _stop_compactor(self) -> None:
         super()._stop_compactor()
-        with equivalent("the next one makes its own copy"):
-            for p in Partition:
-                self.compacting[p] = self.blank
-                self.log[p] = 0
+        for p in Partition:
+            self.compacting[p] = self.blank
+            self.log[p] = 0
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -259,3 +250,43 @@ class PartitionIndex(PartitionWorkers):
         """004: the updater brings the index "up to date with the KV server"."""
         behind = self._is_behind(self.index.group[p], p)
         return leads_to(behind, ~behind)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            write_header, "header is to be written", because="a header may be written at any time"
+        ),
+        equivalent_drop(crash, "group process is up", because="what is down may crash"),
+        equivalent_loss(
+            crash, PartitionGroup.requested, because="what was answered is what the header says"
+        ),
+        equivalent_loss(
+            crash, PartitionWorkers.unwritten, because="a header may be written once more"
+        ),
+        equivalent_drop(reopen, "group process is down", because="what is up stays up"),
+        equivalent_drop(
+            start_compactor,
+            "compactor does not run",
+            because="a compactor that starts again copies a newer snapshot",
+        ),
+        equivalent_loss(
+            start_compactor, PartitionWorkers.compactor, because="a compaction that does not start"
+        ),
+        equivalent_loss(
+            start_compactor, compacting, because="what is not dropped is cleaned up later"
+        ),
+        equivalent_drop(
+            apply_logs,
+            "compactor runs",
+            because="nobody takes over what is applied without a compactor",
+        ),
+        equivalent_loss(
+            _take_over_compaction,
+            Entry.content,
+            because="a compacted index is what it was, but for what is to be cleaned up",
+        ),
+        equivalent_loss(
+            _stop_compactor, compacting, log, because="the next one makes its own copy"
+        ),
+    )

@@ -25,7 +25,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -89,8 +91,7 @@ class PartitionQueries(Machine):
     def write(self, p: Term[Partition]) -> None:
         """A document of the partition changes, and the client is told so."""
         require(self.source[p] < LAST_SEQ, "a sequence number is left")
-        with equivalent(CLIENTS):
-            self.source[p] = self.source[p] + 1
+        self.source[p] = self.source[p] + 1
 
     # -- requests of the cluster manager -----------------------------------------------------------------
 
@@ -141,8 +142,7 @@ class PartitionQueries(Machine):
         require(self.query.is_none(), "the last query is answered")
         self.query = stale
         for p in Partition:
-            with equivalent("what was acknowledged is remembered for the promise alone"):
-                self.asked[p] = self.source[p]
+            self.asked[p] = self.source[p]
             waits = (stale == Stale.false) & self.index.group[p].abit
             self.wanted[p] = choose(waits, self.source[p], 0)
 
@@ -150,8 +150,7 @@ class PartitionQueries(Machine):
     def answer(self) -> None:
         """The query gets the group, with which it reads the B-trees."""
         pending = some(self.index.group[p].pending_active for p in Partition)
-        with equivalent("without a query nothing changes"):
-            require(self.query.is_some(), "a query waits")
+        require(self.query.is_some(), "a query waits")
         require(~pending, "no partition that it wants is pending")
         require(self._has_caught_up(), "the index has caught up with what the query waits for")
         trigger = (self.query == Stale.update_after) & ~self.updater
@@ -165,8 +164,7 @@ class PartitionQueries(Machine):
         """The cluster manager waits until the partition is indexed up to its last document."""
         require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
         behind = self.index.group[p].content.seq < self.source[p]
-        with equivalent(CLIENTS):
-            self.listener[p] = choose(behind, self.source[p], 0)
+        self.listener[p] = choose(behind, self.source[p], 0)
 
     # -- updater -----------------------------------------------------------------------------------------
 
@@ -174,15 +172,11 @@ class PartitionQueries(Machine):
     def start_updater(self) -> None:
         """The updater is started when somebody waits for it, also when another one has just ended."""
         behind = some(self._is_behind(p, self.source[p]) for p in Partition)
-        with equivalent("an updater that starts again goes on"):
-            require(~self.updater, "updater does not run")
-        with equivalent("a daemon may start it, too"):
-            require(self._somebody_waits(), "somebody waits for it")
-        with equivalent("an updater that has nothing to do ends"):
-            require(behind, "the index is behind")
+        require(~self.updater, "updater does not run")
+        require(self._somebody_waits(), "somebody waits for it")
+        require(behind, "the index is behind")
         self.updater = True
-        with equivalent("it would start once more"):
-            self.triggered = False
+        self.triggered = False
         for p in Partition:
             self.target[p] = self.source[p]
 
@@ -198,13 +192,11 @@ class PartitionQueries(Machine):
     def finish_updater(self) -> None:
         """All is indexed that was there when the updater started."""
         behind = some(self._is_behind(p, self.target[p]) for p in Partition)
-        with equivalent("an updater that does not run has ended"):
-            require(self.updater, "updater runs")
+        require(self.updater, "updater runs")
         require(~behind, "nothing is left to index")
         self.updater = False
         for p in Partition:
-            with equivalent("the next one gets its own"):
-                self.target[p] = 0
+            self.target[p] = 0
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -316,3 +308,28 @@ class PartitionQueries(Machine):
         """
         told = self.listener[p] == 0
         return leads_to(~told, told | self.index.paused.has(p))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(write, source, because=CLIENTS),
+        equivalent_loss(
+            ask, asked, because="what was acknowledged is remembered for the promise alone"
+        ),
+        equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
+        equivalent_loss(monitor, listener, because=CLIENTS),
+        equivalent_drop(
+            start_updater, "updater does not run", because="an updater that starts again goes on"
+        ),
+        equivalent_drop(
+            start_updater, "somebody waits for it", because="a daemon may start it, too"
+        ),
+        equivalent_drop(
+            start_updater, "the index is behind", because="an updater that has nothing to do ends"
+        ),
+        equivalent_loss(start_updater, triggered, because="it would start once more"),
+        equivalent_drop(
+            finish_updater, "updater runs", because="an updater that does not run has ended"
+        ),
+        equivalent_loss(finish_updater, target, because="the next one gets its own"),
+    )

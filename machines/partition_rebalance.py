@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Self
 
-from stagewright.machines.partition_group import LAST_SEQ, MANAGER, OF_THE_GROUP, PartitionGroup
+from stagewright.machines.partition_group import (
+    LAST_SEQ,
+    MANAGER,
+    OF_THE_GROUP,
+    Content,
+    Entry,
+    PartitionGroup,
+)
 from stagewright.machines.partition_states import COUCHBASE, SEED, Partition, PartitionState, Seqs
 from stagewright.spec import (
     Actor,
@@ -25,7 +32,8 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     every,
@@ -99,10 +107,6 @@ class PartitionRebalance(Machine):
         {Partition: 1, queries: 2},
         {writes: 0, moves: 1, stops: 0},
     )
-    equivalent_tables = equivalents(
-        equivalent_value(Move.none, lambda move: move.old, because="without a move nothing is old"),
-        equivalent_value(Move.none, lambda move: move.new, because="without a move nothing is new"),
-    )
 
     # the cluster
     nodes = many(PartitionGroup, over=Node)
@@ -132,8 +136,7 @@ class PartitionRebalance(Machine):
         require(self.master[p].is_none(), "partition is new")
         self.master[p] = n
         self.documents_at[p] = n
-        with equivalent(OF_THE_GROUP):
-            self.nodes[n].set_active(p)
+        self.nodes[n].set_active(p)
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition], n: Term[Node]) -> None:
@@ -146,8 +149,7 @@ class PartitionRebalance(Machine):
     @action(fair=WEAK)
     def replicate(self, p: Term[Partition], n: Term[Node]) -> None:
         """The documents stream to the node to which the partition moves."""
-        with equivalent("documents may also be where nobody needs them"):
-            require(self.destination[p] == n, "partition moves to the node")
+        require(self.destination[p] == n, "partition moves to the node")
         require(self.kv[n][p] < self.acknowledged[p], "a mutation is left")
         self.kv[n][p] = self.kv[n][p] + 1
 
@@ -160,8 +162,7 @@ class PartitionRebalance(Machine):
     @action(fair=WEAK)
     def apply_pending_transition(self, n: Term[Node]) -> None:
         """A node adds what it has cleaned up."""
-        with equivalent(OF_THE_GROUP):
-            self.nodes[n].apply_pending_transition()
+        self.nodes[n].apply_pending_transition()
 
     # -- a move ------------------------------------------------------------------------------------------
 
@@ -172,19 +173,16 @@ class PartitionRebalance(Machine):
         require(~self.nodes[old].paused.has(p), "its index goes on after an earlier move")
         self.origin[p] = old
         self.destination[p] = new
-        with equivalent(OF_THE_GROUP):
-            self.nodes[new].set_passive(p)
+        self.nodes[new].set_passive(p)
 
     @move.step(Move.indexing, Move.paused, by=MANAGER, fair=WEAK)
     def pause(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
         """The backfill is done: the old index gets no more updates, the new one has to come as far."""
-        with equivalent("the old index is paused no longer than it has to be"):
-            self._is_moving(p, old, new)
-            if self.release.pauses_after_backfill:
-                require(self.kv[new][p] == self.kv[old][p], "backfill is done")
+        self._is_moving(p, old, new)
+        if self.release.pauses_after_backfill:
+            require(self.kv[new][p] == self.kv[old][p], "backfill is done")
         self.due[p] = self.kv[old][p]
-        with equivalent(OF_THE_GROUP):
-            self.nodes[old].mark_unindexable(p)
+        self.nodes[old].mark_unindexable(p)
 
     @move.step(Move.paused, Move.taken_over, by=MANAGER, fair=WEAK)
     def take_over(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
@@ -197,10 +195,8 @@ class PartitionRebalance(Machine):
     @move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
     def activate(self, p: Term[Partition], new: Term[Node]) -> None:
         """The partition becomes active on the new node."""
-        with equivalent("the other one is unindexable"):
-            require(self.destination[p] == new, "partition moves to the node")
-        with equivalent(OF_THE_GROUP):
-            self.nodes[new].set_active(p)
+        require(self.destination[p] == new, "partition moves to the node")
+        self.nodes[new].set_active(p)
 
     @move.step(Move.activated, Move.mapped, by=MANAGER, fair=WEAK)
     def update_map(self, p: Term[Partition], new: Term[Node]) -> None:
@@ -211,10 +207,8 @@ class PartitionRebalance(Machine):
     @move.step(Move.mapped, Move.released, by=MANAGER, fair=WEAK)
     def release_old(self, p: Term[Partition], old: Term[Node]) -> None:
         """What is to be cleaned up on the old node is made indexable first."""
-        with equivalent("the other one is indexable"):
-            require(self.origin[p] == old, "partition moves from the node")
-        with equivalent(OF_THE_GROUP):
-            self.nodes[old].mark_indexable(p)
+        require(self.origin[p] == old, "partition moves from the node")
+        self.nodes[old].mark_indexable(p)
 
     @move.step(Move.released, Move.none, by=MANAGER, fair=WEAK)
     def finish(self, p: Term[Partition], old: Term[Node]) -> None:
@@ -223,25 +217,21 @@ class PartitionRebalance(Machine):
         self._leave(p)
         waits = self.querying & ~self.answered.has(old) & (self.wanted_from[p] == old)
         self.refused = self.refused | waits
-        with equivalent(OF_THE_GROUP):
-            self.nodes[old].set_cleanup(p)
+        self.nodes[old].set_cleanup(p)
 
     @move.step((Move.indexing, Move.paused), Move.none, by=MANAGER, spends=stops)
     def stop(self, p: Term[Partition], new: Term[Node]) -> None:
         """The rebalance is stopped: the new node drops the partition."""
         require(self.destination[p] == new, "partition moves to the node")
         self._leave(p)
-        with equivalent(OF_THE_GROUP):
-            self.nodes[new].set_cleanup(p)
+        self.nodes[new].set_cleanup(p)
 
     @action(by=MANAGER, fair=WEAK)
     def resume(self, p: Term[Partition], n: Term[Node]) -> None:
         """After a stop the partition is indexable again on the node that keeps it."""
         require(self.move[p] == Move.none, "the move is stopped")
-        with equivalent("no other node has it unindexable"):
-            require(self.master[p] == n, "the node keeps the partition")
-        with equivalent(OF_THE_GROUP):
-            self.nodes[n].mark_indexable(p)
+        require(self.master[p] == n, "the node keeps the partition")
+        self.nodes[n].mark_indexable(p)
 
     # -- a query of the cluster ----------------------------------------------------------------------------
 
@@ -250,15 +240,13 @@ class PartitionRebalance(Machine):
         """A node sends a query on to all nodes, with the partitions that are wanted from each by the map."""
         require(~self.querying, "the last query is answered")
         require(every(self.master[p].is_some() for p in Partition), "all partitions are assigned")
-        with equivalent("a query that is not asked"):
-            self.querying = True
+        self.querying = True
         self.newest = newest
         for p in Partition:
             self.wanted_from[p] = self.master[p]
             some_rows = choose(self._is_indexed_to(p, 1), 1, 0)
             rows = choose(self._is_indexed_to(p, LAST_SEQ), LAST_SEQ, some_rows)
-            with equivalent("what it has to find is remembered for the promise alone"):
-                self.needed[p] = choose(newest, self.acknowledged[p], rows)
+            self.needed[p] = choose(newest, self.acknowledged[p], rows)
 
     @action(fair=WEAK)
     def answer(self, n: Term[Node]) -> None:
@@ -279,9 +267,8 @@ class PartitionRebalance(Machine):
     def send_again(self, n: Term[Node]) -> None:
         """A node does not have a partition that is wanted from it: the query starts again, with a new map."""
         missing = self.refused | self._is_outdated(n)
-        with equivalent("to send it again is never wrong"):
-            require(self.querying & ~self.answered.has(n), "a query waits for the node")
-            require(missing, "a partition that is wanted from the node is not there")
+        require(self.querying & ~self.answered.has(n), "a query waits for the node")
+        require(missing, "a partition that is wanted from the node is not there")
         self.refused = False
         self._forget_answers()
         for p in Partition:
@@ -293,12 +280,11 @@ class PartitionRebalance(Machine):
         require(every(self.answered.has(n) for n in Node), "all nodes have answered")
         self.querying = False
         self._forget_answers()
-        with equivalent("the next query sets it anew"):
-            self.newest = False
-            for p in Partition:
-                self.needed[p] = 0
-                self.wanted_from[p] = None
-                self.found[p] = 0
+        self.newest = False
+        for p in Partition:
+            self.needed[p] = 0
+            self.wanted_from[p] = None
+            self.found[p] = 0
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -421,3 +407,150 @@ class PartitionRebalance(Machine):
     def queries_are_answered(self) -> LeadsTo:
         """Every query of the cluster is answered, also when the map changes under it."""
         return leads_to(self.querying, ~self.querying)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(Move.none, lambda move: move.old, because="without a move nothing is old"),
+        equivalent_value(Move.none, lambda move: move.new, because="without a move nothing is new"),
+        equivalent_loss(
+            create,
+            Content.in_seqs,
+            Content.has_version,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            PartitionGroup.requested,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            replicate,
+            "partition moves to the node",
+            because="documents may also be where nobody needs them",
+        ),
+        equivalent_loss(
+            apply_pending_transition,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            Content.has_version,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.pending_unindexable,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(
+            start,
+            Content.in_seqs,
+            Content.has_version,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            PartitionGroup.requested,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            pause,
+            "partition moves between them",
+            "backfill is done",
+            because="the old index is paused no longer than it has to be",
+        ),
+        equivalent_drop(pause, "partition is active, passive, or will be", because=OF_THE_GROUP),
+        equivalent_loss(
+            pause,
+            Entry.pending_unindexable,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            activate, "partition moves to the node", because="the other one is unindexable"
+        ),
+        equivalent_loss(
+            activate,
+            Content.in_seqs,
+            Content.has_version,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            PartitionGroup.requested,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            release_old, "partition moves from the node", because="the other one is indexable"
+        ),
+        equivalent_drop(release_old, "partition is unindexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            release_old,
+            Entry.pending_unindexable,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(finish, "partition is indexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            finish,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.seq,
+            Content.has_version,
+            PartitionGroup.requested,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(stop, "partition is indexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            stop,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.seq,
+            Content.has_version,
+            PartitionGroup.requested,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            resume, "the node keeps the partition", because="no other node has it unindexable"
+        ),
+        equivalent_drop(resume, "partition is unindexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            resume,
+            Entry.pending_unindexable,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(query, querying, because="a query that is not asked"),
+        equivalent_loss(
+            query, needed, because="what it has to find is remembered for the promise alone"
+        ),
+        equivalent_drop(
+            send_again,
+            "a query waits for the node",
+            "a partition that is wanted from the node is not there",
+            because="to send it again is never wrong",
+        ),
+        equivalent_loss(
+            merge, newest, needed, wanted_from, found, because="the next query sets it anew"
+        ),
+    )

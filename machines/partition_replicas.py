@@ -10,7 +10,14 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.partition_group import LAST_SEQ, MANAGER, OF_THE_GROUP, PartitionGroup
+from stagewright.machines.partition_group import (
+    LAST_SEQ,
+    MANAGER,
+    OF_THE_GROUP,
+    Content,
+    Entry,
+    PartitionGroup,
+)
 from stagewright.machines.partition_states import COUCHBASE, SEED, Partition, Role
 from stagewright.spec import (
     Actor,
@@ -24,7 +31,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     invariant,
     leads_to,
@@ -84,8 +93,7 @@ class PartitionReplicas(Machine):
     def write(self, p: Term[Partition]) -> None:
         """A document changes, here or on the server of which this one has the replica."""
         require(self.kv[p] < LAST_SEQ, "a sequence number is left")
-        with equivalent("what clients write is theirs"):
-            self.kv[p] = self.kv[p] + 1
+        self.kv[p] = self.kv[p] + 1
 
     # -- the cluster manager -----------------------------------------------------------------------------
 
@@ -111,8 +119,7 @@ class PartitionReplicas(Machine):
         self.on_transfer.add(p)
         self.asked[p] = Asked.active
         self.target[p] = self.kv[p]
-        with equivalent(OF_THE_GROUP):
-            self.main.set_passive(p)
+        self.main.set_passive(p)
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
@@ -129,8 +136,7 @@ class PartitionReplicas(Machine):
         self.on_transfer.discard(p)
         self.replicas.put(p, stays)
         self.asked[p] = choose(stays, Asked.replica, Asked.nothing)
-        with equivalent(OF_THE_GROUP):
-            self.main.set_cleanup(p)
+        self.main.set_cleanup(p)
 
     # -- the group processes of the two indexes ------------------------------------------------------------
 
@@ -151,10 +157,8 @@ class PartitionReplicas(Machine):
     def activate_replica(self, p: Term[Partition]) -> None:
         """The replica index learns that its copy is queried: at once, or after a restart in between."""
         require(self.on_transfer.has(p), "it is on transfer")
-        with equivalent("what is active stays so"):
-            require(~self.replica.group[p].abit, "it is passive in the replica index")
-        with equivalent(OF_THE_GROUP):
-            self.replica.set_active(p)
+        require(~self.replica.group[p].abit, "it is passive in the replica index")
+        self.replica.set_active(p)
 
     @action(fair=WEAK)
     def finish_transfer(self, p: Term[Partition]) -> None:
@@ -164,30 +168,25 @@ class PartitionReplicas(Machine):
         require(self.main.group[p].content.seq >= self.target[p], "the main index has caught up")
         self.on_transfer.discard(p)
         self.replicas.discard(p)
-        with equivalent(OF_THE_GROUP):
-            self.main.set_active(p)
+        self.main.set_active(p)
 
     @action(fair=WEAK)
     def clean_up_replica(self, p: Term[Partition]) -> None:
         """The replica index removes a copy that is not needed any more: at once, or after a restart."""
         there = self.replica.requested[p] != Role.none
-        with equivalent("what is not there is not cleaned up"):
-            require(there, "it is in the replica index")
+        require(there, "it is in the replica index")
         require(~self.replicas.has(p), "it is no replica")
-        with equivalent(OF_THE_GROUP):
-            self.replica.set_cleanup(p)
+        self.replica.set_cleanup(p)
 
     @action(fair=WEAK)
     def apply_pending_in_main(self) -> None:
         """The main index adds what it has cleaned up."""
-        with equivalent(OF_THE_GROUP):
-            self.main.apply_pending_transition()
+        self.main.apply_pending_transition()
 
     @action(fair=WEAK)
     def apply_pending_in_replica(self) -> None:
         """The replica index adds what it has cleaned up."""
-        with equivalent(OF_THE_GROUP):
-            self.replica.apply_pending_transition()
+        self.replica.apply_pending_transition()
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -257,3 +256,111 @@ class PartitionReplicas(Machine):
         return leads_to(
             self.replica.group[p].abit & ~self.on_transfer.has(p), ~self.replica.group[p].abit
         )
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(write, kv, because="what clients write is theirs"),
+        equivalent_loss(
+            fail_over,
+            Content.in_seqs,
+            Content.has_version,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            PartitionGroup.requested,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(set_cleanup, "partition is indexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            set_cleanup,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.seq,
+            Content.has_version,
+            PartitionGroup.requested,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            activate_replica,
+            "it is passive in the replica index",
+            because="what is active stays so",
+        ),
+        equivalent_loss(
+            activate_replica,
+            Content.in_seqs,
+            Content.has_version,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            PartitionGroup.requested,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(
+            finish_transfer,
+            Content.in_seqs,
+            Content.has_version,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            PartitionGroup.requested,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            clean_up_replica,
+            "it is in the replica index",
+            because="what is not there is not cleaned up",
+        ),
+        equivalent_drop(clean_up_replica, "partition is indexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            clean_up_replica,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.seq,
+            Content.has_version,
+            PartitionGroup.requested,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(
+            apply_pending_in_main,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            Content.has_version,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.pending_unindexable,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(
+            apply_pending_in_replica,
+            Entry.abit,
+            Entry.pbit,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            Content.has_version,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.pending_unindexable,
+            because=OF_THE_GROUP,
+        ),
+    )

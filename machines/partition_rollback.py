@@ -23,7 +23,9 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     invariant,
     leads_to,
@@ -87,25 +89,21 @@ class PartitionRollback(Machine):
     def write(self, d: Term[Item]) -> None:
         """A client writes a document."""
         self._advance(d)
-        with equivalent(DOCUMENTS):
-            self.live.add(d)
+        self.live.add(d)
 
     @action(by=CLIENT, spends=changes)
     def delete(self, d: Term[Item]) -> None:
         """A client deletes a document: what is left of it is a tombstone."""
-        with equivalent(DOCUMENTS):
-            require(self.live.has(d), "document is there")
+        require(self.live.has(d), "document is there")
         self._advance(d)
-        with equivalent(DOCUMENTS):
-            self.live.discard(d)
+        self.live.discard(d)
 
     @action(by=SOURCE)
     def purge(self, d: Term[Item]) -> None:
         """Compaction of the documents removes a tombstone for good."""
         require(~self.live.has(d), "what is left of the document is a tombstone")
         self.purged = choose(self.purged < self.changed_at[d], self.changed_at[d], self.purged)
-        with equivalent(DOCUMENTS):
-            self.changed_at[d] = 0
+        self.changed_at[d] = 0
 
     @action(by=SOURCE)
     def replicate(self) -> None:
@@ -123,9 +121,8 @@ class PartitionRollback(Machine):
         self.branch = 1
         self.branched_at = self.replica_high
         self.live = self.replica_live
-        with equivalent(DOCUMENTS):
-            self.high = self.replica_high
-            self.purged = self.replica_purged
+        self.high = self.replica_high
+        self.purged = self.replica_purged
         for d in Item:
             self.changed_at[d] = self.replica_changed_at[d]
 
@@ -134,18 +131,15 @@ class PartitionRollback(Machine):
     @action(fair=WEAK)
     def update(self) -> None:
         """The updater resumes where the index is, and indexes all that has changed since."""
-        with equivalent("an index that has caught up has nothing to update"):
-            require(self._is_behind(), "the index is behind")
+        require(self._is_behind(), "the index is behind")
         require(~self._has_diverged(), "no rollback is needed")
         require(~self._has_missed_deletions(), "no deletion is missed")
         since = self.index.seq + 0
-        with equivalent("with no header but the first a rollback is a reset"):
-            self.earlier = self.index
+        self.earlier = self.index
         for d in Item:
             changed = self.changed_at[d] > since
             rows = choose(changed, self.live.has(d), self.index.rows.has(d))
-            with equivalent("what has not changed since is what is indexed"):
-                self.index.rows.put(d, rows)
+            self.index.rows.put(d, rows)
         self.index.seq = self.high
         self.index.branch = self.branch
 
@@ -160,8 +154,7 @@ class PartitionRollback(Machine):
     def reset(self) -> None:
         """No header is old enough, or deletions were missed: the index starts again, empty."""
         lost = (self.index.branch != self.branch) & ~self._earlier_header_will_do()
-        with equivalent("what is empty stays empty"):
-            require(lost | self._has_missed_deletions(), "no header helps")
+        require(lost | self._has_missed_deletions(), "no header helps")
         self.index = self.empty
 
     # -- what recurs -------------------------------------------------------------------------------------
@@ -224,3 +217,25 @@ class PartitionRollback(Machine):
     def the_index_catches_up(self) -> LeadsTo:
         """After every rollback and reset the index catches up."""
         return leads_to(self._is_behind(), ~self._is_behind())
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(write, live, because=DOCUMENTS),
+        equivalent_drop(delete, "document is there", because=DOCUMENTS),
+        equivalent_loss(delete, live, because=DOCUMENTS),
+        equivalent_loss(purge, changed_at, because=DOCUMENTS),
+        equivalent_loss(fail_over, high, purged, because=DOCUMENTS),
+        equivalent_drop(
+            update,
+            "the index is behind",
+            because="an index that has caught up has nothing to update",
+        ),
+        equivalent_loss(
+            update, earlier, because="with no header but the first a rollback is a reset"
+        ),
+        equivalent_loss(
+            update, Header.rows, because="what has not changed since is what is indexed"
+        ),
+        equivalent_drop(reset, "no header helps", because="what is empty stays empty"),
+    )

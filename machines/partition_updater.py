@@ -21,7 +21,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -74,23 +76,20 @@ class PartitionUpdater(Machine):
     @action(by=CLIENT, spends=mutations)
     def change(self, d: Term[Document], key: Term[Key]) -> None:
         """A client changes a document."""
-        with equivalent(CLIENTS):
-            self.value[d] = key
+        self.value[d] = key
         self.changed.add(d)
 
     @action(by=CLIENT, spends=mutations)
     def delete(self, d: Term[Document]) -> None:
         """A client deletes a document."""
-        with equivalent(CLIENTS):
-            self.value[d] = None
+        self.value[d] = None
         self.changed.add(d)
 
     @action(by=SOURCE, fair=WEAK)
     def mark_snapshot(self) -> None:
         """The next snapshot has what has changed, once; what is in the batch has to be written first."""
         require(self.snapshot.is_empty(), "the last snapshot is through")
-        with equivalent("a snapshot of nothing is none"):
-            require(~self.changed.is_empty(), "documents have changed")
+        require(~self.changed.is_empty(), "documents have changed")
         self.snapshot = self.changed
         self.changed = frozenset()
         self.boundary = self._writes_before_the_next_snapshot()
@@ -100,8 +99,7 @@ class PartitionUpdater(Machine):
     @action(by=SOURCE, fair=WEAK)
     def load(self, d: Term[Document]) -> None:
         """A document of the snapshot is loaded, mapped, and put into the batch."""
-        with equivalent("what comes again is what it was in the snapshot"):
-            require(self.snapshot.has(d), "document is in the snapshot")
+        require(self.snapshot.has(d), "document is in the snapshot")
         require(~self.boundary, "what came before the snapshot marker is written")
         self.snapshot.discard(d)
         self.batch.add(d)
@@ -114,8 +112,7 @@ class PartitionUpdater(Machine):
     @action(fair=WEAK)
     def write_batch(self) -> None:
         """The batch is written: what the back index knows of a document is removed, the new key inserted."""
-        with equivalent("an empty batch writes nothing"):
-            require(~self.batch.is_empty(), "there is a batch")
+        require(~self.batch.is_empty(), "there is a batch")
         for d in Document:
             written = self.batch.has(d)
             removed = {key: written & (self.back_index[d] == key) for key in Key}
@@ -130,10 +127,8 @@ class PartitionUpdater(Machine):
     def crash(self) -> None:
         """The updater dies: the next one loads again what was not written."""
         self.changed = self.changed | self.snapshot | self.batch
-        with equivalent("a stream that goes on brings what comes again anyway"):
-            self.snapshot = frozenset()
-        with equivalent("the next snapshot marker says it anew"):
-            self.boundary = False
+        self.snapshot = frozenset()
+        self.boundary = False
         self._forget_batch()
 
     # -- what recurs -------------------------------------------------------------------------------------
@@ -178,3 +173,23 @@ class PartitionUpdater(Machine):
         """Nothing is loaded again without need, for ever."""
         through = self.nothing_is_left_to_index()
         return leads_to(~through, through)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(change, value, because=CLIENTS),
+        equivalent_loss(delete, value, because=CLIENTS),
+        equivalent_drop(
+            mark_snapshot, "documents have changed", because="a snapshot of nothing is none"
+        ),
+        equivalent_drop(
+            load,
+            "document is in the snapshot",
+            because="what comes again is what it was in the snapshot",
+        ),
+        equivalent_drop(write_batch, "there is a batch", because="an empty batch writes nothing"),
+        equivalent_loss(
+            crash, snapshot, because="a stream that goes on brings what comes again anyway"
+        ),
+        equivalent_loss(crash, boundary, because="the next snapshot marker says it anew"),
+    )

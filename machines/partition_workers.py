@@ -28,7 +28,8 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_without,
     equivalents,
     flag,
@@ -71,23 +72,11 @@ class PartitionWorkers(Machine):
     compactor: FlagVar = flag()
     blank = constant(record(Entry))
 
-    unheard = equivalents(
-        equivalent_without(
-            PartitionGroup.set_active,
-            PartitionGroup.set_passive,
-            PartitionGroup.set_cleanup,
-            PartitionGroup.mark_unindexable,
-            PartitionGroup.mark_indexable,
-            because="a request that is not heard is one that nobody made",
-        ),
-    )
-
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
         """A document of the partition changes."""
         require(self.source[p] < LAST_SEQ, "a sequence number is left")
-        with equivalent("what clients write is theirs"):
-            self.source[p] = self.source[p] + 1
+        self.source[p] = self.source[p] + 1
 
     # -- requests: the group process stops the workers whose result would be of another index -------------
 
@@ -123,8 +112,7 @@ class PartitionWorkers(Machine):
     def mark_indexable(self, p: Term[Partition]) -> None:
         """The next updater goes on with the partition."""
         self._change_marks()
-        with equivalent(OF_THE_GROUP):
-            self.index.mark_indexable(p)
+        self.index.mark_indexable(p)
 
     @action(fair=WEAK)
     def apply_pending_transition(self) -> None:
@@ -151,16 +139,14 @@ class PartitionWorkers(Machine):
         entry = self.updating[p]
         require(self._is_behind(entry, p), "a mutation is left")
         newer = entry.content.rows <= entry.content.seq
-        with equivalent("there are more rows only under the seed, of an earlier time"):
-            entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
+        entry.content.rows = choose(newer, entry.content.seq + 1, entry.content.rows)
         entry.content.seq = entry.content.seq + 1
 
     @action(by=UPDATER)
     def purge(self, p: Term[Partition]) -> None:
         """A bulk insert drops what it meets of partitions in cleanup."""
         require(self.updating[p].content.cbit, "partition is in cleanup")
-        with equivalent(AGAIN):
-            self.updating[p].content.cbit = False
+        self.updating[p].content.cbit = False
         self.updating[p].content.rows = 0
 
     @action(by=UPDATER)
@@ -168,9 +154,8 @@ class PartitionWorkers(Machine):
         """The updater gets the message that a passive partition is new, in time to index it."""
         entry = self.updating[p]
         require(self.told.has(p), "the updater is told of the partition")
-        with equivalent("otherwise it will see it the next time it is started"):
-            entry.pbit = True
-            entry.content = self.index.group[p].content
+        entry.pbit = True
+        entry.content = self.index.group[p].content
         self.told.discard(p)
 
     @action
@@ -250,13 +235,11 @@ class PartitionWorkers(Machine):
         return self.updating[p].content.rows != self.index.group[p].content.rows
 
     def _group_process_is_free(self) -> None:
-        with equivalent("what comes while a header is written, or a file opened, would do no harm"):
-            require(~self.down & ~self.unwritten, "group process is up, its header is written")
+        require(~self.down & ~self.unwritten, "group process is up, its header is written")
 
     def _change_states(self) -> None:
         self._group_process_is_free()
-        with equivalent("the cleaner does no harm to what is added"):
-            require(~self.cleaner, "cleaner is stopped")
+        require(~self.cleaner, "cleaner is stopped")
         self.unwritten = True
         self._stop_compactor()
 
@@ -283,21 +266,70 @@ class PartitionWorkers(Machine):
     def _take_over_cleanup(self) -> None:
         """The cleaner's B-trees; partitions may have been marked since it started, so the rest is ours."""
         for p in Partition:
-            with equivalent(AGAIN):
-                self.index.group[p].content.cbit = self.cleaning[p].content.cbit
+            self.index.group[p].content.cbit = self.cleaning[p].content.cbit
             self.index.group[p].content.rows = self.cleaning[p].content.rows
         self.unwritten = True
         self._forget_cleaner()
 
     def _forget_updater(self) -> None:
         self.updater = False
-        with equivalent("the next one works on a snapshot of its own"):
-            self.told = frozenset()
-            for p in Partition:
-                self.updating[p] = self.blank
+        self.told = frozenset()
+        for p in Partition:
+            self.updating[p] = self.blank
 
     def _forget_cleaner(self) -> None:
         self.cleaner = False
         for p in Partition:
-            with equivalent("the next one works on a snapshot of its own"):
-                self.cleaning[p] = self.blank
+            self.cleaning[p] = self.blank
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_without(
+            PartitionGroup.set_active,
+            PartitionGroup.set_passive,
+            PartitionGroup.set_cleanup,
+            PartitionGroup.mark_unindexable,
+            PartitionGroup.mark_indexable,
+            because="a request that is not heard is one that nobody made",
+        ),
+        equivalent_loss(write, source, because="what clients write is theirs"),
+        equivalent_drop(mark_indexable, "partition is unindexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            mark_indexable,
+            Entry.pending_unindexable,
+            Content.in_seqs,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(
+            index_mutation,
+            Content.rows,
+            because="there are more rows only under the seed, of an earlier time",
+        ),
+        equivalent_loss(purge, Content.cbit, because=AGAIN),
+        equivalent_loss(
+            learn_of_new_partition,
+            Entry.pbit,
+            Entry.content,
+            because="otherwise it will see it the next time it is started",
+        ),
+        equivalent_drop(
+            _group_process_is_free,
+            "group process is up, its header is written",
+            because="what comes while a header is written, or a file opened, would do no harm",
+        ),
+        equivalent_drop(
+            _change_states,
+            "cleaner is stopped",
+            because="the cleaner does no harm to what is added",
+        ),
+        equivalent_loss(_take_over_cleanup, Content.cbit, because=AGAIN),
+        equivalent_loss(
+            _forget_updater, told, updating, because="the next one works on a snapshot of its own"
+        ),
+        equivalent_loss(
+            _forget_cleaner, cleaning, because="the next one works on a snapshot of its own"
+        ),
+    )

@@ -28,7 +28,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -102,8 +104,7 @@ class ResizeGuards(Machine):
     @action(by=CLIENT)
     def begin(self, n: Term[Node], key: Term[Half]) -> None:
         """A node begins a request: it takes a guard for the tablet of the key, by the map that it has."""
-        with equivalent("a request that gives way to another one has ended"):
-            require(self.guard[n].key.is_none(), "the node is free")
+        require(self.guard[n].key.is_none(), "the node is free")
         view = self.view[n]
         tablet = self._tablet_of(key, view.layout)
         self.guard[n].key = key
@@ -115,8 +116,7 @@ class ResizeGuards(Machine):
     @action(fair=WEAK)
     def refresh(self, n: Term[Node]) -> None:
         """The guard takes the newest effective replication map: for its tablet nothing has changed."""
-        with equivalent("otherwise nothing happens"):
-            require(self.guard[n].outdated, "its map is not the newest")
+        require(self.guard[n].outdated, "its map is not the newest")
         require(self._is_current(n), "the node has learned of the newest")
         require(self._names_the_same_tablet(n), "its tablet is still the same")
         require(self.view[n].migrating != self.guard[n].tablet, "its tablet does not migrate")
@@ -125,24 +125,21 @@ class ResizeGuards(Machine):
     @action(by=CLIENT)
     def end(self, n: Term[Node]) -> None:
         """The request is done, maybe never, and lets go of its guard."""
-        with equivalent("otherwise nothing happens"):
-            require(self.guard[n].key.is_some(), "a request is going on")
+        require(self.guard[n].key.is_some(), "a request is going on")
         self._release(n)
 
     @action(fair=WEAK)
     def abort(self, n: Term[Node]) -> None:
         """A request whose tablet changes is aborted: what the change waits for comes to an end."""
-        with equivalent("a request may end at any time"):
-            require(self.guard[n].outdated, "its map is not the newest")
-            migrates = self.view[n].migrating == self.guard[n].tablet
-            require(migrates | ~self._names_the_same_tablet(n), "its tablet is not the same")
+        require(self.guard[n].outdated, "its map is not the newest")
+        migrates = self.view[n].migrating == self.guard[n].tablet
+        require(migrates | ~self._names_the_same_tablet(n), "its tablet is not the same")
         self._release(n)
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """A node applies what is committed."""
-        with equivalent("otherwise nothing happens"):
-            require(~self._is_current(n), "the node is behind")
+        require(~self._is_current(n), "the node is behind")
         self.view[n].layout = self.layout
         self.view[n].migrating = self.migrating
 
@@ -153,7 +150,6 @@ class ResizeGuards(Machine):
         Layout.two_tablets,
         by=COORDINATOR,
         spends=resizes,
-        equivalent="a table that stays as it is does no harm",
     )
     def split(self) -> None:
         """The table gets two tablets: what was tablet 0 is now the ranges of two."""
@@ -164,7 +160,6 @@ class ResizeGuards(Machine):
         Layout.one_tablet,
         by=COORDINATOR,
         spends=resizes,
-        equivalent="a table that stays as it is does no harm",
     )
     def merge(self) -> None:
         """The table gets one tablet, with the ranges of both."""
@@ -175,8 +170,7 @@ class ResizeGuards(Machine):
         """A tablet begins to migrate."""
         require(self.migrating.is_none(), "no tablet migrates")
         require(self._exists(t), "there is such a tablet")
-        with equivalent("a migration that does not begin does no harm"):
-            self.migrating = t
+        self.migrating = t
         self._outdate_guards()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -193,10 +187,9 @@ class ResizeGuards(Machine):
         require(self.drained, "the barrier has passed")
         self.migrating = None
         self.drained = False
-        with equivalent("the next migration is new to all that run when it starts"):
-            self._outdate_guards()
-            for n in Node:
-                self.guard[n].transition = False
+        self._outdate_guards()
+        for n in Node:
+            self.guard[n].transition = False
 
     # -- what recurs -------------------------------------------------------------------------------------------
 
@@ -305,3 +298,37 @@ class ResizeGuards(Machine):
     def nothing_goes_on(self) -> Bool:
         """Tablets may stay as they are."""
         return self.migrating.is_none()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            begin, "the node is free", because="a request that gives way to another one has ended"
+        ),
+        equivalent_drop(refresh, "its map is not the newest", because="otherwise nothing happens"),
+        equivalent_drop(end, "a request is going on", because="otherwise nothing happens"),
+        equivalent_drop(
+            abort,
+            "its map is not the newest",
+            "its tablet is not the same",
+            because="a request may end at any time",
+        ),
+        equivalent_drop(learn, "the node is behind", because="otherwise nothing happens"),
+        equivalent_drop(
+            split, "layout is one_tablet", because="a table that stays as it is does no harm"
+        ),
+        equivalent_loss(split, layout, because="a table that stays as it is does no harm"),
+        equivalent_drop(
+            merge, "layout is two_tablets", because="a table that stays as it is does no harm"
+        ),
+        equivalent_loss(merge, layout, because="a table that stays as it is does no harm"),
+        equivalent_loss(
+            start_migration, migrating, because="a migration that does not begin does no harm"
+        ),
+        equivalent_loss(
+            finish_migration,
+            Guard.outdated,
+            Guard.transition,
+            because="the next migration is new to all that run when it starts",
+        ),
+    )

@@ -22,7 +22,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     initially,
     number,
@@ -129,8 +131,7 @@ class ResizeReplicas(Machine):
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """A node applies what is committed; storage of a tablet that was split must be split already."""
-        with equivalent(NOTHING):
-            require(~self._is_current(n), "node is behind")
+        require(~self._is_current(n), "node is behind")
         self.view[n].layout = self.layout
         self.view[n].decision = self.decision
         self.view[n].sequence = self.sequence
@@ -142,24 +143,20 @@ class ResizeReplicas(Machine):
         require(self._stores(n), "the node has rows")
         require(self.view[n].layout == Layout.one_tablet, "it knows of one tablet")
         require(~self._splits(n), "it does not split what it writes")
-        with equivalent("a replica that writes nothing does no harm"):
-            self.unsplit.add(n)
+        self.unsplit.add(n)
 
     @action(fair=WEAK)
     def start_splitting(self, n: Term[Node]) -> None:
         """A replica that has learned of the split starts to split its sstables."""
-        with equivalent("only one tablet is ever to be split"):
-            require(self._splits(n), "it has learned of the split")
+        require(self._splits(n), "it has learned of the split")
         require(self.unsplit.has(n), "it has something to split")
-        with equivalent(NOTHING):
-            require(~self.splitting.has(n), "it does not split yet")
+        require(~self.splitting.has(n), "it does not split yet")
         self.splitting.add(n)
 
     @action(fair=WEAK)
     def finish_splitting(self, n: Term[Node]) -> None:
         """The sstables are split: new ones, each with rows of one half, replace them."""
-        with equivalent("what is split at once does no harm"):
-            require(self.splitting.has(n), "it splits")
+        require(self.splitting.has(n), "it splits")
         self._add_rows(n, self.splitting.has(n))
         self.splitting.discard(n)
         self.unsplit.discard(n)
@@ -167,11 +164,9 @@ class ResizeReplicas(Machine):
     @action(fair=WEAK)
     def get_ready(self, n: Term[Node]) -> None:
         """All sstables of the node are split: it is ready for this split."""
-        with equivalent("nobody asks for the number of a decision that is over"):
-            require(self._splits(n), "it has learned of the split")
+        require(self._splits(n), "it has learned of the split")
         require(~self.unsplit.has(n), "nothing is left to split")
-        with equivalent(NOTHING):
-            require(self.ready[n] != self.view[n].sequence, "it was not ready yet")
+        require(self.ready[n] != self.view[n].sequence, "it was not ready yet")
         self.ready[n] = self.view[n].sequence
 
     # -- writers that take long: repair, streaming, load-and-stream -------------------------------------------------
@@ -180,32 +175,27 @@ class ResizeReplicas(Machine):
     def start_writer(self, n: Term[Node]) -> None:
         """A repair begins to write an sstable; not while the table's tablets are about to change."""
         require(self._stores(n), "the node has rows")
-        with equivalent("a writer that takes the place of another one has ended it"):
-            require(self.writer[n].is_none(), "it has no writer")
+        require(self.writer[n].is_none(), "it has no writer")
         require(self.view[n].track != FINALIZATION, "no resize is being finalized")
         leaves = some(self.leaving[half] == n for half in list(Half))
         require(~leaves, "the node does not leave a tablet")
-        with equivalent("a writer that does not begin does no harm"):
-            self.writer[n] = self.view[n].layout
+        self.writer[n] = self.view[n].layout
 
     @action(fair=WEAK)
     def finish_writer(self, n: Term[Node]) -> None:
         """The sstable is added; before that it is split if the node is to split what it has."""
-        with equivalent(NOTHING):
-            require(self.writer[n].is_some(), "a writer runs")
+        require(self.writer[n].is_some(), "a writer runs")
         whole = (self.writer[n] == Layout.one_tablet) & ~self._splits_new_sstables(n)
-        with equivalent("a writer that leaves nothing unsplit does no harm"):
-            self.unsplit.put(n, self.unsplit.has(n) | whole)
+        self.unsplit.put(n, self.unsplit.has(n) | whole)
         self._add_rows(n, self.writer[n] == Layout.one_tablet)
         self.writer[n] = None
 
     @action(spends=restarts)
     def restart(self, n: Term[Node]) -> None:
         """A node starts again: what it was doing is gone, its sstables and what it had learned are not."""
-        with equivalent("a node that goes on as before does no harm"):
-            self.ready[n] = 0
-            self.writer[n] = None
-            self.splitting.discard(n)
+        self.ready[n] = 0
+        self.writer[n] = None
+        self.splitting.discard(n)
 
     # -- what recurs ---------------------------------------------------------------------------------------------
 
@@ -221,8 +211,7 @@ class ResizeReplicas(Machine):
         """What a long operation on the node's one tablet has written is added to its rows."""
         rows = {half: self.rows[half].has(n) | whole for half in Half}
         for half in list(Half):
-            with equivalent("the rows are there, unless they were removed in the meantime"):
-                self.rows[half].put(n, rows[half])
+            self.rows[half].put(n, rows[half])
 
     def _splits(self, n: Term[Node]) -> Bool:
         """The node knows that its one tablet is to be split."""
@@ -232,3 +221,41 @@ class ResizeReplicas(Machine):
     def _splits_new_sstables(self, n: Term[Node]) -> Bool:
         """A writer splits what it adds to a table that is to be split (scylladb PR #19427)."""
         return self._splits(n)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(learn, "node is behind", because=NOTHING),
+        equivalent_loss(flush, unsplit, because="a replica that writes nothing does no harm"),
+        equivalent_drop(
+            start_splitting,
+            "it has learned of the split",
+            because="only one tablet is ever to be split",
+        ),
+        equivalent_drop(start_splitting, "it does not split yet", because=NOTHING),
+        equivalent_drop(
+            finish_splitting, "it splits", because="what is split at once does no harm"
+        ),
+        equivalent_drop(
+            get_ready,
+            "it has learned of the split",
+            because="nobody asks for the number of a decision that is over",
+        ),
+        equivalent_drop(get_ready, "it was not ready yet", because=NOTHING),
+        equivalent_drop(
+            start_writer,
+            "it has no writer",
+            because="a writer that takes the place of another one has ended it",
+        ),
+        equivalent_loss(start_writer, writer, because="a writer that does not begin does no harm"),
+        equivalent_drop(finish_writer, "a writer runs", because=NOTHING),
+        equivalent_loss(
+            finish_writer, unsplit, because="a writer that leaves nothing unsplit does no harm"
+        ),
+        equivalent_loss(
+            restart, ready, writer, splitting, because="a node that goes on as before does no harm"
+        ),
+        equivalent_loss(
+            _add_rows, rows, because="the rows are there, unless they were removed in the meantime"
+        ),
+    )

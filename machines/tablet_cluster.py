@@ -24,7 +24,8 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalent_without,
     equivalents,
@@ -104,24 +105,6 @@ class TabletCluster(TabletActions):
         {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 2},
     )
 
-    harmless = equivalents(
-        *HARMLESS_IN_STAGES,
-        equivalent_value(
-            (Kind.intranode_migration, Kind.repair),
-            lambda kind: kind.leaving,
-            because="no replica leaves its node here",
-        ),
-        equivalent_value(
-            (Kind.intranode_migration, Kind.repair),
-            lambda kind: kind.pending,
-            because="no replica comes to a node here",
-        ),
-        equivalent_without(
-            TabletMigration.start_repair,
-            because="a request that is not heard is one that nobody made",
-        ),
-    )
-
     # -- the load balancer and the topology state machine ------------------------------------------------
 
     @action(by=COORDINATOR, spends=migrations)
@@ -151,8 +134,7 @@ class TabletCluster(TabletActions):
     @action(by=COORDINATOR, fair=WEAK)
     def leave_track(self) -> None:
         """No tablet is in transition: the topology state machine leaves the tablet migration track."""
-        with equivalent("a topology change may end at any time"):
-            require(self.track == Track.tablet_migration, "in the tablet migration track")
+        require(self.track == Track.tablet_migration, "in the tablet migration track")
         require(
             every(self.tablets[t].stage == Stage.none for t in Tablet), "no tablet is in transition"
         )
@@ -161,8 +143,7 @@ class TabletCluster(TabletActions):
     @action(by=OPERATOR, spends=topology_changes)
     def request_topology_change(self) -> None:
         """A node asks to join or leave; migrations drain first."""
-        with equivalent("a request that is not heard is one that nobody made"):
-            self.request_pending = True
+        self.request_pending = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def change_topology(self) -> None:
@@ -183,13 +164,10 @@ class TabletCluster(TabletActions):
     def pass_barrier(self, t: Term[Tablet]) -> None:
         """Every node has learned the stage and drained older requests; then the fence refuses the rest."""
         drained = every(self._acknowledges_barrier(n, t) for n in Node)
-        with equivalent(
-            "what a node learns of a tablet is of one version: its stage tells the rest"
-        ):
-            require(
-                drained,
-                "every node that is not excluded has learned the stage and drained older requests",
-            )
+        require(
+            drained,
+            "every node that is not excluded has learned the stage and drained older requests",
+        )
         self.tablets[t].pass_barrier()
         for n in Node:
             self._forget(n, where=self._is_older(n, t))
@@ -226,20 +204,17 @@ class TabletCluster(TabletActions):
     @action(by=COORDINATOR, fair=WEAK)
     def end(self, t: Term[Tablet]) -> None:
         """The leaving replica is cleaned up, or there is none, or it is gone."""
-        with equivalent(BETWEEN_NODES):
-            self.tablets[t].end()
+        self.tablets[t].end()
 
     @action(by=COORDINATOR, fair=WEAK)
     def fall_back(self, t: Term[Tablet]) -> None:
         """More of the new replicas than of the old ones are gone: read the old ones again."""
-        with equivalent(BETWEEN_NODES):
-            self.tablets[t].fall_back()
+        self.tablets[t].fall_back()
 
     @action(by=COORDINATOR, fair=WEAK)
     def revert(self, t: Term[Tablet]) -> None:
         """The pending replica is cleaned up, or gone."""
-        with equivalent(BETWEEN_NODES):
-            self.tablets[t].revert()
+        self.tablets[t].revert()
 
     @action(by=COORDINATOR, spends=coordinator_changes)
     def fail_over(self) -> None:
@@ -458,3 +433,56 @@ class TabletCluster(TabletActions):
     def migrations_end(self, t: Term[Tablet]) -> LeadsTo:
         """Every migration ends, done or reverted, if what can happen for ever happens."""
         return leads_to(self.tablets[t].stage != Stage.none, self.tablets[t].stage == Stage.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        *HARMLESS_IN_STAGES,
+        equivalent_value(
+            (Kind.intranode_migration, Kind.repair),
+            lambda kind: kind.leaving,
+            because="no replica leaves its node here",
+        ),
+        equivalent_value(
+            (Kind.intranode_migration, Kind.repair),
+            lambda kind: kind.pending,
+            because="no replica comes to a node here",
+        ),
+        equivalent_without(
+            TabletMigration.start_repair,
+            because="a request that is not heard is one that nobody made",
+        ),
+        equivalent_drop(
+            leave_track,
+            "in the tablet migration track",
+            because="a topology change may end at any time",
+        ),
+        equivalent_loss(
+            request_topology_change,
+            TabletActions.request_pending,
+            because="a request that is not heard is one that nobody made",
+        ),
+        equivalent_drop(
+            pass_barrier,
+            "every node that is not excluded has learned the stage and drained older requests",
+            because="what a node learns of a tablet is of one version: its stage tells the rest",
+        ),
+        equivalent_drop(
+            end, "stage is cleanup", "leaving replica is cleaned up or gone", because=BETWEEN_NODES
+        ),
+        equivalent_loss(end, TabletMigration.stage, because=BETWEEN_NODES),
+        equivalent_drop(
+            fall_back,
+            "barrier failed",
+            "more new than old replicas are excluded",
+            because=BETWEEN_NODES,
+        ),
+        equivalent_drop(
+            revert,
+            "stage is cleanup_target",
+            "pending replica is cleaned up or gone",
+            "barrier done",
+            because=BETWEEN_NODES,
+        ),
+        equivalent_loss(revert, TabletMigration.stage, because=BETWEEN_NODES),
+    )

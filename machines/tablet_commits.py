@@ -22,7 +22,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     invariant,
@@ -105,14 +107,12 @@ class TabletCommits(Machine):
         require(self.done[n][t] != self.stage[t], "it is not known to be done")
         self.done[n][t] = self.stage[t]
         self.ready.add(t)
-        with equivalent("to keep the guard keeps others waiting, no more"):
-            self.guard.discard(n)
+        self.guard.discard(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def plan_stage(self, n: Term[Node], t: Term[Tablet]) -> None:
         """The coordinator plans the next stage of a tablet, where what the last one asked for is done."""
-        with equivalent("what is planned before is dropped when the guard is taken"):
-            require(self.guard.has(n), "it has a guard")
+        require(self.guard.has(n), "it has a guard")
         require(self.done[n][t] == self.stage[t], "what the stage asks for is known to be done")
         self.plan[n][t] = self.stage[t].column(lambda stage: NEXT[stage])
 
@@ -123,8 +123,7 @@ class TabletCommits(Machine):
         require(self.guard.has(n), "nothing was committed since the guard was taken")
         for t in Tablet:
             self.stage[t] = self._planned(n, t)
-            with equivalent("it notes what is so"):
-                self.ready.put(t, self.ready.has(t) & self.plan[n][t].is_none())
+            self.ready.put(t, self.ready.has(t) & self.plan[n][t].is_none())
         self._commit()
 
     # -- others ----------------------------------------------------------------------------------------
@@ -134,24 +133,21 @@ class TabletCommits(Machine):
         """A request of the API moves a tablet: the coordinator will find it in transition."""
         require(self.stage[t] == Stage.none, "the tablet is at rest")
         require(~self.dropped.has(t), "its table is there")
-        with equivalent("no plan is about a tablet at rest"):
-            self.stage[t] = Stage.write_both_read_old
-            self._commit()
+        self.stage[t] = Stage.write_both_read_old
+        self._commit()
 
     @action(by=API, spends=drops)
     def drop_table(self, t: Term[Tablet]) -> None:
         """The table of a tablet is dropped, be the tablet in transition or not."""
         self.dropped.add(t)
         self.stage[t] = Stage.none
-        with equivalent("it notes what is so"):
-            self.ready.discard(t)
+        self.ready.discard(t)
         self._commit()
 
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self, n: Term[Node]) -> None:
         """A node becomes the leader, in a new term, and knows nothing yet; the last one may go on."""
-        with equivalent("the last one stays the leader"):
-            self.leader = n
+        self.leader = n
         for t in Tablet:
             self.done[n][t] = None
 
@@ -235,3 +231,20 @@ class TabletCommits(Machine):
     def migrations_end(self, t: Term[Tablet]) -> LeadsTo:
         """Every migration ends, however often others commit and coordinators change."""
         return leads_to(self._is_moving(t), ~self._is_moving(t))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(
+            do_what_the_stage_asks, guard, because="to keep the guard keeps others waiting, no more"
+        ),
+        equivalent_drop(
+            plan_stage,
+            "it has a guard",
+            because="what is planned before is dropped when the guard is taken",
+        ),
+        equivalent_loss(commit, ready, because="it notes what is so"),
+        equivalent_loss(start_migration, stage, guard, because="no plan is about a tablet at rest"),
+        equivalent_loss(drop_table, ready, because="it notes what is so"),
+        equivalent_loss(fail_over, leader, because="the last one stays the leader"),
+    )

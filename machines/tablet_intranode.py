@@ -24,7 +24,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -120,7 +122,6 @@ class IntranodeMigration(Machine):
         Stage.none,
         Stage.allow_write_both_read_old,
         by=COORDINATOR,
-        equivalent="a tablet may stay where it is",
     )
     def start(self) -> None:
         """The load balancer moves the tablet to another shard."""
@@ -162,7 +163,6 @@ class IntranodeMigration(Machine):
         Stage.cleanup_target,
         by=COORDINATOR,
         spends=failures,
-        equivalent="a migration that is not undone goes on",
     )
     def give_up_streaming(self) -> None:
         """Streaming failed for good: undo."""
@@ -197,18 +197,16 @@ class IntranodeMigration(Machine):
     @action(fair=WEAK)
     def learn(self) -> None:
         """The node learns the stage, on all its shards at once."""
-        with equivalent("learning again changes nothing"):
-            require(self.known != self.stage, "the node is behind")
+        require(self.known != self.stage, "the node is behind")
         self.known = self.stage
 
     @action(by=CLIENT, spends=writes)
     def begin_write(self) -> None:
         """A write reaches the node, which holds its stage meanwhile."""
         require(self.write == 0, "no write is under way")
-        with equivalent("a write of nothing is none"):
-            require(self.written < LAST_VALUE, "a value is left")
-            self.write = self.written + 1
-            self.written = self.written + 1
+        require(self.written < LAST_VALUE, "a value is left")
+        self.write = self.written + 1
+        self.written = self.written + 1
         self.write_stage = self.known
 
     @action(fair=WEAK)
@@ -217,48 +215,39 @@ class IntranodeMigration(Machine):
         targets = self.write_stage.column(lambda stage: stage.writes)
         require(self.write > 0, "a write is under way")
         require(targets.has(shard), "the sharder names the shard")
-        with equivalent("writes reach the node one after the other"):
-            newer = self.data[shard] < self.write
-            self.data[shard] = choose(newer, self.write, self.data[shard])
+        newer = self.data[shard] < self.write
+        self.data[shard] = choose(newer, self.write, self.data[shard])
         self.stored.add(shard)
 
     @action(fair=WEAK)
     def acknowledge(self) -> None:
         """All shards that the sharder names have stored it: the node answers."""
-        with equivalent("there is nothing to answer"):
-            require(self.write > 0, "a write is under way")
+        require(self.write > 0, "a write is under way")
         missing = self.write_stage.column(lambda stage: stage.writes) - self.stored
         require(missing.is_empty(), "every shard has stored it")
-        with equivalent("nothing is promised of what was not acknowledged"):
-            self.acknowledged = self.write
+        self.acknowledged = self.write
         self.write = 0
         self.stored = frozenset()
-        with equivalent("nobody looks at the stage of a write that is over"):
-            self.write_stage = Stage.none
+        self.write_stage = Stage.none
 
     @action(by=CLIENT, spends=reads)
     def begin_read(self) -> None:
         """A read reaches the node."""
-        with equivalent("nobody reads, or asks again"):
-            require(~self.reading, "no read is under way")
-            self.reading = True
+        require(~self.reading, "no read is under way")
+        self.reading = True
         self.read_stage = self.known
-        with equivalent("a read that may miss everything promises nothing"):
-            self.expected = self.acknowledged
+        self.expected = self.acknowledged
 
     @action(fair=WEAK)
     def answer_read(self, shard: Term[Shard]) -> None:
         """The shard that the sharder names answers."""
-        with equivalent("nobody asks"):
-            require(self.reading, "a read is under way")
+        require(self.reading, "a read is under way")
         named = self.read_stage.column(lambda stage: stage.reads)
         require(named == shard, "the sharder names the shard")
-        with equivalent("it notes what must not happen"):
-            self.stale_read = self.stale_read | (self.data[shard] < self.expected)
+        self.stale_read = self.stale_read | (self.data[shard] < self.expected)
         self.reading = False
-        with equivalent("nobody looks at a read that is over"):
-            self.read_stage = Stage.none
-            self.expected = 0
+        self.read_stage = Stage.none
+        self.expected = 0
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -385,3 +374,37 @@ class IntranodeMigration(Machine):
     def writes_are_acknowledged(self) -> LeadsTo:
         """A write that reached the node ends: no shard that it needs is left out."""
         return leads_to(self.write > 0, self.write == 0)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(start, "stage is none", because="a tablet may stay where it is"),
+        equivalent_loss(start, stage, because="a tablet may stay where it is"),
+        equivalent_drop(
+            give_up_streaming,
+            "stage is streaming",
+            because="a migration that is not undone goes on",
+        ),
+        equivalent_loss(give_up_streaming, stage, because="a migration that is not undone goes on"),
+        equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
+        equivalent_drop(begin_write, "a value is left", because="a write of nothing is none"),
+        equivalent_loss(begin_write, write, written, because="a write of nothing is none"),
+        equivalent_loss(store, data, because="writes reach the node one after the other"),
+        equivalent_drop(acknowledge, "a write is under way", because="there is nothing to answer"),
+        equivalent_loss(
+            acknowledge, acknowledged, because="nothing is promised of what was not acknowledged"
+        ),
+        equivalent_loss(
+            acknowledge, write_stage, because="nobody looks at the stage of a write that is over"
+        ),
+        equivalent_drop(begin_read, "no read is under way", because="nobody reads, or asks again"),
+        equivalent_loss(begin_read, reading, because="nobody reads, or asks again"),
+        equivalent_loss(
+            begin_read, expected, because="a read that may miss everything promises nothing"
+        ),
+        equivalent_drop(answer_read, "a read is under way", because="nobody asks"),
+        equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
+        equivalent_loss(
+            answer_read, read_stage, expected, because="nobody looks at a read that is over"
+        ),
+    )

@@ -30,7 +30,8 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     flag,
@@ -71,20 +72,6 @@ class TabletMigration(MigrationPromises):
     unwanted: FlagVar = flag()  # the leaving host must go, or the pending one's disk is nearly full
     barrier: OneVar[Progress] = one_of(Progress, init=Progress.none)
     operation: OneVar[Progress] = one_of(Progress, init=Progress.none)
-
-    equivalent_tables = equivalents(
-        *HARMLESS_IN_STAGES,
-        equivalent_value(
-            tuple(Kind),
-            lambda kind: kind.leaving,
-            because="which replicas a kind has shows where there are replicas: in the cluster",
-        ),
-        equivalent_value(
-            tuple(Kind),
-            lambda kind: kind.pending,
-            because="which replicas a kind has shows where there are replicas: in the cluster",
-        ),
-    )
 
     # -- the way forward -----------------------------------------------------------------------------
 
@@ -176,7 +163,6 @@ class TabletMigration(MigrationPromises):
         Stage.cleanup_target,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent=FORGOTTEN,
     )
     def give_up_before_streaming(self) -> None:
         """A replica is gone for good and the barrier failed: undo."""
@@ -201,7 +187,6 @@ class TabletMigration(MigrationPromises):
         Stage.write_both_read_old_fallback_cleanup,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent=FORGOTTEN,
     )
     def fall_back(self) -> None:
         """More of the new replicas than of the old ones are gone: read the old ones again."""
@@ -279,20 +264,15 @@ class TabletMigration(MigrationPromises):
     def pass_barrier(self) -> None:
         """Every node that is not excluded has learned the stage and drained what was before it."""
         self._has_barrier()
-        with equivalent("a barrier that passes after one that failed is one that was tried again"):
-            require(self.barrier == Progress.none, "no barrier yet")
+        require(self.barrier == Progress.none, "no barrier yet")
         self.barrier = Progress.done
 
     @action(by=COORDINATOR, spends=failures)
     def fail_barrier(self) -> None:
         """A node does not answer the barrier."""
         self._has_barrier()
-        with equivalent(
-            "what is known of a barrier that passed may be lost, and the next one fail"
-        ):
-            require(self.barrier == Progress.none, "no barrier yet")
-        with equivalent(NO_FAULT):
-            self.barrier = Progress.failed
+        require(self.barrier == Progress.none, "no barrier yet")
+        self.barrier = Progress.failed
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_barrier(self) -> None:
@@ -303,8 +283,7 @@ class TabletMigration(MigrationPromises):
             hopeless = (before & ~self.excluded.is_empty()) | (
                 (self.stage == Stage.write_both_read_new) & self._new_replicas_are_worse()
             )
-            with equivalent(HOPELESS):
-                require(~hopeless, "no reason to give up")
+            require(~hopeless, "no reason to give up")
         self.barrier = Progress.none
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -330,8 +309,7 @@ class TabletMigration(MigrationPromises):
     def fail_operation(self) -> None:
         """The action fails, or its answer is lost; what it started may go on."""
         require(self.operation == Progress.running, "action running")
-        with equivalent(NO_FAULT):
-            self.operation = Progress.failed
+        self.operation = Progress.failed
 
     @action(by=COORDINATOR, fair=WEAK)
     def retry_operation(self) -> None:
@@ -339,8 +317,7 @@ class TabletMigration(MigrationPromises):
         require(self.operation == Progress.failed, "action failed")
         if self.release.rollback:
             streams = self.stage.any_of(Stage.rebuild_repair, Stage.streaming)
-            with equivalent(HOPELESS):
-                require(~(streams & self._streaming_is_pointless()), "no reason to give up")
+            require(~(streams & self._streaming_is_pointless()), "no reason to give up")
         self.operation = Progress.none
 
     # -- around it -------------------------------------------------------------------------------------
@@ -348,32 +325,24 @@ class TabletMigration(MigrationPromises):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        with equivalent("what a new coordinator would know of its predecessor's work is still so"):
-            self.barrier = Progress.none
-            self.operation = Progress.none
+        self.barrier = Progress.none
+        self.operation = Progress.none
 
     @action(by=OPERATOR, spends=exclusions)
     def exclude(self, role: Term[Role]) -> None:
         """The operator declares a dead replica's node gone for good: barriers ignore it."""
         require(self.stage != Stage.none, "in transition")
-        with equivalent("to exclude a replica twice is to exclude it once"):
-            require(~self.excluded.has(role), "not excluded yet")
-        with equivalent(
-            "nobody asks whether a replica is excluded that the transition does not have"
-        ):
-            require((role == Role.staying) | self._is(role), "the transition has such a replica")
-        with equivalent(NO_FAULT):
-            self.excluded.add(role)
+        require(~self.excluded.has(role), "not excluded yet")
+        require((role == Role.staying) | self._is(role), "the transition has such a replica")
+        self.excluded.add(role)
 
     @action(by=OPERATOR)
     def make_unwanted(self) -> None:
         """The leaving node is asked to leave the cluster, or the pending node's disk fills up."""
         only_when(self.release.rollback)
         require(self.stage == Stage.streaming, "stage is streaming")
-        with equivalent("what is unwanted stays so"):
-            require(~self.unwanted, "still wanted")
-        with equivalent(NO_FAULT):
-            self.unwanted = True
+        require(~self.unwanted, "still wanted")
+        self.unwanted = True
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -388,8 +357,7 @@ class TabletMigration(MigrationPromises):
         if self.release.repair:
             # A repair runs the barrier only to drain a failed attempt.
             barrier = barrier & ((self.stage != Stage.repair) | (self.operation == Progress.failed))
-        with equivalent("a barrier that fails before the repair does is tried again"):
-            require(barrier, "stage has a barrier")
+        require(barrier, "stage has a barrier")
 
     def _new_replicas_are_worse(self) -> Bool:
         """Never so within one node, whose two shards are excluded together."""
@@ -407,16 +375,83 @@ class TabletMigration(MigrationPromises):
         self.session = False
 
     def _enter(self) -> None:
-        with equivalent("a stage has a barrier or an action: of the other one nothing is known"):
-            self.barrier = Progress.none
-            self.operation = Progress.none
+        self.barrier = Progress.none
+        self.operation = Progress.none
 
     def _leave(self) -> None:
         self._enter()
         self.kind = None
         self.excluded = frozenset()
-        with equivalent("a repair is never unwanted"):
-            self.unwanted = False
+        self.unwanted = False
         if self.release.sessions:
-            with equivalent("only a migration that is undone may still have a session"):
-                self.session = False
+            self.session = False
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        *HARMLESS_IN_STAGES,
+        equivalent_value(
+            tuple(Kind),
+            lambda kind: kind.leaving,
+            because="which replicas a kind has shows where there are replicas: in the cluster",
+        ),
+        equivalent_value(
+            tuple(Kind),
+            lambda kind: kind.pending,
+            because="which replicas a kind has shows where there are replicas: in the cluster",
+        ),
+        equivalent_drop(
+            give_up_before_streaming,
+            "stage is allow_write_both_read_old or write_both_read_old",
+            because=FORGOTTEN,
+        ),
+        equivalent_loss(give_up_before_streaming, stage, because=FORGOTTEN),
+        equivalent_drop(fall_back, "stage is write_both_read_new", because=FORGOTTEN),
+        equivalent_loss(fall_back, stage, because=FORGOTTEN),
+        equivalent_drop(
+            pass_barrier,
+            "no barrier yet",
+            because="a barrier that passes after one that failed is one that was tried again",
+        ),
+        equivalent_drop(
+            fail_barrier,
+            "no barrier yet",
+            because="what is known of a barrier that passed may be lost, and the next one fail",
+        ),
+        equivalent_loss(fail_barrier, barrier, because=NO_FAULT),
+        equivalent_drop(retry_barrier, "no reason to give up", because=HOPELESS),
+        equivalent_loss(fail_operation, operation, because=NO_FAULT),
+        equivalent_drop(retry_operation, "no reason to give up", because=HOPELESS),
+        equivalent_loss(
+            fail_over,
+            barrier,
+            operation,
+            because="what a new coordinator would know of its predecessor's work is still so",
+        ),
+        equivalent_drop(
+            exclude, "not excluded yet", because="to exclude a replica twice is to exclude it once"
+        ),
+        equivalent_drop(
+            exclude,
+            "the transition has such a replica",
+            because="nobody asks whether a replica is excluded that the transition does not have",
+        ),
+        equivalent_loss(exclude, excluded, because=NO_FAULT),
+        equivalent_drop(make_unwanted, "still wanted", because="what is unwanted stays so"),
+        equivalent_loss(make_unwanted, unwanted, because=NO_FAULT),
+        equivalent_drop(
+            _has_barrier,
+            "stage has a barrier",
+            because="a barrier that fails before the repair does is tried again",
+        ),
+        equivalent_loss(
+            _enter,
+            barrier,
+            operation,
+            because="a stage has a barrier or an action: of the other one nothing is known",
+        ),
+        equivalent_loss(_leave, unwanted, because="a repair is never unwanted"),
+        equivalent_loss(
+            _leave, session, because="only a migration that is undone may still have a session"
+        ),
+    )

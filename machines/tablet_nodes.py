@@ -32,7 +32,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     flag,
     initially,
     many,
@@ -148,9 +150,8 @@ class TabletNodes(Machine):
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed; it allocates and drops storage as the stage says."""
-        with equivalent("a node that learns again, or as it starts, learns the same"):
-            require(~self.down.has(n), "node is up")
-            require(some(~self._current(n, t) for t in Tablet), "node is behind")
+        require(~self.down.has(n), "node is up")
+        require(some(~self._current(n, t) for t in Tablet), "node is behind")
         for t in Tablet:
             view, stage = self.view[n][t], self.tablets[t].stage
             stores = self._keeps_storage(n, t)
@@ -162,11 +163,8 @@ class TabletNodes(Machine):
             if self.release.sessions:
                 self.chunk[t].closed = self.chunk[t].closed | self._learns_of_closing(n, t)
             aborted = (self.streaming_at[t] == n) & (stage != Stage.streaming)
-            with equivalent(
-                "storage that is dropped is clean; a stream without session is refused"
-            ):
-                self.data[t][n] = choose(stores, self.data[t][n], 0)
-                self.streaming_at[t] = choose(aborted, None, self.streaming_at[t])
+            self.data[t][n] = choose(stores, self.data[t][n], 0)
+            self.streaming_at[t] = choose(aborted, None, self.streaming_at[t])
 
     # -- clients ---------------------------------------------------------------------------------------
 
@@ -187,28 +185,22 @@ class TabletNodes(Machine):
         """Replica `r` stores the write that node `n` coordinates."""
         request = self.request[n]
         require((request.tablet == t) & request.write, "a write is on its way")
-        with equivalent("a write that comes twice is stored once: the newest value stays"):
-            require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
         require(~self.down.has(r), "replica is up")
-        with equivalent("writes find storage"):
-            require(self.storage[t].has(r), "replica has storage")
+        require(self.storage[t].has(r), "replica has storage")
         newer = self.data[t][r] < request.value
-        with equivalent("with one write there is none that is newer"):
-            self.data[t][r] = choose(newer, request.value, self.data[t][r])
-        with equivalent("an answer that is lost"):
-            request.reached.add(r)
+        self.data[t][r] = choose(newer, request.value, self.data[t][r])
+        request.reached.add(r)
 
     @action(fair=WEAK)
     def acknowledge_write(self, n: Term[Node], t: Term[Tablet]) -> None:
         """All replicas have answered: the client is told that its write succeeded."""
         request = self.request[n]
         waits = (request.tablet == t) & request.write & ~request.abandoned
-        with equivalent("to acknowledge late what all replicas have stored"):
-            require(waits, "a write is on its way")
+        require(waits, "a write is on its way")
         require(request.targets <= request.reached, "every replica has stored it")
         newer = self.acknowledged[t] < request.value
-        with equivalent("nothing is promised of what was not acknowledged"):
-            self.acknowledged[t] = choose(newer, request.value, self.acknowledged[t])
+        self.acknowledged[t] = choose(newer, request.value, self.acknowledged[t])
         self._forget(n)
 
     @action(by=CLIENT, spends=reads)
@@ -217,8 +209,7 @@ class TabletNodes(Machine):
         view = self.view[n][t]
         reads = view.stage.column(lambda stage: stage.reads)
         self._begin(n, t, self._chosen(reads, view.replicas, view.next))
-        with equivalent("a read that may miss everything promises nothing"):
-            self.request[n].value = self.acknowledged[t]
+        self.request[n].value = self.acknowledged[t]
 
     @action(fair=WEAK)
     def answer_read(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
@@ -226,25 +217,21 @@ class TabletNodes(Machine):
         request = self.request[n]
         require((request.tablet == t) & ~request.write, "a read is on its way")
         require(request.targets.has(r), "it is sent to the replica")
-        with equivalent("a replica that is down may crash later instead"):
-            require(~self.down.has(r), "replica is up")
-        with equivalent("it notes what must not happen"):
-            self.stale_read = self.stale_read | (self.data[t][r] < request.value)
+        require(~self.down.has(r), "replica is up")
+        self.stale_read = self.stale_read | (self.data[t][r] < request.value)
         self._forget(n)
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self, n: Term[Node]) -> None:
         """A replica does not answer in time: the client is told so, but messages may still arrive."""
         request = self.request[n]
-        with equivalent("nothing is abandoned"):
-            require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
+        require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
         self._abandon(n)
 
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self, n: Term[Node]) -> None:
         """What is left of an abandoned request is lost."""
-        with equivalent("a request may be abandoned before"):
-            require(self.request[n].abandoned, "request is abandoned")
+        require(self.request[n].abandoned, "request is abandoned")
         self._forget(n)
 
     # -- faults ------------------------------------------------------------------------------------------
@@ -252,31 +239,27 @@ class TabletNodes(Machine):
     @action(spends=crashes)
     def crash(self, n: Term[Node]) -> None:
         """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
-        with equivalent("what a crash does not stop is as it would be without the crash"):
-            require(~self.down.has(n), "node is up")
-            self.down.add(n)
-            self._abandon(n)
-            for t in Tablet:
-                stops = self.streaming_at[t] == n
-                self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
-                self.copied[t] = self.copied[t] & ~stops
-                self.compacting[t][n] = 0
+        require(~self.down.has(n), "node is up")
+        self.down.add(n)
+        self._abandon(n)
+        for t in Tablet:
+            stops = self.streaming_at[t] == n
+            self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
+            self.copied[t] = self.copied[t] & ~stops
+            self.compacting[t][n] = 0
 
     @action(by=OPERATOR, fair=WEAK)
     def restart(self, n: Term[Node]) -> None:
         """Node `n` comes back, with the view that it had; it allocates storage as the stage says."""
-        with equivalent("a node that starts while it is up has what it has"):
-            require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
         self.down.discard(n)
         for t in Tablet:
-            with equivalent("storage that the stage asks for is there already"):
-                self.storage[t].put(n, self.storage[t].has(n) | self._restores_storage(n, t))
+            self.storage[t].put(n, self.storage[t].has(n) | self._restores_storage(n, t))
 
     @action(by=OPERATOR)
     def exclude(self, n: Term[Node]) -> None:
         """The operator declares node `n` gone for good: barriers ignore it, and it never comes back."""
-        with equivalent("to exclude a node twice is to exclude it once"):
-            require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
         self.excluded.add(n)
         for t in Tablet:
             old, new = self.replicas[t].has(n), self.next[t].has(n)
@@ -339,50 +322,158 @@ class TabletNodes(Machine):
 
     def _begin(self, n: Term[Node], t: Term[Tablet], targets: SetOf[Node]) -> None:
         request = self.request[n]
-        with equivalent("a request that nobody sends, or that another one takes the place of"):
-            require(~self.down.has(n), "node is up")
-            require(request.tablet.is_none(), "node is free")
-            require(~targets.is_empty(), "node has learned of the tablet's replicas")
-            request.tablet = t
-            request.targets = targets
-        with equivalent("a request that is taken for older than it is, is drained as well"):
-            request.stage = self.view[n][t].stage
+        require(~self.down.has(n), "node is up")
+        require(request.tablet.is_none(), "node is free")
+        require(~targets.is_empty(), "node has learned of the tablet's replicas")
+        request.tablet = t
+        request.targets = targets
+        request.stage = self.view[n][t].stage
 
     def _write_next_value(self, n: Term[Node], t: Term[Tablet]) -> None:
         self.request[n].write = True
-        with equivalent("a write of nothing is none"):
-            require(self.written[t] < LAST_VALUE, "a value is left")
-            self.request[n].value = self.written[t] + 1
-            self.written[t] = self.written[t] + 1
+        require(self.written[t] < LAST_VALUE, "a value is left")
+        self.request[n].value = self.written[t] + 1
+        self.written[t] = self.written[t] + 1
 
     def _abandon(self, n: Term[Node]) -> None:
         """The messages of a write may still arrive; those of a read have no effect any more."""
         request = self.request[n]
-        with equivalent("messages of a request that is abandoned may be lost at once"):
-            request.tablet = choose(request.write, request.tablet, None)
-            request.stage = choose(request.write, request.stage, Stage.none)
-            request.targets = choose(request.write, request.targets, frozenset())
-            request.value = choose(request.write, request.value, 0)
-            request.abandoned = request.write
+        request.tablet = choose(request.write, request.tablet, None)
+        request.stage = choose(request.write, request.stage, Stage.none)
+        request.targets = choose(request.write, request.targets, frozenset())
+        request.value = choose(request.write, request.value, 0)
+        request.abandoned = request.write
 
     def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
         """Node `n` coordinates nothing any more (`where` that holds)."""
         request = self.request[n]
         if where is None:
-            with equivalent("nobody looks at the rest of a request that is over"):
-                request.tablet = None
-                request.write = False
-                request.stage = Stage.none
-                request.targets = frozenset()
-                request.reached = frozenset()
-                request.value = 0
-                request.abandoned = False
+            request.tablet = None
+            request.write = False
+            request.stage = Stage.none
+            request.targets = frozenset()
+            request.reached = frozenset()
+            request.value = 0
+            request.abandoned = False
             return
-        with equivalent("nobody looks at the rest of a request that is over"):
-            request.tablet = choose(where, None, request.tablet)
-            request.write = request.write & ~where
-            request.stage = choose(where, Stage.none, request.stage)
-            request.targets = choose(where, frozenset(), request.targets)
-            request.reached = choose(where, frozenset(), request.reached)
-            request.value = choose(where, 0, request.value)
-            request.abandoned = request.abandoned & ~where
+        request.tablet = choose(where, None, request.tablet)
+        request.write = request.write & ~where
+        request.stage = choose(where, Stage.none, request.stage)
+        request.targets = choose(where, frozenset(), request.targets)
+        request.reached = choose(where, frozenset(), request.reached)
+        request.value = choose(where, 0, request.value)
+        request.abandoned = request.abandoned & ~where
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            learn,
+            "node is up",
+            "node is behind",
+            because="a node that learns again, or as it starts, learns the same",
+        ),
+        equivalent_loss(
+            learn,
+            data,
+            streaming_at,
+            because="storage that is dropped is clean; a stream without session is refused",
+        ),
+        equivalent_drop(
+            store_write,
+            "it is sent to the replica",
+            because="a write that comes twice is stored once: the newest value stays",
+        ),
+        equivalent_drop(store_write, "replica has storage", because="writes find storage"),
+        equivalent_loss(store_write, data, because="with one write there is none that is newer"),
+        equivalent_loss(store_write, Request.reached, because="an answer that is lost"),
+        equivalent_drop(
+            acknowledge_write,
+            "a write is on its way",
+            because="to acknowledge late what all replicas have stored",
+        ),
+        equivalent_loss(
+            acknowledge_write,
+            acknowledged,
+            because="nothing is promised of what was not acknowledged",
+        ),
+        equivalent_loss(
+            begin_read, Request.value, because="a read that may miss everything promises nothing"
+        ),
+        equivalent_drop(
+            answer_read, "replica is up", because="a replica that is down may crash later instead"
+        ),
+        equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
+        equivalent_drop(time_out, "a request is on its way", because="nothing is abandoned"),
+        equivalent_drop(
+            lose_messages, "request is abandoned", because="a request may be abandoned before"
+        ),
+        equivalent_drop(
+            crash,
+            "node is up",
+            because="what a crash does not stop is as it would be without the crash",
+        ),
+        equivalent_loss(
+            crash,
+            down,
+            streaming_at,
+            copied,
+            compacting,
+            because="what a crash does not stop is as it would be without the crash",
+        ),
+        equivalent_drop(
+            restart,
+            "node is down and not excluded",
+            because="a node that starts while it is up has what it has",
+        ),
+        equivalent_loss(
+            restart, storage, because="storage that the stage asks for is there already"
+        ),
+        equivalent_drop(
+            exclude,
+            "node is down and not excluded",
+            because="to exclude a node twice is to exclude it once",
+        ),
+        equivalent_drop(
+            _begin,
+            "node is up",
+            "node is free",
+            "node has learned of the tablet's replicas",
+            because="a request that nobody sends, or that another one takes the place of",
+        ),
+        equivalent_loss(
+            _begin,
+            Request.tablet,
+            Request.targets,
+            because="a request that nobody sends, or that another one takes the place of",
+        ),
+        equivalent_loss(
+            _begin,
+            Request.stage,
+            because="a request that is taken for older than it is, is drained as well",
+        ),
+        equivalent_drop(_write_next_value, "a value is left", because="a write of nothing is none"),
+        equivalent_loss(
+            _write_next_value, Request.value, written, because="a write of nothing is none"
+        ),
+        equivalent_loss(
+            _abandon,
+            Request.tablet,
+            Request.stage,
+            Request.targets,
+            Request.value,
+            Request.abandoned,
+            because="messages of a request that is abandoned may be lost at once",
+        ),
+        equivalent_loss(
+            _forget,
+            Request.tablet,
+            Request.write,
+            Request.stage,
+            Request.targets,
+            Request.reached,
+            Request.value,
+            Request.abandoned,
+            because="nobody looks at the rest of a request that is over",
+        ),
+    )

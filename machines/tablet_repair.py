@@ -27,7 +27,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -108,8 +110,7 @@ class TabletRepair(Machine):
     @action(by=OPERATOR, spends=requests)
     def request_repair(self) -> None:
         """The operator asks for a repair of the tablet."""
-        with equivalent("a request that is not heard is one that nobody made"):
-            self.requested = True
+        self.requested = True
 
     @stage.step(Stage.none, Stage.repair, by=COORDINATOR, fair=WEAK)
     def start_repair(self) -> None:
@@ -146,15 +147,13 @@ class TabletRepair(Machine):
     def lose_answer(self) -> None:
         """The answer is lost: the coordinator takes the repair for failed, but it goes on."""
         require(self.operation == Operation.running, "the replicas are asked")
-        with equivalent("an answer that is not lost after all"):
-            self.operation = Operation.failed
+        self.operation = Operation.failed
 
     @stage.step(
         Stage.repair,
         Stage.end_repair,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent="the coordinator has asked for a repair in that stage only",
     )
     def end_repair(self) -> None:
         """The repair is done, or is to be started again: in either case the session is closed."""
@@ -185,7 +184,6 @@ class TabletRepair(Machine):
         Stage.none,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent="replicas answer that they released their locks in that stage only",
     )
     def finish_repair(self) -> None:
         """Every replica has released its lock: the transition is deleted."""
@@ -196,10 +194,9 @@ class TabletRepair(Machine):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        with equivalent("a node that knows what the last one knew goes on as that would have"):
-            self.operation = Operation.none
-            self.barrier = False
-            self.unlocked = frozenset()
+        self.operation = Operation.none
+        self.barrier = False
+        self.unlocked = frozenset()
 
     # -- the replicas ----------------------------------------------------------------------------------
 
@@ -213,9 +210,8 @@ class TabletRepair(Machine):
         """A replica takes its lock, if its session does not hold it already, and repairs."""
         replica, session = self.replica[n], self.asked[n]
         require(replica.session == session, "the session is open, as far as the node has learned")
-        with equivalent("locks of earlier repairs are released; if one were not, this would hang"):
-            free = (replica.lock == 0) | (replica.lock == session)
-            require(free, "no other session holds the lock")
+        free = (replica.lock == 0) | (replica.lock == session)
+        require(free, "no other session holds the lock")
         replica.lock = session
         replica.repairs = session
 
@@ -239,10 +235,9 @@ class TabletRepair(Machine):
     def restart(self, n: Term[Node]) -> None:
         """A node restarts: what was in its memory and on its connections is gone."""
         replica = self.replica[n]
-        with equivalent("what is not lost is as it would be without the restart"):
-            replica.session = 0
-            replica.lock = 0
-            self.asked[n] = 0
+        replica.session = 0
+        replica.lock = 0
+        self.asked[n] = 0
         replica.repairs = 0
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -348,3 +343,49 @@ class TabletRepair(Machine):
     def repairs_end(self) -> LeadsTo:
         """Every repair ends, and its transition with it."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(
+            request_repair, requested, because="a request that is not heard is one that nobody made"
+        ),
+        equivalent_loss(lose_answer, operation, because="an answer that is not lost after all"),
+        equivalent_drop(
+            end_repair,
+            "stage is repair",
+            because="the coordinator has asked for a repair in that stage only",
+        ),
+        equivalent_loss(
+            end_repair, stage, because="the coordinator has asked for a repair in that stage only"
+        ),
+        equivalent_drop(
+            finish_repair,
+            "stage is end_repair",
+            because="replicas answer that they released their locks in that stage only",
+        ),
+        equivalent_loss(
+            finish_repair,
+            stage,
+            because="replicas answer that they released their locks in that stage only",
+        ),
+        equivalent_loss(
+            fail_over,
+            operation,
+            barrier,
+            unlocked,
+            because="a node that knows what the last one knew goes on as that would have",
+        ),
+        equivalent_drop(
+            begin_to_repair,
+            "no other session holds the lock",
+            because="locks of earlier repairs are released; if one were not, this would hang",
+        ),
+        equivalent_loss(
+            restart,
+            Replica.session,
+            Replica.lock,
+            asked,
+            because="what is not lost is as it would be without the restart",
+        ),
+    )

@@ -30,7 +30,8 @@ from stagewright.spec import (
     budget,
     choose,
     count,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     every,
@@ -104,16 +105,6 @@ class TabletReplicas(Machine):
         {removals: 0, moves: 0, failures: 0, Node: 4},
         {additions: 0, moves: 0, failures: 0},
     )
-    harmless = equivalents(
-        equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),
-        equivalent_value(Stage.none, lambda stage: stage.reads, because="both sets are one"),
-        equivalent_value(
-            Stage.allow_write_both_read_old,
-            lambda stage: stage.writes,
-            Replicas.both,
-            because="whether a pending replica is ready for writes is in the machine `tablet`",
-        ),
-    )
 
     # committed to group0
     stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
@@ -160,8 +151,7 @@ class TabletReplicas(Machine):
     @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=moves)
     def move_replica(self, leaving: Term[Node], pending: Term[Node]) -> None:
         """The load balancer moves a replica."""
-        with equivalent("to move what is not there is to add a replica"):
-            require(self.replicas.has(leaving), "the leaving node is a replica")
+        require(self.replicas.has(leaving), "the leaving node is a replica")
         require(~self.replicas.has(pending), "the pending node is no replica")
         self._barrier()
         for n in Node:
@@ -177,8 +167,7 @@ class TabletReplicas(Machine):
     @stage.step(Stage.write_both_read_old, Stage.rebuild_repair, by=COORDINATOR, fair=WEAK)
     def begin_rebuild_repair(self) -> None:
         """A replica is added or removed: those to be read from are repaired first."""
-        with equivalent("a move may repair first as well"):
-            require(self._repairs_first(), "the change repairs first")
+        require(self._repairs_first(), "the change repairs first")
         self._barrier()
 
     @stage.step(Stage.write_both_read_old, Stage.streaming, by=COORDINATOR, fair=WEAK)
@@ -187,16 +176,14 @@ class TabletReplicas(Machine):
         require(~self._repairs_first(), "the change does not repair first")
         self._barrier()
         lags = some(self.data[r] < self.acknowledged for r in self._leaving())
-        with equivalent("where less is owed, less is promised"):
-            self.owed = choose(lags, 0, self.acknowledged)
+        self.owed = choose(lags, 0, self.acknowledged)
 
     @stage.step(Stage.rebuild_repair, Stage.streaming, by=COORDINATOR, fair=WEAK)
     def stream_after_repair(self) -> None:
         """The replicas agree: stream, if there is a pending one."""
         require(self.operated, "repair done")
         self.operated = False
-        with equivalent("where less is owed, less is promised"):
-            self.owed = self.acknowledged
+        self.owed = self.acknowledged
 
     @stage.step(Stage.streaming, Stage.write_both_read_new, by=COORDINATOR, fair=WEAK)
     def read_new(self) -> None:
@@ -231,7 +218,6 @@ class TabletReplicas(Machine):
         Stage.cleanup_target,
         by=COORDINATOR,
         spends=failures,
-        equivalent="a transition that is not undone goes on",
     )
     def give_up_streaming(self) -> None:
         """The action failed for good: undo."""
@@ -290,8 +276,7 @@ class TabletReplicas(Machine):
     @action(fair=WEAK)
     def learn(self, c: Term[Client]) -> None:
         """A coordinator of requests learns what is committed."""
-        with equivalent("learning again changes nothing"):
-            require(self.view[c].stage != self.stage, "it is behind")
+        require(self.view[c].stage != self.stage, "it is behind")
         self.view[c].stage = self.stage
         self.view[c].replicas = self.replicas
         self.view[c].next = self.next
@@ -305,11 +290,9 @@ class TabletReplicas(Machine):
         targets = self._chosen(view, view.stage.column(lambda stage: stage.writes))
         write.stage = view.stage
         write.needed = self._needed(view, targets)
-        with equivalent("a write that nobody sends"):
-            write.value = self.written + 1
-            write.targets = targets
-        with equivalent("two writes of one value are one write"):
-            self.written = self.written + 1
+        write.value = self.written + 1
+        write.targets = targets
+        self.written = self.written + 1
 
     @action(fair=WEAK)
     def store(self, c: Term[Client], r: Term[Node]) -> None:
@@ -317,31 +300,26 @@ class TabletReplicas(Machine):
         write = self.write[c]
         require(write.targets.has(r), "the write is sent to the node")
         self.data[r] = choose(self.data[r] < write.value, write.value, self.data[r])
-        with equivalent("a replica whose answer is lost"):
-            write.stored.add(r)
+        write.stored.add(r)
 
     @action(fair=WEAK)
     def acknowledge(self, c: Term[Client]) -> None:
         """Enough replicas have stored the write: the client is told; to the others it is on its way still."""
         write = self.write[c]
         require(write.stored.size() >= write.needed, "enough replicas have stored it")
-        with equivalent("to tell a client twice"):
-            require(self.acknowledged < write.value, "nothing newer is acknowledged")
-        with equivalent("nothing is promised of a write whose client was not told"):
-            self.acknowledged = write.value
+        require(self.acknowledged < write.value, "nothing newer is acknowledged")
+        self.acknowledged = write.value
 
     @action(by=NETWORK, fair=WEAK)
     def forget_write(self, c: Term[Client]) -> None:
         """The coordinator waits no longer: all have answered, or the rest is lost."""
         write = self.write[c]
-        with equivalent("there is nothing to forget"):
-            require(write.value > 0, "a write is on its way")
+        require(write.value > 0, "a write is on its way")
         write.value = 0
-        with equivalent("nobody looks at the rest of a write that is over"):
-            write.stage = Stage.none
-            write.targets = frozenset()
-            write.stored = frozenset()
-            write.needed = 0
+        write.stage = Stage.none
+        write.targets = frozenset()
+        write.stored = frozenset()
+        write.needed = 0
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -462,3 +440,61 @@ class TabletReplicas(Machine):
     def changes_end(self) -> LeadsTo:
         """Every change of the replicas ends."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),
+        equivalent_value(Stage.none, lambda stage: stage.reads, because="both sets are one"),
+        equivalent_value(
+            Stage.allow_write_both_read_old,
+            lambda stage: stage.writes,
+            Replicas.both,
+            because="whether a pending replica is ready for writes is in the machine `tablet`",
+        ),
+        equivalent_drop(
+            move_replica,
+            "the leaving node is a replica",
+            because="to move what is not there is to add a replica",
+        ),
+        equivalent_drop(
+            begin_rebuild_repair,
+            "the change repairs first",
+            because="a move may repair first as well",
+        ),
+        equivalent_loss(begin_streaming, owed, because="where less is owed, less is promised"),
+        equivalent_loss(stream_after_repair, owed, because="where less is owed, less is promised"),
+        equivalent_drop(
+            give_up_streaming,
+            "stage is rebuild_repair or streaming",
+            because="a transition that is not undone goes on",
+        ),
+        equivalent_loss(
+            give_up_streaming, stage, because="a transition that is not undone goes on"
+        ),
+        equivalent_drop(learn, "it is behind", because="learning again changes nothing"),
+        equivalent_loss(
+            begin_write, Write.value, Write.targets, because="a write that nobody sends"
+        ),
+        equivalent_loss(begin_write, written, because="two writes of one value are one write"),
+        equivalent_loss(store, Write.stored, because="a replica whose answer is lost"),
+        equivalent_drop(
+            acknowledge, "nothing newer is acknowledged", because="to tell a client twice"
+        ),
+        equivalent_loss(
+            acknowledge,
+            acknowledged,
+            because="nothing is promised of a write whose client was not told",
+        ),
+        equivalent_drop(
+            forget_write, "a write is on its way", because="there is nothing to forget"
+        ),
+        equivalent_loss(
+            forget_write,
+            Write.stage,
+            Write.targets,
+            Write.stored,
+            Write.needed,
+            because="nobody looks at the rest of a write that is over",
+        ),
+    )

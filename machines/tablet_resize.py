@@ -36,7 +36,9 @@ from stagewright.spec import (
     between,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -78,29 +80,24 @@ class TabletResize(ResizeReplicas):
     def decide_split(self) -> None:
         """The table's tablets have become too large on average."""
         require(self.layout == Layout.one_tablet, "the table has one tablet")
-        with equivalent("no run has more decisions"):
-            require(self.sequence < DECISIONS, "a number is left")
+        require(self.sequence < DECISIONS, "a number is left")
         self.sequence = self.sequence + 1
 
     @ResizeReplicas.decision.step(Resize.none, Resize.merge, by=BALANCER, spends=decisions)
     def decide_merge(self) -> None:
         """The table's tablets have become too small on average."""
         require(self.layout == Layout.two_tablets, "the table has two tablets")
-        with equivalent("no run has more decisions"):
-            require(self.sequence < DECISIONS, "a number is left")
+        require(self.sequence < DECISIONS, "a number is left")
         self.sequence = self.sequence + 1
 
-    @ResizeReplicas.decision.step(
-        (Resize.split, Resize.merge), Resize.none, by=BALANCER, equivalent=NO_DECISION
-    )
+    @ResizeReplicas.decision.step((Resize.split, Resize.merge), Resize.none, by=BALANCER)
     def revoke(self) -> None:
         """The average size has changed again: the decision is no longer needed."""
 
     @action(by=COORDINATOR, fair=WEAK)
     def collect_stats(self, n: Term[Node]) -> None:
         """The coordinator asks a node for which split it is ready."""
-        with equivalent(NOTHING):
-            require(self.reported[n] != self.ready[n], "there is news")
+        require(self.reported[n] != self.ready[n], "there is news")
         self.reported[n] = self.ready[n]
 
     # -- migrations ------------------------------------------------------------------------------------------------
@@ -118,12 +115,10 @@ class TabletResize(ResizeReplicas):
     @action(by=BALANCER, fair=WEAK)
     def colocate(self, leaving: Term[Node], pending: Term[Node]) -> None:
         """To be merged, tablets must have the same replicas: one of the second moves to one of the first."""
-        with equivalent("tablets may be colocated at any time"):
-            require(self.decision == Resize.merge, "the tablets are to be merged")
+        require(self.decision == Resize.merge, "the tablets are to be merged")
         left, right = self.replicas[Half.left], self.replicas[Half.right]
-        with equivalent("of two nodes each has what the other one lacks"):
-            require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
-            require(right.has(leaving) & ~right.has(pending), "the second tablet has it elsewhere")
+        require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
+        require(right.has(leaving) & ~right.has(pending), "the second tablet has it elsewhere")
         self._start_migration(Term.of(Half.right), leaving, pending)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -131,9 +126,8 @@ class TabletResize(ResizeReplicas):
         """The rows have been streamed to the pending replica, and removed from the leaving one."""
         require(self.leaving[h] == leaving, "the node leaves the tablet")
         require(self.pending[h] == pending, "the other node joins it")
-        with equivalent("a node learns all of it at once"):
-            learned = every(self._is_current(n) for n in Node)
-            require(learned, "every node has learned of the migration")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned of the migration")
         require(~self.splitting.has(leaving), "no split compaction works on what is removed")
         require(self.writer[leaving].is_none(), "no writer works on what is removed")
         self.leaving[h] = None
@@ -164,19 +158,16 @@ class TabletResize(ResizeReplicas):
     def begin_finalization(self) -> None:
         """The decision can be carried out, and no tablet migrates: finalize it."""
         require(self.track == Track.idle, "topology is idle")
-        with equivalent("the plan is made anew before anything is committed"):
-            require(self._is_split_everywhere() | self._is_colocated(), "it is prepared")
+        require(self._is_split_everywhere() | self._is_colocated(), "it is prepared")
         self.track = FINALIZATION
 
     @action(by=COORDINATOR, fair=WEAK)
     def drain(self) -> None:
         """Barrier: what began under older token metadata is over on every node."""
         require(self.track == FINALIZATION, "a resize is being finalized")
-        with equivalent(NOTHING):
-            require(~self.drained, "not passed yet")
-        with equivalent("a node learns all of it at once"):
-            learned = every(self._is_current(n) for n in Node)
-            require(learned, "every node has learned of the finalization")
+        require(~self.drained, "not passed yet")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned of the finalization")
         over = every(self.writer[n].is_none() for n in Node)
         require(over, "no writer of before is left")
         self.drained = True
@@ -186,7 +177,6 @@ class TabletResize(ResizeReplicas):
         Layout.two_tablets,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent="only one tablet can be split",
     )
     def finalize_split(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
         """The table gets two tablets, each with the replicas of the one, and streams of its CDC log."""
@@ -199,17 +189,14 @@ class TabletResize(ResizeReplicas):
         Layout.one_tablet,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent="only two tablets can be merged",
     )
     def finalize_merge(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
         """The table gets one tablet with the replicas that the two have."""
-        with equivalent("nothing has migrated since"):
-            require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
+        require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
         self._finalize(now)
         self.streams_layout = Layout.one_tablet
         # The new map is made from the first tablet's replicas.
-        with equivalent("the second one has the same: they are colocated"):
-            self.replicas[Half.right] = self.replicas[Half.left]
+        self.replicas[Half.right] = self.replicas[Half.left]
 
     @action(by=COORDINATOR, fair=WEAK)
     def give_up_finalization(self) -> None:
@@ -224,10 +211,9 @@ class TabletResize(ResizeReplicas):
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator: what only the old one knew is lost."""
-        with equivalent("a coordinator that knows all that its predecessor knew does no harm"):
-            self.drained = False
-            for n in Node:
-                self.reported[n] = 0
+        self.drained = False
+        for n in Node:
+            self.reported[n] = 0
 
     # -- what recurs ---------------------------------------------------------------------------------------------
 
@@ -235,10 +221,8 @@ class TabletResize(ResizeReplicas):
         return some(self.pending[half].is_some() for half in list(Half))
 
     def _start_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
-        with equivalent("what is to be merged, and is finalized, is colocated"):
-            require(self.track != FINALIZATION, "no resize is being finalized")
-        with equivalent("a colocation that is started again is the same one"):
-            require(self.pending[h].is_none(), "the tablet is not in transition")
+        require(self.track != FINALIZATION, "no resize is being finalized")
+        require(self.pending[h].is_none(), "the tablet is not in transition")
         self.leaving[h] = leaving
         self.pending[h] = pending
         self.track = MIGRATION
@@ -254,17 +238,13 @@ class TabletResize(ResizeReplicas):
         return (self.decision == Resize.merge) & same
 
     def _finalize(self, now: Number) -> None:
-        with equivalent("the barrier is of a finalization"):
-            require(self.track == FINALIZATION, "a resize is being finalized")
-        with equivalent("what was written for two tablets is good for one"):
-            require(self.drained, "older token metadata is out of use")
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(self.drained, "older token metadata is out of use")
         self.decision = Resize.none
-        with equivalent("what has nothing to finalize any more is given up"):
-            self.track = Track.idle
+        self.track = Track.idle
         self.drained = False
-        with equivalent("a timestamp may be later than it need be"):
-            later = self.streams_since < now
-            self.streams_since = choose(later, now, self.streams_since + 1)
+        later = self.streams_since < now
+        self.streams_since = choose(later, now, self.streams_since + 1)
 
     # -- promises ------------------------------------------------------------------------------------------------
 
@@ -417,3 +397,94 @@ class TabletResize(ResizeReplicas):
     def at_rest(self) -> Bool:
         """A table may stay as it is."""
         return (self.decision == Resize.none) & (self.track == Track.idle)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(decide_split, "a number is left", because="no run has more decisions"),
+        equivalent_drop(decide_merge, "a number is left", because="no run has more decisions"),
+        equivalent_drop(revoke, "decision is split or merge", because=NO_DECISION),
+        equivalent_loss(revoke, ResizeReplicas.decision, because=NO_DECISION),
+        equivalent_drop(collect_stats, "there is news", because=NOTHING),
+        equivalent_drop(
+            colocate, "the tablets are to be merged", because="tablets may be colocated at any time"
+        ),
+        equivalent_drop(
+            colocate,
+            "the replica is not colocated",
+            "the second tablet has it elsewhere",
+            because="of two nodes each has what the other one lacks",
+        ),
+        equivalent_drop(
+            finish_migration,
+            "every node has learned of the migration",
+            because="a node learns all of it at once",
+        ),
+        equivalent_drop(
+            begin_finalization,
+            "it is prepared",
+            because="the plan is made anew before anything is committed",
+        ),
+        equivalent_drop(drain, "not passed yet", because=NOTHING),
+        equivalent_drop(
+            drain,
+            "every node has learned of the finalization",
+            because="a node learns all of it at once",
+        ),
+        equivalent_drop(
+            finalize_split, "layout is one_tablet", because="only one tablet can be split"
+        ),
+        equivalent_loss(
+            finalize_split, ResizeReplicas.layout, because="only one tablet can be split"
+        ),
+        equivalent_drop(
+            finalize_merge, "layout is two_tablets", because="only two tablets can be merged"
+        ),
+        equivalent_loss(
+            finalize_merge, ResizeReplicas.layout, because="only two tablets can be merged"
+        ),
+        equivalent_drop(
+            finalize_merge,
+            "the replicas are colocated, says the plan made anew",
+            because="nothing has migrated since",
+        ),
+        equivalent_loss(
+            finalize_merge,
+            ResizeReplicas.replicas,
+            because="the second one has the same: they are colocated",
+        ),
+        equivalent_loss(
+            fail_over,
+            drained,
+            reported,
+            because="a coordinator that knows all that its predecessor knew does no harm",
+        ),
+        equivalent_drop(
+            _start_migration,
+            "no resize is being finalized",
+            because="what is to be merged, and is finalized, is colocated",
+        ),
+        equivalent_drop(
+            _start_migration,
+            "the tablet is not in transition",
+            because="a colocation that is started again is the same one",
+        ),
+        equivalent_drop(
+            _finalize, "a resize is being finalized", because="the barrier is of a finalization"
+        ),
+        equivalent_drop(
+            _finalize,
+            "older token metadata is out of use",
+            because="what was written for two tablets is good for one",
+        ),
+        equivalent_loss(
+            _finalize,
+            ResizeReplicas.track,
+            because="what has nothing to finalize any more is given up",
+        ),
+        equivalent_loss(
+            _finalize,
+            ResizeReplicas.streams_since,
+            because="a timestamp may be later than it need be",
+        ),
+    )

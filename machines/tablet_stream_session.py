@@ -21,7 +21,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
@@ -100,8 +102,7 @@ class StreamSession(Machine):
         self._arrives(Message.rows)
         known = self._is_of_session()
         self.received = choose(known, self.received + 1, self.received)
-        with equivalent("a follower that goes on sends to nobody"):
-            self._fail_sender(~known)
+        self._fail_sender(~known)
         self._take_off_the_wire()
 
     @action(by=MASTER, fair=WEAK)
@@ -115,8 +116,7 @@ class StreamSession(Machine):
     def receive_failure(self) -> None:
         """The follower says that its session has failed."""
         self._arrives(Message.failed)
-        with equivalent("the master gives up by itself, only later"):
-            self.master = choose(self._is_of_session(), Session.failed, self.master)
+        self.master = choose(self._is_of_session(), Session.failed, self.master)
         self._take_off_the_wire()
 
     @action(by=MASTER, fair=WEAK)
@@ -141,8 +141,7 @@ class StreamSession(Machine):
     def hear_of_restart(self) -> None:
         """The master has restarted: the coordinator's request to it fails."""
         require(self.master == Session.none, "the master knows of no session")
-        with equivalent("nobody waits who could be told"):
-            require(self.waiting, "the coordinator waits")
+        require(self.waiting, "the coordinator waits")
         self.waiting = False
 
     # -- the follower --------------------------------------------------------------------------------------
@@ -159,8 +158,7 @@ class StreamSession(Machine):
     @action(by=FOLLOWER, fair=WEAK)
     def send_rows(self) -> None:
         """The follower sends the next rows once the last have arrived."""
-        with equivalent("what a session sends that has ended is refused"):
-            self._may_send()
+        self._may_send()
         require(self.sent < ROWS, "rows are left")
         self.sent = self.sent + 1
         self._send(Message.rows)
@@ -176,17 +174,15 @@ class StreamSession(Machine):
     @action(by=FOLLOWER, spends=failures)
     def fail(self) -> None:
         """The follower cannot go on: an error on its disk, or a stage that has moved on."""
-        with equivalent("of a session that has ended nobody hears"):
-            require(self.follower == Session.streaming, "the session goes on")
-            self.follower = Session.failed
+        require(self.follower == Session.streaming, "the session goes on")
+        self.follower = Session.failed
 
     @action(by=FOLLOWER, fair=WEAK)
     def send_failure(self) -> None:
         """The follower says so, and forgets the session."""
         require(self.follower == Session.failed, "the session has failed")
-        with equivalent("the master gives up by itself, only later"):
-            require(self.message == Message.none, "the last message has arrived")
-            self._send(Message.failed)
+        require(self.message == Message.none, "the last message has arrived")
+        self._send(Message.failed)
         self.follower = Session.none
 
     # -- faults --------------------------------------------------------------------------------------------
@@ -194,29 +190,25 @@ class StreamSession(Machine):
     @action(by=NETWORK, spends=losses)
     def lose_message(self) -> None:
         """A message of the follower is lost; it notices only if it waits for an answer."""
-        with equivalent("nothing is lost, or its sender fails without need"):
-            require(self.message != Message.none, "a message is on the wire")
-            self._fail_sender(self.message == Message.rows)
-            self._take_off_the_wire()
+        require(self.message != Message.none, "a message is on the wire")
+        self._fail_sender(self.message == Message.rows)
+        self._take_off_the_wire()
 
     @action(by=NETWORK, spends=losses)
     def lose_prepare(self) -> None:
         """The request to prepare is lost."""
-        with equivalent("nothing is lost"):
-            require(self.prepare > 0, "a request to prepare is on the wire")
-            self.prepare = 0
+        require(self.prepare > 0, "a request to prepare is on the wire")
+        self.prepare = 0
 
     @action(spends=restarts)
     def restart_master(self) -> None:
         """The master restarts, and knows of no session; its follower goes on."""
-        with equivalent("it goes on as without the restart"):
-            self.master = Session.none
+        self.master = Session.none
 
     @action(spends=restarts)
     def restart_follower(self) -> None:
         """The follower restarts; its master is not told."""
-        with equivalent("it goes on as without the restart"):
-            self.follower = Session.none
+        self.follower = Session.none
 
     # -- what recurs ---------------------------------------------------------------------------------------
 
@@ -232,8 +224,7 @@ class StreamSession(Machine):
 
     def _send(self, message: Message) -> None:
         self.message = message
-        with equivalent("the follower's last message was of the same session"):
-            self.message_plan = self.follower_plan
+        self.message_plan = self.follower_plan
 
     def _take_off_the_wire(self) -> None:
         self.message = Message.none
@@ -303,3 +294,51 @@ class StreamSession(Machine):
     def followers_end(self) -> LeadsTo:
         """No session is left behind at a follower whose master has gone."""
         return leads_to(self.follower != Session.none, self.follower == Session.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(receive_rows, follower, because="a follower that goes on sends to nobody"),
+        equivalent_loss(
+            receive_failure, master, because="the master gives up by itself, only later"
+        ),
+        equivalent_drop(
+            hear_of_restart, "the coordinator waits", because="nobody waits who could be told"
+        ),
+        equivalent_drop(
+            send_rows,
+            "the session goes on",
+            "the last message has arrived",
+            because="what a session sends that has ended is refused",
+        ),
+        equivalent_drop(
+            fail, "the session goes on", because="of a session that has ended nobody hears"
+        ),
+        equivalent_loss(fail, follower, because="of a session that has ended nobody hears"),
+        equivalent_drop(
+            send_failure,
+            "the last message has arrived",
+            because="the master gives up by itself, only later",
+        ),
+        equivalent_loss(send_failure, message, because="the master gives up by itself, only later"),
+        equivalent_drop(
+            lose_message,
+            "a message is on the wire",
+            because="nothing is lost, or its sender fails without need",
+        ),
+        equivalent_loss(
+            lose_message,
+            follower,
+            message,
+            because="nothing is lost, or its sender fails without need",
+        ),
+        equivalent_drop(
+            lose_prepare, "a request to prepare is on the wire", because="nothing is lost"
+        ),
+        equivalent_loss(lose_prepare, prepare, because="nothing is lost"),
+        equivalent_loss(restart_master, master, because="it goes on as without the restart"),
+        equivalent_loss(restart_follower, follower, because="it goes on as without the restart"),
+        equivalent_loss(
+            _send, message_plan, because="the follower's last message was of the same session"
+        ),
+    )

@@ -25,7 +25,8 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_without,
     equivalents,
     every,
@@ -85,15 +86,6 @@ class TopologyCluster(TopologyRanges):
         },
     )
     tables = TABLES_OF_RANGES
-    harmless = equivalents(
-        equivalent_without(
-            TopologyControl.crash, because="a node that runs on, while its client gives up too soon"
-        ),
-        equivalent_without(
-            TopologyControl.fail_over,
-            because="what was learned stays true, whether or not it is remembered",
-        ),
-    )
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -248,8 +240,7 @@ class TopologyCluster(TopologyRanges):
         begun = (topology.barrier == Barrier.passed) & ~topology.streamed
         require(begun, "streaming has begun")
         require(self.owners.has(source), "the source is an owner")
-        with equivalent("what a dead owner stores, and was acknowledged, every owner stores"):
-            require(~topology.down.has(source), "the source is alive")
+        require(~topology.down.has(source), "the source is alive")
         require(self.next.has(target) & ~self.owners.has(target), "the target is a new owner")
         require(~topology.down.has(target), "the target is up")
         newer = self.data[target] < self.data[source]
@@ -278,8 +269,7 @@ class TopologyCluster(TopologyRanges):
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator."""
         self.topology.fail_over()
-        with equivalent("what was streamed stays where it is, and may be streamed again"):
-            self.copied = False
+        self.copied = False
 
     # -- the ring has changed, or not ----------------------------------------------------------------------
 
@@ -340,11 +330,8 @@ class TopologyCluster(TopologyRanges):
         self.topology.clean_up(n)
         fenced = self.view[n].fence == self.topology.fence_version
         require(fenced, "node refuses older requests")
-        with equivalent(
-            "the fence is that of the version: who has learned the one knows the other"
-        ):
-            learned = self.view[n].version == self.topology.version
-            require(learned, "node has learned what is committed")
+        learned = self.view[n].version == self.topology.version
+        require(learned, "node has learned what is committed")
         self.data[n] = choose(self.owners.has(n), self.data[n], 0)
 
     # -- ends ------------------------------------------------------------------------------------------
@@ -353,3 +340,30 @@ class TopologyCluster(TopologyRanges):
     def at_rest(self) -> Bool:
         """A topology at rest may stay so."""
         return self.topology.is_at_rest()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_without(
+            TopologyControl.crash, because="a node that runs on, while its client gives up too soon"
+        ),
+        equivalent_without(
+            TopologyControl.fail_over,
+            because="what was learned stays true, whether or not it is remembered",
+        ),
+        equivalent_drop(
+            stream,
+            "the source is alive",
+            because="what a dead owner stores, and was acknowledged, every owner stores",
+        ),
+        equivalent_loss(
+            fail_over,
+            TopologyRanges.copied,
+            because="what was streamed stays where it is, and may be streamed again",
+        ),
+        equivalent_drop(
+            clean_up,
+            "node has learned what is committed",
+            because="the fence is that of the version: who has learned the one knows the other",
+        ),
+    )

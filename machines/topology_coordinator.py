@@ -28,7 +28,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
@@ -112,13 +114,11 @@ class TopologyCoordinator(Machine):
     def start_operation(self, c: Term[Coordinator]) -> None:
         """The leader takes a guard and reads the topology."""
         require(self.at[c] == At.top, "the coordinator is at the top of its loop")
-        with equivalent("whoever reads and commits under a guard is right, leader or not"):
-            require(self.leader == c, "the coordinator leads")
+        require(self.leader == c, "the coordinator leads")
         self.guarded.add(c)
         self.read[c] = self.transition_state
         self.saw_request.put(c, self.requested)
-        with equivalent("an event that is seen twice makes it look once more"):
-            self.events.discard(c)
+        self.events.discard(c)
         self.at[c] = At.decided
 
     @action(fair=WEAK)
@@ -126,8 +126,7 @@ class TopologyCoordinator(Machine):
         """A transition goes on: the guard is given up while the barrier of its state runs."""
         require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.read[c] != T.null, "a transition goes on")
-        with equivalent("a guard that is held for too long only loses more races"):
-            self.guarded.discard(c)
+        self.guarded.discard(c)
         self.at[c] = At.in_barrier
 
     @action(fair=WEAK)
@@ -147,8 +146,7 @@ class TopologyCoordinator(Machine):
     @action(fair=WEAK)
     def start_over(self, c: Term[Coordinator]) -> None:
         """Another state is found than the barrier was run for."""
-        with equivalent("to start over is always right, as long as it comes to an end"):
-            require(self.at[c] == At.in_barrier, "a barrier runs")
+        require(self.at[c] == At.in_barrier, "a barrier runs")
         require(~self._unchanged(c), "the topology is in another state")
         self.at[c] = At.top
 
@@ -164,8 +162,7 @@ class TopologyCoordinator(Machine):
     @action(fair=WEAK)
     def start_decommission(self, c: Term[Coordinator]) -> None:
         """The request to leave is taken up."""
-        with equivalent("who holds a guard on a topology at rest has decided"):
-            require(self.at[c] == At.decided, "the coordinator has decided")
+        require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.saw_request.has(c), "a request is pending")
         self._commit(c, T.null, T.write_both_read_old)
         self.requested = False
@@ -197,8 +194,7 @@ class TopologyCoordinator(Machine):
         require(self.at[c] == At.in_barrier, "a barrier runs")
         self._looks_again(c)
         require(self.read[c] == T.write_both_read_old, "there is a way back")
-        with equivalent("a barrier that failed may be tried again, if not for ever"):
-            self._becomes(c, T.rollback_to_normal)
+        self._becomes(c, T.rollback_to_normal)
 
     @action(fair=WEAK)
     def complete_rollback(self, c: Term[Coordinator]) -> None:
@@ -212,31 +208,25 @@ class TopologyCoordinator(Machine):
         require(self.at[c] == At.passed, "barrier passed")
 
     def _commit(self, c: Term[Coordinator], source: Transition, target: Transition) -> None:
-        with equivalent("who has seen a request has read null"):
-            require(self.read[c] == source, f"it has read {source.name}")
-        with equivalent("the last commit of an operation may be made twice"):
-            require(self.guarded.has(c), "nobody committed since it took its guard")
+        require(self.read[c] == source, f"it has read {source.name}")
+        require(self.guarded.has(c), "nobody committed since it took its guard")
         self._becomes(c, target)
 
     def _becomes(self, c: Term[Coordinator], target: Transition) -> None:
         self.transition_state = target
-        with equivalent("one commit may be made twice, if the next one is not"):
-            self.guarded = frozenset()
-        with equivalent("who does not know of its own commit loses its next race"):
-            self.at[c] = At.top
+        self.guarded = frozenset()
+        self.at[c] = At.top
 
     # -- waiting ---------------------------------------------------------------------------------------
 
     @action(fair=WEAK)
     def wait(self, c: Term[Coordinator]) -> None:
         """There was no work when it looked, and nothing has happened since: it waits."""
-        with equivalent("whoever waits is woken by every event that comes then"):
-            require(self.at[c] == At.decided, "the coordinator has decided")
+        require(self.at[c] == At.decided, "the coordinator has decided")
         require(self.read[c] == T.null, "the topology was at rest")
         require(~self.saw_request.has(c), "there was no request")
         self._nothing_happened(c)
-        with equivalent("who does not wait looks again when something happens"):
-            self.at[c] = At.waiting
+        self.at[c] = At.waiting
 
     def _nothing_happened(self, c: Term[Coordinator]) -> None:
         require(~self.events.has(c), "no event came since")
@@ -248,20 +238,17 @@ class TopologyCoordinator(Machine):
         """A request is committed: an event."""
         require(self.node_state == NodeState.normal, "the node is normal")
         self.requested = True
-        with equivalent("to be told of nothing is no harm"):
-            self.waits = True
+        self.waits = True
         self.guarded = frozenset()
         for c in Coordinator:
-            with equivalent("to start over is always right, as long as it comes to an end"):
-                self.at[c] = choose(self.at[c] == At.waiting, At.top, self.at[c])
+            self.at[c] = choose(self.at[c] == At.waiting, At.top, self.at[c])
             self.events.add(c)
 
     @action(by=NETWORK, spends=failovers)
     def elect(self, c: Term[Coordinator]) -> None:
         """Another node becomes the leader, in whatever it still does; the old one may not know yet."""
-        with equivalent("an election that changes nothing"):
-            require(self.leader != c, "another node leads")
-            self.leader = c
+        require(self.leader != c, "another node leads")
+        self.leader = c
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -300,3 +287,66 @@ class TopologyCoordinator(Machine):
     def work_is_noticed(self) -> LeadsTo:
         """Whoever asks is answered: the coordinator does not sleep over a request (scylladb #27958)."""
         return leads_to(self.waits, ~self.waits)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            start_operation,
+            "the coordinator leads",
+            because="whoever reads and commits under a guard is right, leader or not",
+        ),
+        equivalent_loss(
+            start_operation, events, because="an event that is seen twice makes it look once more"
+        ),
+        equivalent_loss(
+            run_barrier, guarded, because="a guard that is held for too long only loses more races"
+        ),
+        equivalent_drop(
+            start_over,
+            "a barrier runs",
+            because="to start over is always right, as long as it comes to an end",
+        ),
+        equivalent_drop(
+            start_decommission,
+            "the coordinator has decided",
+            because="who holds a guard on a topology at rest has decided",
+        ),
+        equivalent_loss(
+            roll_back,
+            transition_state,
+            because="a barrier that failed may be tried again, if not for ever",
+        ),
+        equivalent_drop(
+            _commit,
+            "it has read null",
+            "it has read write_both_read_old",
+            "it has read write_both_read_new",
+            "it has read left_token_ring",
+            "it has read rollback_to_normal",
+            because="who has seen a request has read null",
+        ),
+        equivalent_drop(
+            _commit,
+            "nobody committed since it took its guard",
+            because="the last commit of an operation may be made twice",
+        ),
+        equivalent_loss(
+            _becomes, guarded, because="one commit may be made twice, if the next one is not"
+        ),
+        equivalent_loss(
+            _becomes, at, because="who does not know of its own commit loses its next race"
+        ),
+        equivalent_drop(
+            wait,
+            "the coordinator has decided",
+            because="whoever waits is woken by every event that comes then",
+        ),
+        equivalent_loss(wait, at, because="who does not wait looks again when something happens"),
+        equivalent_loss(ask_to_leave, waits, because="to be told of nothing is no harm"),
+        equivalent_loss(
+            ask_to_leave, at, because="to start over is always right, as long as it comes to an end"
+        ),
+        equivalent_drop(elect, "another node leads", because="an election that changes nothing"),
+        equivalent_loss(elect, leader, because="an election that changes nothing"),
+    )

@@ -33,7 +33,9 @@ from stagewright.spec import (
     Term,
     budget,
     count,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     flag,
     initially,
@@ -53,6 +55,7 @@ NODE = Actor("node")
 LAST_VERSION = 30
 NULL = TransitionState.null
 NORMAL = NodeState.normal
+A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
 NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
 
 
@@ -151,26 +154,22 @@ class TopologyGroup0(Machine):
 
     def _ask(self, n: Term[Node], request: Request | Term[Request]) -> None:
         """A request enters the node's row and the request table."""
-        with equivalent("a node without a row asks for nothing"):
-            require(self.topology_request[n].is_none(), "no request of the node is pending")
+        require(self.topology_request[n].is_none(), "no request of the node is pending")
         self.topology_request[n] = request
         self.asked[n] = request
-        with equivalent("a node without a row has asked for nothing before"):
-            self.done.discard(n)
-            self.error.discard(n)
+        self.done.discard(n)
+        self.error.discard(n)
 
     def _begin(self, n: Term[Node], request: Request) -> None:
         """The request is taken up: it is deleted from the row, the node is in transition."""
-        with equivalent("what only a third node in transition could tell"):
-            require(self.is_at_rest(), "the topology is at rest")
+        require(self.is_at_rest(), "the topology is at rest")
         require(self.topology_request[n] == request, f"the node asks for {request.name}")
         if self.release.parallel_draining and request.begins_as in LEAVING:
             self._is_drained(n)
         if self.release.rollback:
             self._lacks_no_node(n, request)
         self._is_its_turn(request)
-        with equivalent("a node asks only in the state in which it may"):
-            require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")
+        require(self.node_state[n] == request.asked_in, f"node is {request.asked_in.name}")
         self.node_state[n] = request.begins_as
         self.topology_request[n] = None
 
@@ -188,11 +187,7 @@ class TopologyGroup0(Machine):
     def _is_its_turn(self, request: Request) -> None:
         """Replace, join, remove, leave, rebuild: no request that could proceed comes before this one."""
         for earlier in [r for r in Request if r.priority < request.priority]:
-            reason = NOT_NEEDED
-            if {request, earlier} & {Request.replace, Request.remove}:
-                reason = "while a dead node waits for that, no other request can proceed"
-            with equivalent(reason):
-                self._none_waits(earlier)
+            self._none_waits(earlier)
 
     def _none_waits(self, earlier: Request) -> None:
         waits = some(self._waits_for(m, earlier) for m in Node)
@@ -256,17 +251,58 @@ class TopologyGroup0(Machine):
 
     def _enter(self, *, new_version: bool = True) -> None:
         """A new state is committed: what was learned under the old one does not count."""
-        with equivalent("there was nothing that it could have learned"):
-            self.barrier = Barrier.none
-            self.streamed = False
-            self.giving_up = False
+        self.barrier = Barrier.none
+        self.streamed = False
+        self.giving_up = False
         if new_version:
             self.version = self.version + 1
 
     def _barrier_passed(self) -> None:
-        with equivalent("whatever fails may fail before its barrier has passed"):
-            require(self.barrier == Barrier.passed, "barrier passed")
+        require(self.barrier == Barrier.passed, "barrier passed")
 
     def _barrier_passed_or_waived(self) -> None:
         over = self.barrier.any_of(Barrier.passed, Barrier.waived)
         require(over, "barrier passed, or it failed and ring_delay is over")
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            _ask,
+            "no request of the node is pending",
+            because="a node without a row asks for nothing",
+        ),
+        equivalent_loss(
+            _ask, done, error, because="a node without a row has asked for nothing before"
+        ),
+        equivalent_drop(
+            _begin,
+            "the topology is at rest",
+            because="what only a third node in transition could tell",
+        ),
+        equivalent_drop(
+            _begin,
+            "node is normal",
+            "node is none",
+            because="a node asks only in the state in which it may",
+        ),
+        equivalent_drop(
+            _is_its_turn,
+            "no request to replace comes before it",
+            "no request to remove comes before it",
+            because=A_DEAD_NODE_WAITS,
+        ),
+        equivalent_drop(_is_its_turn, "no request to leave comes before it", because=NOT_NEEDED),
+        equivalent_loss(
+            _enter,
+            barrier,
+            streamed,
+            giving_up,
+            because="there was nothing that it could have learned",
+        ),
+        equivalent_drop(
+            _barrier_passed,
+            "barrier passed",
+            because="whatever fails may fail before its barrier has passed",
+        ),
+    )

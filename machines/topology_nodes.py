@@ -36,7 +36,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     flag,
     initially,
@@ -112,8 +114,7 @@ class TopologyNodes(Machine):
         """Node `n` applies what is committed to group0."""
         up = self.topology.members.has(n) & ~self.topology.down.has(n)
         require(up, "node is an up member")
-        with equivalent("to learn again changes nothing"):
-            require(~self._is_current(n), "node is behind")
+        require(~self._is_current(n), "node is behind")
         self._learn(n)
 
     def _learn(self, n: Term[Node]) -> None:
@@ -150,10 +151,9 @@ class TopologyNodes(Machine):
     @action(by=CLIENT, spends=writes)
     def begin_write(self, n: Term[Node]) -> None:
         """A client writes through node `n`, which sends the write to the owners that it knows of."""
-        with equivalent("a client may write no more"):
-            require(self.written < LAST_VALUE, "a value is left")
-            self.request.value = self.written + 1
-            self.written = self.written + 1
+        require(self.written < LAST_VALUE, "a value is left")
+        self.request.value = self.written + 1
+        self.written = self.written + 1
         self._begin(n, self.view[n].writes)
         self.request.write = True
 
@@ -165,8 +165,7 @@ class TopologyNodes(Machine):
         require(~self.topology.down.has(r), "replica is up")
         self._not_fenced(r)
         self.data[r] = request.value
-        with equivalent("a write need not be acknowledged"):
-            request.reached.add(r)
+        request.reached.add(r)
 
     @action(fair=WEAK)
     def acknowledge_write(self) -> None:
@@ -175,55 +174,46 @@ class TopologyNodes(Machine):
         require(request.write, "a write is on its way")
         require(~request.abandoned, "the client still waits")
         require(request.targets <= request.reached, "every replica has stored it")
-        with equivalent("a write need not be acknowledged"):
-            self.acknowledged = request.value
+        self.acknowledged = request.value
         self._forget()
 
     @action(by=CLIENT, spends=reads)
     def begin_read(self, n: Term[Node]) -> None:
         """A client reads through node `n`, which asks one of the owners that it knows of."""
-        with equivalent("a client need not read"):
-            self._begin(n, self.view[n].reads)
-            self.request.value = self.acknowledged
+        self._begin(n, self.view[n].reads)
+        self.request.value = self.acknowledged
 
     @action(fair=WEAK)
     def answer_read(self, r: Term[Node]) -> None:
         """Replica `r` answers the read, unless its version is fenced as far as the replica knows."""
         request = self.request
         require(~request.write & request.targets.has(r), "the replica is asked")
-        with equivalent("a dead owner stores what was acknowledged, too: it would answer the same"):
-            require(~self.topology.down.has(r), "replica is up")
-        with equivalent("a barrier waits for reads, so that none is left to be refused"):
-            require(~request.abandoned, "the client still waits")
-            self._not_fenced(r)
-        with equivalent("it records that a promise was broken, and none is"):
-            self.stale_read = self.stale_read | (self.data[r] < request.value)
+        require(~self.topology.down.has(r), "replica is up")
+        require(~request.abandoned, "the client still waits")
+        self._not_fenced(r)
+        self.stale_read = self.stale_read | (self.data[r] < request.value)
         self._forget()
 
     @action(by=NETWORK, fair=WEAK)
     def time_out(self) -> None:
         """A replica does not answer in time: the client is told so, but messages may still arrive."""
         request = self.request
-        with equivalent("a request may take long, or be over"):
-            require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
-            request.abandoned = True
+        require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
+        request.abandoned = True
 
     @action(by=NETWORK, fair=WEAK)
     def lose_messages(self) -> None:
         """What is left of an abandoned request is lost, or refused."""
-        with equivalent("what is lost is never answered: as if it had timed out first"):
-            require(self.request.abandoned, "request is abandoned")
+        require(self.request.abandoned, "request is abandoned")
         self._forget()
 
     def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
         topology = self.topology
         serves = topology.node_state[n].column(lambda state: state.owns)
-        with equivalent("one request at a time is followed, through a node that knows the owners"):
-            require(self.request.coordinator.is_none(), "no request is on its way")
-            require(serves & ~topology.down.has(n), "node serves and is up")
-            require(~targets.is_empty(), "node has learned of the owners")
-        with equivalent("a request of an older version is refused sooner, and drained later"):
-            self.request.version = self.view[n].version
+        require(self.request.coordinator.is_none(), "no request is on its way")
+        require(serves & ~topology.down.has(n), "node serves and is up")
+        require(~targets.is_empty(), "node has learned of the owners")
+        self.request.version = self.view[n].version
         self.request.coordinator = n
         self.request.targets = targets
 
@@ -232,14 +222,13 @@ class TopologyNodes(Machine):
 
     def _forget(self) -> None:
         request = self.request
-        with equivalent("what is left of a request that is over tells nobody anything"):
-            request.coordinator = None
-            request.write = False
-            request.version = 0
-            request.targets = frozenset()
-            request.reached = frozenset()
-            request.value = 0
-            request.abandoned = False
+        request.coordinator = None
+        request.write = False
+        request.version = 0
+        request.targets = frozenset()
+        request.reached = frozenset()
+        request.value = 0
+        request.abandoned = False
 
     # -- faults ----------------------------------------------------------------------------------------
 
@@ -259,5 +248,80 @@ class TopologyNodes(Machine):
 
     def _abandon(self, n: Term[Node]) -> None:
         stops = self.request.coordinator == n
-        with equivalent("the client gives up by its own timeout at the latest"):
-            self.request.abandoned = self.request.abandoned | stops
+        self.request.abandoned = self.request.abandoned | stops
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(learn, "node is behind", because="to learn again changes nothing"),
+        equivalent_drop(begin_write, "a value is left", because="a client may write no more"),
+        equivalent_loss(
+            begin_write, ClientRequest.value, written, because="a client may write no more"
+        ),
+        equivalent_loss(
+            store_write, ClientRequest.reached, because="a write need not be acknowledged"
+        ),
+        equivalent_loss(
+            acknowledge_write, acknowledged, because="a write need not be acknowledged"
+        ),
+        equivalent_loss(
+            begin_read,
+            ClientRequest.coordinator,
+            ClientRequest.targets,
+            ClientRequest.value,
+            because="a client need not read",
+        ),
+        equivalent_drop(
+            answer_read,
+            "replica is up",
+            because="a dead owner stores what was acknowledged, too: it would answer the same",
+        ),
+        equivalent_drop(
+            answer_read,
+            "the client still waits",
+            "its version is not fenced",
+            because="a barrier waits for reads, so that none is left to be refused",
+        ),
+        equivalent_loss(
+            answer_read, stale_read, because="it records that a promise was broken, and none is"
+        ),
+        equivalent_drop(
+            time_out, "a request is on its way", because="a request may take long, or be over"
+        ),
+        equivalent_loss(
+            time_out, ClientRequest.abandoned, because="a request may take long, or be over"
+        ),
+        equivalent_drop(
+            lose_messages,
+            "request is abandoned",
+            because="what is lost is never answered: as if it had timed out first",
+        ),
+        equivalent_drop(
+            _begin,
+            "no request is on its way",
+            "node serves and is up",
+            "node has learned of the owners",
+            because="one request at a time is followed, through a node that knows the owners",
+        ),
+        equivalent_loss(
+            _begin,
+            ClientRequest.version,
+            because="a request of an older version is refused sooner, and drained later",
+        ),
+        equivalent_loss(
+            _forget,
+            ClientRequest.coordinator,
+            ClientRequest.write,
+            ClientRequest.version,
+            ClientRequest.targets,
+            ClientRequest.reached,
+            ClientRequest.value,
+            ClientRequest.abandoned,
+            because="what is left of a request that is over tells nobody anything",
+        ),
+        equivalent_loss(
+            _abandon,
+            ClientRequest.abandoned,
+            because="the client gives up by its own timeout at the latest",
+        ),
+    )

@@ -10,7 +10,15 @@ from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_group0 import COORDINATOR
 from stagewright.machines.topology_states import Request
-from stagewright.spec import Fairness, Term, action, equivalent, only_when
+from stagewright.spec import (
+    Fairness,
+    Term,
+    action,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
+    only_when,
+)
 
 # Tablets, rebuilds and requests for the cluster as a whole change no owner of a range.
 NO_PART_OF_IT = (
@@ -53,49 +61,95 @@ class TopologyOfRanges(TopologyControl):
         self._try_again()
 
     def _cleanup_is_asked_for(self) -> None:
-        with equivalent("no other global request is made here"):
-            super()._cleanup_is_asked_for()
+        super()._cleanup_is_asked_for()
 
     def _barrier_passed_or_waived(self) -> None:
-        with equivalent("a replaced node is removed from group0 after the same barrier"):
-            super()._barrier_passed_or_waived()
+        super()._barrier_passed_or_waived()
 
     def _all_are_up(self) -> None:
-        with equivalent("nobody crashes here while a dead node is removed or replaced"):
-            super()._all_are_up()
+        super()._all_are_up()
 
     def _lacks_no_node(self, n: Term[Node], request: Request) -> None:
-        with equivalent("nobody crashes here while a dead node is removed or replaced"):
-            super()._lacks_no_node(n, request)
+        super()._lacks_no_node(n, request)
 
     def _is_drained(self, n: Term[Node]) -> None:
-        with equivalent("there are no tablets here"):
-            super()._is_drained(n)
+        super()._is_drained(n)
 
     def _none_waits(self, earlier: Request) -> None:
-        with equivalent(
-            "of two requests only one could proceed here: a third node would have to ask"
-        ):
-            super()._none_waits(earlier)
+        super()._none_waits(earlier)
 
     def _nothing_goes_on(self) -> None:
-        with equivalent("no node rebuilds here, and no tablet, lock or global request has a state"):
-            super()._nothing_goes_on()
+        super()._nothing_goes_on()
 
     def _tablets_are_at_rest(self) -> None:
-        with equivalent("there are no tablets here that could be in transition"):
-            super()._tablets_are_at_rest()
+        super()._tablets_are_at_rest()
 
     def _tablets_are_gone_with_the_replaced(self, n: Term[Node]) -> None:
-        with equivalent("there are no tablets here"):
-            super()._tablets_are_gone_with_the_replaced(n)
+        super()._tablets_are_gone_with_the_replaced(n)
 
     def _is_for(self, n: Term[Node]) -> None:
-        with equivalent("no generation is asked for by itself here: it is of the node that joins"):
-            super()._is_for(n)
+        super()._is_for(n)
 
     def _has_a_way_back(self) -> None:
-        with equivalent(
-            "no generation is asked for by itself here: an operation on a node goes on"
-        ):
-            super()._has_a_way_back()
+        super()._has_a_way_back()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            _cleanup_is_asked_for,
+            "cleanup is asked for",
+            because="no other global request is made here",
+        ),
+        equivalent_drop(
+            _barrier_passed_or_waived,
+            "barrier passed, or it failed and ring_delay is over",
+            because="a replaced node is removed from group0 after the same barrier",
+        ),
+        equivalent_drop(
+            _all_are_up,
+            "all nodes that take part are up",
+            because="nobody crashes here while a dead node is removed or replaced",
+        ),
+        equivalent_drop(
+            _lacks_no_node,
+            "no node that it needs is down",
+            because="nobody crashes here while a dead node is removed or replaced",
+        ),
+        equivalent_drop(
+            _is_drained, "the request is not paused", because="there are no tablets here"
+        ),
+        equivalent_drop(
+            _none_waits,
+            "no request to replace comes before it",
+            "no request to join comes before it",
+            "no request to remove comes before it",
+            "no request to leave comes before it",
+            because="of two requests only one could proceed here: a third node would have to ask",
+        ),
+        equivalent_drop(
+            _nothing_goes_on,
+            "the topology is at rest",
+            because="no node rebuilds here, and no tablet, lock or global request has a state",
+        ),
+        equivalent_drop(
+            _tablets_are_at_rest,
+            "no tablet is in transition",
+            because="there are no tablets here that could be in transition",
+        ),
+        equivalent_loss(
+            _tablets_are_gone_with_the_replaced,
+            TopologyControl.tablet_hosts,
+            because="there are no tablets here",
+        ),
+        equivalent_drop(
+            _is_for,
+            "the node bootstraps",
+            because="no generation is asked for by itself here: it is of the node that joins",
+        ),
+        equivalent_drop(
+            _has_a_way_back,
+            "there is a way back",
+            because="no generation is asked for by itself here: an operation on a node goes on",
+        ),
+    )

@@ -7,7 +7,7 @@ left_token_ring and rollback_to_normal. `topology_control.py` has the promises.
 from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_group0 import COORDINATOR
+from stagewright.machines.topology_group0 import A_DEAD_NODE_WAITS, COORDINATOR, NOT_NEEDED
 from stagewright.machines.topology_requests import TopologyRequests
 from stagewright.machines.topology_states import (
     Barrier,
@@ -23,7 +23,9 @@ from stagewright.spec import (
     Term,
     action,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     only_when,
     require,
     some,
@@ -72,9 +74,8 @@ class TopologyOperations(TopologyTracks):
         """The node has taken JOIN_NODE_RESPONSE and is a member of group0."""
         only_when(self.release.join_group0)
         self._joining(n)
-        with equivalent("a node that joins and dies at once, or that joins again"):
-            require(~self.down.has(n), "the node is up")
-            require(~self.members.has(n), "the node is not in group0")
+        require(~self.down.has(n), "the node is up")
+        require(~self.members.has(n), "the node is not in group0")
         self.members.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -157,10 +158,8 @@ class TopologyOperations(TopologyTracks):
         """The replaced node is removed from group0 before it is left."""
         self._past_read_fence()
         replaced = self._is(n, NodeState.replacing) & (self.replaced_id[n] == dead)
-        with equivalent("whom a node has replaced before is out of group0"):
-            require(replaced, "it is replaced")
-        with equivalent("what is removed may be removed again"):
-            require(self.members.has(dead), "it is still in group0")
+        require(replaced, "it is replaced")
+        require(self.members.has(dead), "it is still in group0")
         self.members.discard(dead)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -174,8 +173,7 @@ class TopologyOperations(TopologyTracks):
             becomes = choose(dead, NodeState.left, self.node_state[m])
             self.node_state[m] = choose(m == n, NodeState.normal, becomes)
             self.tokens.put(m, self.tokens.has(m) & ~dead)
-            with equivalent("it takes a third node to owe a cleanup and be replaced"):
-                self.cleanup_needed.put(m, self.cleanup_needed.has(m) & ~dead)
+            self.cleanup_needed.put(m, self.cleanup_needed.has(m) & ~dead)
         self._tablets_are_gone_with_the_replaced(n)
         self._end(n)
         self._finish()
@@ -189,11 +187,9 @@ class TopologyOperations(TopologyTracks):
         require(out, "the replaced node is removed from group0")
 
     def _joining(self, n: Term[Node]) -> None:
-        with equivalent("no other node is outside of group0, or as far as this one"):
-            require(self.transition_state == T.join_group0, "a node joins group0")
-            require(self._in_transition(n), "the node is in transition")
-        with equivalent("what has not joined yet may be refused, or go on to join"):
-            require(~self.giving_up, "the operation goes on")
+        require(self.transition_state == T.join_group0, "a node joins group0")
+        require(self._in_transition(n), "the node is in transition")
+        require(~self.giving_up, "the operation goes on")
 
     def _joined(self, n: Term[Node]) -> None:
         require(self.members.has(n), "the node is in group0")
@@ -305,16 +301,10 @@ class TopologyOperations(TopologyTracks):
     def stream_ranges(self) -> None:
         """001: "After the entire cluster learns about it, streaming starts": and ends well."""
         self._barrier_passed()
-        with equivalent(
-            "what is streamed may be streamed again, and where nodes stream is a session"
-        ):
-            require(self.transition_state == T.write_both_read_old, "writes go to both rings")
-            require(~self.streamed & ~self.giving_up, "it has not ended yet")
-            require(self.session, "session is open")
-        with equivalent(
-            "beside the one that streams and the one that is dead a third asks to replace"
-        ):
-            self._all_are_up()
+        require(self.transition_state == T.write_both_read_old, "writes go to both rings")
+        require(~self.streamed & ~self.giving_up, "it has not ended yet")
+        require(self.session, "session is open")
+        self._all_are_up()
         self.streamed = True
 
     @action(by=COORDINATOR, spends=TopologyRequests.faults)
@@ -325,34 +315,26 @@ class TopologyOperations(TopologyTracks):
     @action(by=COORDINATOR, fair=WEAK)
     def stream_with_dead_node(self) -> None:
         """Streaming fails, for a node that takes part is down."""
-        with equivalent("a stream may fail at any time"):
-            require(some(self._blocks(n) for n in Node), "a node that takes part is down")
+        require(some(self._blocks(n) for n in Node), "a node that takes part is down")
         self._streaming_fails()
 
     def _streaming_fails(self) -> None:
         require(self.transition_state == T.write_both_read_old, "writes go to both rings")
         self._barrier_passed()
-        with equivalent("a stream may fail at any time, or not"):
-            require(~self.streamed & ~self.giving_up, "it has not ended yet")
+        require(~self.streamed & ~self.giving_up, "it has not ended yet")
         if self.release.rollback:
-            with equivalent("a stream may fail at any time, or not"):
-                self.giving_up = True
+            self.giving_up = True
         else:
             self.barrier = Barrier.none
 
     @action(by=COORDINATOR, fair=WEAK)
     def read_new(self, n: Term[Node]) -> None:
         """001: "When streaming finishes, we move to write_both_read_new state"."""
-        with equivalent("something streams in no other state"):
-            require(self.transition_state == T.write_both_read_old, "writes go to both rings")
-        with equivalent(
-            "the node only tells of its tablets, and holds some where it is given up now"
-        ):
-            require(self._in_transition(n), "the node is in transition")
-            require(self.streamed & ~self.giving_up, "streaming is done")
+        require(self.transition_state == T.write_both_read_old, "writes go to both rings")
+        require(self._in_transition(n), "the node is in transition")
+        require(self.streamed & ~self.giving_up, "streaming is done")
         if self.release.rollback:
-            with equivalent("a dead node gets no tablets"):
-                require(~self._leaves_with_tablets(n), "a node that leaves has no tablets")
+            require(~self._leaves_with_tablets(n), "a node that leaves has no tablets")
         self.transition_state = T.write_both_read_new
         self.session = False
         self._enter()
@@ -363,8 +345,7 @@ class TopologyOperations(TopologyTracks):
 
     def _past_read_fence(self) -> None:
         """The cluster has learned of it, and "no reads that started before this point exist"."""
-        with equivalent("a replaced node is removed from group0 only here"):
-            require(self.transition_state == T.write_both_read_new, "reads use the new ring")
+        require(self.transition_state == T.write_both_read_new, "reads use the new ring")
         self._barrier_passed_or_waived()
 
     def _finish(self) -> None:
@@ -377,3 +358,88 @@ class TopologyOperations(TopologyTracks):
             for m in Node:
                 others = self._is(m, NodeState.normal)
                 self.cleanup_needed.put(m, self.cleanup_needed.has(m) | others)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            start_decommission, "no request to join comes before it", because=NOT_NEEDED
+        ),
+        equivalent_drop(
+            start_remove, "no request to join comes before it", because=A_DEAD_NODE_WAITS
+        ),
+        equivalent_drop(
+            join_group0,
+            "the node is up",
+            "the node is not in group0",
+            because="a node that joins and dies at once, or that joins again",
+        ),
+        equivalent_drop(
+            remove_replaced,
+            "it is replaced",
+            because="whom a node has replaced before is out of group0",
+        ),
+        equivalent_drop(
+            remove_replaced, "it is still in group0", because="what is removed may be removed again"
+        ),
+        equivalent_loss(
+            finish_replace,
+            TopologyTracks.cleanup_needed,
+            because="it takes a third node to owe a cleanup and be replaced",
+        ),
+        equivalent_drop(
+            _joining,
+            "a node joins group0",
+            "the node is in transition",
+            because="no other node is outside of group0, or as far as this one",
+        ),
+        equivalent_drop(
+            _joining,
+            "the operation goes on",
+            because="what has not joined yet may be refused, or go on to join",
+        ),
+        equivalent_drop(
+            stream_ranges,
+            "writes go to both rings",
+            "it has not ended yet",
+            "session is open",
+            because="what is streamed may be streamed again, and where nodes stream is a session",
+        ),
+        equivalent_drop(
+            stream_ranges,
+            "all nodes that take part are up",
+            because="beside the one that streams and the one that is dead a third asks to replace",
+        ),
+        equivalent_drop(
+            stream_with_dead_node,
+            "a node that takes part is down",
+            because="a stream may fail at any time",
+        ),
+        equivalent_drop(
+            _streaming_fails,
+            "it has not ended yet",
+            because="a stream may fail at any time, or not",
+        ),
+        equivalent_loss(
+            _streaming_fails,
+            TopologyTracks.giving_up,
+            because="a stream may fail at any time, or not",
+        ),
+        equivalent_drop(
+            read_new, "writes go to both rings", because="something streams in no other state"
+        ),
+        equivalent_drop(
+            read_new,
+            "the node is in transition",
+            "streaming is done",
+            because="the node only tells of its tablets, and holds some where it is given up now",
+        ),
+        equivalent_drop(
+            read_new, "a node that leaves has no tablets", because="a dead node gets no tablets"
+        ),
+        equivalent_drop(
+            _past_read_fence,
+            "reads use the new ring",
+            because="a replaced node is removed from group0 only here",
+        ),
+    )

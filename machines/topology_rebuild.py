@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_group0 import COORDINATOR
+from stagewright.machines.topology_group0 import COORDINATOR, NOT_NEEDED
 from stagewright.machines.topology_requests import TopologyRequests
 from stagewright.machines.topology_states import NodeState, Request
-from stagewright.spec import Fairness, Term, action, equivalent, require
+from stagewright.spec import Fairness, Term, action, equivalent_drop, equivalents, require
 
 WEAK = Fairness.WEAK
 
@@ -37,11 +37,19 @@ class TopologyRebuild(TopologyRequests):
     @action(by=COORDINATOR, fair=WEAK)
     def fail_to_rebuild(self, n: Term[Node]) -> None:
         """The node died while it streamed."""
-        with equivalent("a stream may fail at any time"):
-            require(self.down.has(n), "the node is down")
+        require(self.down.has(n), "the node is down")
         self._rebuilt(n)
         self._end(n, error=True)
 
     def _rebuilt(self, n: Term[Node]) -> None:
         self._move(n, NodeState.rebuilding, NodeState.normal)
         self.session = False
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
+        equivalent_drop(
+            fail_to_rebuild, "the node is down", because="a stream may fail at any time"
+        ),
+    )

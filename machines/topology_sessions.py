@@ -23,7 +23,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     invariant,
@@ -136,8 +138,7 @@ class TopologySessions(Machine):
     def clear_session(self) -> None:
         """Every node has truncated: the session closes."""
         require(self.transition_state == T.truncate_table, "a table is truncated")
-        with equivalent("a session that is closed stays closed"):
-            require(self.session.is_some(), "the session is open")
+        require(self.session.is_some(), "the session is open")
         require(self._all_worked(), "every node has done its work")
         self.session = None
 
@@ -145,8 +146,7 @@ class TopologySessions(Machine):
     def fail_to_truncate(self) -> None:
         """A node that drives the work has restarted: the session closes."""
         require(self.transition_state == T.truncate_table, "a table is truncated")
-        with equivalent("what has failed may fail again"):
-            require(self.session.is_some(), "the session is open")
+        require(self.session.is_some(), "the session is open")
         self._driver_lost()
         self.session = None
         self._fail()
@@ -158,7 +158,6 @@ class TopologySessions(Machine):
         T.null,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent="what is at rest may be finished again",
     )
     def finish(self) -> None:
         """A barrier has drained the closed session."""
@@ -174,11 +173,9 @@ class TopologySessions(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def send(self, n: Term[Node], s: Term[Session]) -> None:
         """Every node has learned the session: work is sent to the node."""
-        with equivalent("a node refuses work of a session that is not open"):
-            require((self.running == s) & self.session.is_some(), "a request streams")
-        with equivalent("work that is sent twice is done once more, to the same effect"):
-            require(~self.worked[n].has(s), "the node has work to do")
-            require(self.message[n].is_none() & self.guard[n].is_none(), "the node is free")
+        require((self.running == s) & self.session.is_some(), "a request streams")
+        require(~self.worked[n].has(s), "the node has work to do")
+        require(self.message[n].is_none() & self.guard[n].is_none(), "the node is free")
         require(every(self._has_learned(m) for m in Node), "every node has learned the session")
         self.message[n] = s
 
@@ -187,8 +184,7 @@ class TopologySessions(Machine):
         """The session is the open one, as far as the node knows: the work holds it open."""
         require(self.message[n] == s, "work has arrived")
         require(self.known[n] == s, "its session is the one that the node knows")
-        with equivalent("a message that arrives twice is work that is done once more"):
-            self.message[n] = None
+        self.message[n] = None
         self.guard[n] = s
         self.driven.add(n)
 
@@ -206,14 +202,12 @@ class TopologySessions(Machine):
         require(self.known[n] == s, "its session is open, as far as the node knows")
         require(self.driven.has(n), "its driver still drives it")
         self.worked[n].add(s)
-        with equivalent("a guard that is kept is given up when its session closes"):
-            self.guard[n] = None
+        self.guard[n] = None
 
     @action(fair=WEAK)
     def abort_work(self, n: Term[Node]) -> None:
         """The session of the work was closed: the node aborts what holds it."""
-        with equivalent("where there is no work, nothing is aborted"):
-            require(self.guard[n].is_some(), "work is going on")
+        require(self.guard[n].is_some(), "work is going on")
         require(self.known[n] != self.guard[n], "its session is closed as far as the node knows")
         self._aborts(n)
         self.guard[n] = None
@@ -224,15 +218,13 @@ class TopologySessions(Machine):
     @action(by=NETWORK, spends=failures)
     def restart_driver(self, n: Term[Node]) -> None:
         """The node that drives the work at `n` crashes and is back before anybody sees it down."""
-        with equivalent("a restart that nobody's work depends on, or that does not happen"):
-            require(self.guard[n].is_some(), "work is going on")
-            self.driven.discard(n)
+        require(self.guard[n].is_some(), "work is going on")
+        self.driven.discard(n)
 
     @action(fair=WEAK)
     def learn(self, n: Term[Node]) -> None:
         """Node `n` applies what is committed to group0."""
-        with equivalent("to learn what is known changes nothing"):
-            require(~self._has_learned(n), "node is behind")
+        require(~self._has_learned(n), "node is behind")
         self.known[n] = self.session
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -336,3 +328,49 @@ class TopologySessions(Machine):
         (scylladb SCYLLADB-1805).
         """
         return leads_to(self.used.has(s), self.done.has(s))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            clear_session, "the session is open", because="a session that is closed stays closed"
+        ),
+        equivalent_drop(
+            fail_to_truncate, "the session is open", because="what has failed may fail again"
+        ),
+        equivalent_drop(
+            finish,
+            "transition_state is write_both_read_new or rollback_to_normal or truncate_table",
+            because="what is at rest may be finished again",
+        ),
+        equivalent_loss(finish, transition_state, because="what is at rest may be finished again"),
+        equivalent_drop(
+            send, "a request streams", because="a node refuses work of a session that is not open"
+        ),
+        equivalent_drop(
+            send,
+            "the node has work to do",
+            "the node is free",
+            because="work that is sent twice is done once more, to the same effect",
+        ),
+        equivalent_loss(
+            admit, message, because="a message that arrives twice is work that is done once more"
+        ),
+        equivalent_loss(
+            finish_work, guard, because="a guard that is kept is given up when its session closes"
+        ),
+        equivalent_drop(
+            abort_work, "work is going on", because="where there is no work, nothing is aborted"
+        ),
+        equivalent_drop(
+            restart_driver,
+            "work is going on",
+            because="a restart that nobody's work depends on, or that does not happen",
+        ),
+        equivalent_loss(
+            restart_driver,
+            driven,
+            because="a restart that nobody's work depends on, or that does not happen",
+        ),
+        equivalent_drop(learn, "node is behind", because="to learn what is known changes nothing"),
+    )

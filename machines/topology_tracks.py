@@ -23,7 +23,9 @@ from stagewright.spec import (
     Fairness,
     Term,
     action,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     only_when,
     require,
@@ -47,8 +49,7 @@ class TopologyTracks(TopologyRebuild):
         """barrier_and_drain is sent to the normal nodes and the one in transition."""
         require(self.transition_state.column(lambda state: state.barrier), "state has a barrier")
         require(self.barrier == Barrier.none, "no barrier yet")
-        with equivalent("one barrier more does no harm"):
-            require(~self.giving_up, "nothing is given up")
+        require(~self.giving_up, "nothing is given up")
         self._still_matters()
         self.barrier = Barrier.running
 
@@ -75,16 +76,14 @@ class TopologyTracks(TopologyRebuild):
     def fail_barrier(self) -> None:
         """A node that takes part is down and does not answer."""
         require(self.barrier == Barrier.running, "barrier is running")
-        with equivalent("an answer may be lost, too"):
-            require(some(self._blocks(n) for n in Node), "a node that takes part is down")
+        require(some(self._blocks(n) for n in Node), "a node that takes part is down")
         self.barrier = Barrier.failed
 
     @action(by=NETWORK, spends=TopologyRequests.faults)
     def lose_barrier(self) -> None:
         """An answer to the barrier is lost."""
         require(self.barrier == Barrier.running, "barrier is running")
-        with equivalent("an answer that is not lost"):
-            self.barrier = Barrier.failed
+        self.barrier = Barrier.failed
 
     @action(by=COORDINATOR, fair=WEAK)
     def wait_ring_delay(self) -> None:
@@ -128,8 +127,7 @@ class TopologyTracks(TopologyRebuild):
     def start_draining(self, n: Term[Node]) -> None:
         """A node whose request is paused still holds tablets: the load balancer moves them away."""
         only_when(self.release.parallel_draining)
-        with equivalent("a node without tablets has nothing to drain"):
-            require(self._paused(n), "the request of the node is paused")
+        require(self._paused(n), "the request of the node is paused")
         self._enter_tablet_track(Work.draining)
 
     def _enter_tablet_track(self, work: Work) -> None:
@@ -137,17 +135,15 @@ class TopologyTracks(TopologyRebuild):
         require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
         self.transition_state = T.tablet_migration
-        with equivalent("a plan that moves nothing"):
-            self.tablet_work = work
+        self.tablet_work = work
         self._enter()
 
     @action(by=OPERATOR, spends=TopologyRequests.requests)
     def move_tablet(self) -> None:
         """An operator moves a tablet by hand: where the topology is busy, the API waits."""
         self._not_busy()
-        with equivalent("a tablet that moves with others, or not at all"):
-            require(self.tablet_work.is_none(), "no tablet is in transition")
-            self.tablet_work = Work.moving
+        require(self.tablet_work.is_none(), "no tablet is in transition")
+        self.tablet_work = Work.moving
         self.transition_state = T.tablet_migration
         self._enter()
 
@@ -160,11 +156,8 @@ class TopologyTracks(TopologyRebuild):
     @action(by=COORDINATOR, fair=WEAK)
     def settle_tablets(self) -> None:
         """The tablets in transition have all come to rest where they were, or elsewhere."""
-        with equivalent(
-            "what is at rest comes to rest; this release moves tablets in no other state"
-        ):
-            require(self.tablet_work.is_some(), "tablets are in transition")
-            require(self.transition_state == T.tablet_migration, "in the tablet migration track")
+        require(self.tablet_work.is_some(), "tablets are in transition")
+        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
         leaving = some(self._paused(n) & self._others_stay(n) for n in Node)
         drains = (self.tablet_work == Work.draining) & leaving
         require(~drains, "no node is drained that others can stand in for")
@@ -174,35 +167,28 @@ class TopologyTracks(TopologyRebuild):
     def finish_draining_node(self, n: Term[Node]) -> None:
         """The last tablet of a node that is to leave has moved away."""
         require(self.tablet_work == Work.draining, "a node is drained")
-        with equivalent("a node that holds no tablets is drained"):
-            require(self.tablet_hosts.has(n), "the node holds tablets")
+        require(self.tablet_hosts.has(n), "the node holds tablets")
         leaves = self._paused(n) | self._is(n, NodeState.decommissioning, NodeState.removing)
-        with equivalent("only a node that others can stand in for is let go"):
-            require(leaves, "the node is to leave")
-            require(self._others_stay(n), "another node stays")
+        require(leaves, "the node is to leave")
+        require(self._others_stay(n), "another node stays")
         self.tablet_hosts.discard(n)
-        with equivalent("that they have come to rest may be found later"):
-            self.tablet_work = None
+        self.tablet_work = None
 
     @action(by=COORDINATOR, spends=TopologyRequests.requests)
     def settle_tablets_on(self, n: Term[Node]) -> None:
         """Some of the tablets in transition have come to rest on a node that had none."""
-        with equivalent("a new table may have tablets there at any time, or none"):
-            require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
-            require(self.stays(n), "the node is normal and stays")
-            require(~self.tablet_hosts.has(n), "the node holds no tablets")
-            self.tablet_hosts.add(n)
+        require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
+        require(self.stays(n), "the node is normal and stays")
+        require(~self.tablet_hosts.has(n), "the node holds no tablets")
+        self.tablet_hosts.add(n)
 
     @action(by=OPERATOR, spends=TopologyRequests.requests)
     def create_table(self, n: Term[Node]) -> None:
         """A new table has tablets on a node that had none; one that is about to leave is not spared."""
         reads_new = self.transition_state == T.write_both_read_new
         require(self.in_old_ring(n) & ~reads_new, "the node serves")
-        with equivalent("a table that has its tablets elsewhere"):
-            require(
-                ~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets"
-            )
-            self.tablet_hosts.add(n)
+        require(~self.tablet_hosts.has(n) & ~self.down.has(n), "the node is up and has no tablets")
+        self.tablet_hosts.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
     def leave_tablet_track(self) -> None:
@@ -222,8 +208,7 @@ class TopologyTracks(TopologyRebuild):
         require(self.is_at_rest(), "the topology is at rest")
         require(~self._pending(), "no topology change is pending")
         require(self.global_request.is_none(), "no global request is pending")
-        with equivalent("tablets that are not resized"):
-            self.transition_state = T.tablet_resize_finalization
+        self.transition_state = T.tablet_resize_finalization
         self._enter()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -276,8 +261,7 @@ class TopologyTracks(TopologyRebuild):
     def publish_generation(self) -> None:
         """The same, by a fiber that works beside the state machine."""
         only_when(not self.release.publish_state)
-        with equivalent("what is published may be published again"):
-            require(self.unpublished_cdc_generations, "a generation is not published yet")
+        require(self.unpublished_cdc_generations, "a generation is not published yet")
         self.unpublished_cdc_generations = False
 
     # -- global requests -------------------------------------------------------------------------------
@@ -285,8 +269,7 @@ class TopologyTracks(TopologyRebuild):
     def _take_up(self, request: GlobalRequest) -> None:
         require(self.is_at_rest(), "the topology is at rest")
         require(self.global_request == request, f"{request.name} is asked for")
-        with equivalent(NOT_NEEDED):
-            require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
+        require(~some(self._ready(n) for n in Node), "no request of a node can proceed")
         self.transition_state = request.done_in
         self._enter(new_version=False)
 
@@ -336,9 +319,8 @@ class TopologyTracks(TopologyRebuild):
         """A barrier ends the requests which still go to ranges that were lost (scylladb #26315)."""
         only_when(self.release.barrier_before_cleanup)
         self._nothing_goes_on()
-        with equivalent("a barrier more does no harm"):
-            require(~self.cleanup_needed.is_empty(), "cleanup is needed")
-            require(self.fence_version < self.version, "older requests are not fenced")
+        require(~self.cleanup_needed.is_empty(), "cleanup is needed")
+        require(self.fence_version < self.version, "older requests are not fenced")
         self.fence_version = self.version
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -347,8 +329,7 @@ class TopologyTracks(TopologyRebuild):
         only_when(self.release.cleanup)
         self._nothing_goes_on()
         require(~self.down.has(n), "node is up")
-        with equivalent("a node that holds no such rows removes none"):
-            require(self.cleanup_needed.has(n), "node holds rows of ranges that it has lost")
+        require(self.cleanup_needed.has(n), "node holds rows of ranges that it has lost")
         if self.release.barrier_before_cleanup:
             require(self.fence_version == self.version, "older requests are fenced")
         self.cleanup_needed.discard(n)
@@ -373,8 +354,7 @@ class TopologyTracks(TopologyRebuild):
         """Somebody outside locks the topology, as tests do."""
         only_when(self.release.finalization)
         require(self.transition_state == NULL, "topology is not busy")
-        with equivalent("a lock that is not taken"):
-            self.transition_state = T.lock
+        self.transition_state = T.lock
         self._enter(new_version=False)
 
     @action(by=OPERATOR, fair=WEAK)
@@ -383,3 +363,102 @@ class TopologyTracks(TopologyRebuild):
         only_when(self.release.finalization)
         require(self.transition_state == T.lock, "topology is locked")
         self.transition_state = NULL
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            start_barrier, "nothing is given up", because="one barrier more does no harm"
+        ),
+        equivalent_drop(
+            fail_barrier, "a node that takes part is down", because="an answer may be lost, too"
+        ),
+        equivalent_loss(
+            lose_barrier, TopologyRebuild.barrier, because="an answer that is not lost"
+        ),
+        equivalent_drop(
+            start_draining,
+            "the request of the node is paused",
+            because="a node without tablets has nothing to drain",
+        ),
+        equivalent_loss(
+            _enter_tablet_track, TopologyRebuild.tablet_work, because="a plan that moves nothing"
+        ),
+        equivalent_drop(
+            move_tablet,
+            "no tablet is in transition",
+            because="a tablet that moves with others, or not at all",
+        ),
+        equivalent_loss(
+            move_tablet,
+            TopologyRebuild.tablet_work,
+            because="a tablet that moves with others, or not at all",
+        ),
+        equivalent_drop(
+            settle_tablets,
+            "tablets are in transition",
+            "in the tablet migration track",
+            because="what is at rest comes to rest; this release moves tablets in no other state",
+        ),
+        equivalent_drop(
+            finish_draining_node,
+            "the node holds tablets",
+            because="a node that holds no tablets is drained",
+        ),
+        equivalent_drop(
+            finish_draining_node,
+            "the node is to leave",
+            "another node stays",
+            because="only a node that others can stand in for is let go",
+        ),
+        equivalent_loss(
+            finish_draining_node,
+            TopologyRebuild.tablet_work,
+            because="that they have come to rest may be found later",
+        ),
+        equivalent_drop(
+            settle_tablets_on,
+            "tablets are moving",
+            "the node is normal and stays",
+            "the node holds no tablets",
+            because="a new table may have tablets there at any time, or none",
+        ),
+        equivalent_loss(
+            settle_tablets_on,
+            TopologyRebuild.tablet_hosts,
+            because="a new table may have tablets there at any time, or none",
+        ),
+        equivalent_drop(
+            create_table,
+            "the node is up and has no tablets",
+            because="a table that has its tablets elsewhere",
+        ),
+        equivalent_loss(
+            create_table,
+            TopologyRebuild.tablet_hosts,
+            because="a table that has its tablets elsewhere",
+        ),
+        equivalent_loss(
+            start_resize_finalization,
+            TopologyRebuild.transition_state,
+            because="tablets that are not resized",
+        ),
+        equivalent_drop(
+            publish_generation,
+            "a generation is not published yet",
+            because="what is published may be published again",
+        ),
+        equivalent_drop(_take_up, "no request of a node can proceed", because=NOT_NEEDED),
+        equivalent_drop(
+            fence_before_cleanup,
+            "cleanup is needed",
+            "older requests are not fenced",
+            because="a barrier more does no harm",
+        ),
+        equivalent_drop(
+            clean_up,
+            "node holds rows of ranges that it has lost",
+            because="a node that holds no such rows removes none",
+        ),
+        equivalent_loss(lock, TopologyRebuild.transition_state, because="a lock that is not taken"),
+    )

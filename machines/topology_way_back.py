@@ -21,7 +21,9 @@ from stagewright.spec import (
     Fairness,
     Term,
     action,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     only_when,
     require,
     some,
@@ -42,8 +44,7 @@ class TopologyWayBack(TopologyOperations):
         """The request is done, and recorded as such while its node can still be told."""
         self._leaving_ring(n)
         self._barrier_passed_or_waived()
-        with equivalent("what is reported may be reported again"):
-            require(~self.done.has(n), "the request is not reported as done")
+        require(~self.done.has(n), "the request is not reported as done")
         self._end(n)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -51,8 +52,7 @@ class TopologyWayBack(TopologyOperations):
         """The node is told by a barrier that it may shut down."""
         self._leaving_ring(n)
         require(self.done.has(n), "its request is done")
-        with equivalent("what is down needs not be told, and may be told"):
-            require(~self.down.has(n), "it is up")
+        require(~self.down.has(n), "it is up")
         self.down.add(n)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -60,8 +60,7 @@ class TopologyWayBack(TopologyOperations):
         """The node is removed from group0."""
         self._leaving_ring(n)
         require(self.done.has(n) & self.down.has(n), "its request is done and it is down")
-        with equivalent("what is removed may be removed again"):
-            require(self.members.has(n), "it is still in group0")
+        require(self.members.has(n), "it is still in group0")
         self.members.discard(n)
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -77,9 +76,8 @@ class TopologyWayBack(TopologyOperations):
 
     def _leaving_ring(self, n: Term[Node]) -> None:
         only_when(self.release.rollback)
-        with equivalent("nothing of the kind is done, or left to be done, for any other node"):
-            require(self.transition_state == T.left_token_ring, "a node has left the token ring")
-            require(self._in_transition(n), "the node is in transition")
+        require(self.transition_state == T.left_token_ring, "a node has left the token ring")
+        require(self._in_transition(n), "the node is in transition")
 
     # -- the way back ----------------------------------------------------------------------------------
 
@@ -100,18 +98,16 @@ class TopologyWayBack(TopologyOperations):
         only_when(self.release.rollback)
         require(self.transition_state == T.join_group0, "a node joins group0")
         require(some(self._in_transition(n) & self.members.has(n) for n in Node), "it has joined")
-        with equivalent("what is given up may be given up again, or not at all"):
-            require(~self.giving_up, "it is not given up yet")
-            self.giving_up = True
+        require(~self.giving_up, "it is not given up yet")
+        self.giving_up = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def give_up_with_tablets(self, n: Term[Node]) -> None:
         """A table was made meanwhile: the node that leaves holds tablets again."""
         only_when(self.release.rollback)
         require(self.transition_state == T.write_both_read_old, "writes go to both rings")
-        with equivalent("a stream may fail at any time"):
-            require(self._leaves_with_tablets(n), "a node that leaves has tablets")
-            require(~self.giving_up, "it is not given up yet")
+        require(self._leaves_with_tablets(n), "a node that leaves has tablets")
+        require(~self.giving_up, "it is not given up yet")
         self.giving_up = True
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -148,3 +144,43 @@ class TopologyWayBack(TopologyOperations):
         self._end(n)
         self.transition_state = T.tablet_migration
         self._enter(new_version=False)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            report_completion,
+            "the request is not reported as done",
+            because="what is reported may be reported again",
+        ),
+        equivalent_drop(
+            shut_down, "it is up", because="what is down needs not be told, and may be told"
+        ),
+        equivalent_drop(
+            remove_from_group0,
+            "it is still in group0",
+            because="what is removed may be removed again",
+        ),
+        equivalent_drop(
+            _leaving_ring,
+            "a node has left the token ring",
+            "the node is in transition",
+            because="nothing of the kind is done, or left to be done, for any other node",
+        ),
+        equivalent_drop(
+            give_up_join,
+            "it is not given up yet",
+            because="what is given up may be given up again, or not at all",
+        ),
+        equivalent_loss(
+            give_up_join,
+            TopologyOperations.giving_up,
+            because="what is given up may be given up again, or not at all",
+        ),
+        equivalent_drop(
+            give_up_with_tablets,
+            "a node that leaves has tablets",
+            "it is not given up yet",
+            because="a stream may fail at any time",
+        ),
+    )

@@ -22,7 +22,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     flag,
     invariant,
@@ -85,8 +87,7 @@ class ViewBatches(Machine):
     def ask(self) -> None:
         """The coordinator calls the worker for the tasks that it does not know to be finished."""
         require(self.asked.is_empty(), "no call is under way")
-        with equivalent("a call for nothing asks for nothing"):
-            require(~(self.tasks <= self.finished), "a task is not finished")
+        require(~(self.tasks <= self.finished), "a task is not finished")
         self.asked = self.tasks - self.finished
 
     @action(by=WORKER, fair=WEAK)
@@ -112,15 +113,13 @@ class ViewBatches(Machine):
         """An id is not found in group0, or the batch is another one: the coordinator selects anew."""
         missing = ~(self.asked <= self.tasks)
         other = self.executing & (self.asked & self.batch).is_empty()
-        with equivalent("a call that fails is made again"):
-            require(missing | other, "an id is not found, or of no batch")
+        require(missing | other, "an id is not found, or of no batch")
         self.asked = frozenset()
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self) -> None:
         """The batch has read the tablet and updated its views."""
-        with equivalent("a batch of nothing does nothing"):
-            require(self.executing, "a batch is executed")
+        require(self.executing, "a batch is executed")
         self.rows = self.rows | self.batch
         self.completed = self.completed | self.batch
         self._end_batch()
@@ -128,8 +127,7 @@ class ViewBatches(Machine):
     @action(by=WORKER, fair=WEAK)
     def observe_drop(self, v: Term[View]) -> None:
         """The task of a dropped view leaves the batch, which is aborted if that was the last."""
-        with equivalent("a task that is not in the batch cannot leave it"):
-            require(self.batch.has(v), "the task is in the batch")
+        require(self.batch.has(v), "the task is in the batch")
         require(~self.tasks.has(v), "it is gone")
         self.executing = some(u != v for u in self.batch)
         self.batch.discard(v)
@@ -137,8 +135,7 @@ class ViewBatches(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def remove_finished(self) -> None:
         """The coordinator removes the finished tasks, in one command for all."""
-        with equivalent("a command about nothing removes nothing"):
-            require(~self.finished.is_empty(), "there are some")
+        require(~self.finished.is_empty(), "there are some")
         self.tasks = self.tasks - self.finished
         self.finished = frozenset()
 
@@ -147,24 +144,21 @@ class ViewBatches(Machine):
         """The view has no task any more: it is built."""
         require(self.created.has(v) & ~self.tasks.has(v), "the view has no task")
         require(~self.dropped.has(v), "it is not dropped")
-        with equivalent("a view that is built stays so"):
-            require(~self.built.has(v), "not built yet")
+        require(~self.built.has(v), "not built yet")
         self.built.add(v)
 
     @action(by=COORDINATOR, spends=leader_changes)
     def change_leader(self) -> None:
         """The raft leader changes: the new coordinator knows neither the call nor what is finished."""
-        with equivalent("what it knows is so"):
-            self.asked = frozenset()
-            self.finished = frozenset()
+        self.asked = frozenset()
+        self.finished = frozenset()
 
     @action(by=WORKER, spends=restarts)
     def restart(self) -> None:
         """The worker's node restarts: batch and completed tasks are forgotten; the call fails."""
-        with equivalent("what it still knows is so"):
-            self.asked = frozenset()
-            self.completed = frozenset()
-            self._end_batch()
+        self.asked = frozenset()
+        self.completed = frozenset()
+        self._end_batch()
 
     def _end_batch(self) -> None:
         self.batch = frozenset()
@@ -251,3 +245,30 @@ class ViewBatches(Machine):
     def calls_end(self) -> LeadsTo:
         """No call waits for nothing."""
         return leads_to(~self.asked.is_empty(), self.asked.is_empty())
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            ask, "a task is not finished", because="a call for nothing asks for nothing"
+        ),
+        equivalent_drop(
+            refuse, "an id is not found, or of no batch", because="a call that fails is made again"
+        ),
+        equivalent_drop(
+            finish_batch, "a batch is executed", because="a batch of nothing does nothing"
+        ),
+        equivalent_drop(
+            observe_drop,
+            "the task is in the batch",
+            because="a task that is not in the batch cannot leave it",
+        ),
+        equivalent_drop(
+            remove_finished, "there are some", because="a command about nothing removes nothing"
+        ),
+        equivalent_drop(mark_view_built, "not built yet", because="a view that is built stays so"),
+        equivalent_loss(change_leader, asked, finished, because="what it knows is so"),
+        equivalent_loss(
+            restart, asked, completed, batch, executing, because="what it still knows is so"
+        ),
+    )

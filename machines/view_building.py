@@ -22,7 +22,8 @@ from stagewright.spec import (
     budget,
     choose,
     count,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -108,8 +109,7 @@ class ViewBuilding(ViewTablet):
     @action(by=CLIENT, spends=drops)
     def drop_view(self) -> None:
         """The view is dropped: its tasks are deleted, as they are no longer needed."""
-        with equivalent("what is not there can be dropped"):
-            require(self.status.any_of(ViewStatus.started, ViewStatus.success), "there is a view")
+        require(self.status.any_of(ViewStatus.started, ViewStatus.success), "there is a view")
         self.status = ViewStatus.dropped
         for t in Task:
             self.tasks[t].life = choose(self.is_stored(t), Life.dropped, self.tasks[t].life)
@@ -127,8 +127,7 @@ class ViewBuilding(ViewTablet):
     @action(by=WORKER, fair=WEAK)
     def start(self, t: Term[Task], n: Term[Node]) -> None:
         """The replica's worker starts a batch with the task."""
-        with equivalent("a call that does not wait yet attaches to the batch"):
-            self.tasks[t].start()
+        self.tasks[t].start()
         self._has_no_batch(t, n)
 
     @action(by=WORKER, fair=WEAK)
@@ -154,12 +153,11 @@ class ViewBuilding(ViewTablet):
     @action(by=WORKER, spends=ViewTask.restarts)
     def restart(self, n: Term[Node]) -> None:
         """A node restarts: its worker's batch and its list of completed tasks are lost."""
-        with equivalent("a restart that loses nothing, or more, does no harm"):
-            known = some((self.replica[t] == n) & (self.tasks[t].work != Work.none) for t in Task)
-            require(known, "the worker knows of a task")
-            for t in Task:
-                lost = self.replica[t] == n
-                self.tasks[t].work = choose(lost, Work.none, self.tasks[t].work)
+        known = some((self.replica[t] == n) & (self.tasks[t].work != Work.none) for t in Task)
+        require(known, "the worker knows of a task")
+        for t in Task:
+            lost = self.replica[t] == n
+            self.tasks[t].work = choose(lost, Work.none, self.tasks[t].work)
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -173,20 +171,6 @@ class ViewBuilding(ViewTablet):
             (self.replica[u] == n) & (self.tasks[u].work == Work.executing) for u in Task
         )
         require(~running, "no other batch runs on the shard")
-
-    harmless = equivalents(
-        equivalent_value(
-            (Life.absent, Life.aborted),
-            lambda life: life.executable,
-            because="nothing is sent of an unknown replica, or while a tablet is in transition",
-        ),
-        equivalent_step(
-            ViewTablet.stage,
-            Stage.revert_migration,
-            Stage.allow_write_both_read_old,
-            because="an operation may be tried again; aborted tasks wait for its end",
-        ),
-    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -286,3 +270,41 @@ class ViewBuilding(ViewTablet):
     def operations_end(self) -> LeadsTo:
         """View building holds up no tablet operation."""
         return leads_to(self.stage != Stage.none, self.stage == Stage.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(
+            (Life.absent, Life.aborted),
+            lambda life: life.executable,
+            because="nothing is sent of an unknown replica, or while a tablet is in transition",
+        ),
+        equivalent_step(
+            ViewTablet.stage,
+            Stage.revert_migration,
+            Stage.allow_write_both_read_old,
+            because="an operation may be tried again; aborted tasks wait for its end",
+        ),
+        equivalent_drop(drop_view, "there is a view", because="what is not there can be dropped"),
+        equivalent_drop(
+            start,
+            "the call arrives",
+            "group0 stores the task",
+            "it is neither executed nor completed",
+            because="a call that does not wait yet attaches to the batch",
+        ),
+        equivalent_loss(
+            start,
+            ViewTask.work,
+            ViewTask.call,
+            because="a call that does not wait yet attaches to the batch",
+        ),
+        equivalent_drop(
+            restart,
+            "the worker knows of a task",
+            because="a restart that loses nothing, or more, does no harm",
+        ),
+        equivalent_loss(
+            restart, ViewTask.work, because="a restart that loses nothing, or more, does no harm"
+        ),
+    )

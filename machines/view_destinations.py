@@ -28,7 +28,8 @@ from stagewright.spec import (
     Term,
     action,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     final,
@@ -137,11 +138,9 @@ class ViewDestinations(Machine):
     @action(by=TOPOLOGY)
     def stream(self, s: Term[Sstable], known: Bool) -> None:
         """A migration brings an sstable; the replica that leaves may have given its rows to the view."""
-        with equivalent("the decision does not ask whether the replica is pending"):
-            require(~self.paired, "the replica is pending")
-        with equivalent("where no view is built they were not; where all are, they were"):
-            require(known.implies(self.scanned), "it has given them if its task is done")
-            require((self.views == Views.built).implies(known), "it has no staging sstable left")
+        require(~self.paired, "the replica is pending")
+        require(known.implies(self.scanned), "it has given them if its task is done")
+        require((self.views == Views.built).implies(known), "it has no staging sstable left")
         self._write(s, self.views.column(lambda views: views.other))
         self.view.put(s, known)
 
@@ -157,13 +156,10 @@ class ViewDestinations(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def end_migration(self) -> None:
         """The replica is one for good."""
-        with equivalent("a replica for good stays one"):
-            require(~self.paired, "the replica is pending")
+        require(~self.paired, "the replica is pending")
         self.paired = True
 
-    @views.step(
-        Views.none, Views.not_started, by=CLIENT, equivalent="a view may as well not be created"
-    )
+    @views.step(Views.none, Views.not_started, by=CLIENT)
     def create_view(self) -> None:
         """A view is created."""
 
@@ -175,8 +171,7 @@ class ViewDestinations(Machine):
     def build_range(self) -> None:
         """The replica's task is executed: it reads what the replica has."""
         require(self.views == Views.started, "the view is being built")
-        with equivalent("a task may be executed again"):
-            require(~self.scanned, "its task is to be executed")
+        require(~self.scanned, "its task is to be executed")
         require(self.paired, "the tablet is not in transition")
         self.scanned = True
         for s in Sstable:
@@ -188,7 +183,6 @@ class ViewDestinations(Machine):
         Views.built,
         by=COORDINATOR,
         fair=WEAK,
-        equivalent="where the range is built, the view is started or built",
     )
     def mark_view_built(self) -> None:
         """No task is left."""
@@ -198,8 +192,7 @@ class ViewDestinations(Machine):
     @action(by=WORKER, fair=WEAK)
     def process_staging(self, s: Term[Sstable]) -> None:
         """The sstable's task is executed: the view is updated, the sstable moves to the base directory."""
-        with equivalent("an sstable may be processed again"):
-            require(self.place[s] == Place.with_task, "the sstable has a task")
+        require(self.place[s] == Place.with_task, "the sstable has a task")
         require(self.paired, "the tablet is not in transition")
         self._process(s)
 
@@ -213,11 +206,9 @@ class ViewDestinations(Machine):
     # -- what recurs -----------------------------------------------------------------------------------
 
     def _write(self, s: Term[Sstable], destination: Term[Destination]) -> None:
-        with equivalent("an sstable that comes again is decided on again"):
-            require(self.place[s] == Place.nowhere, "a new sstable")
+        require(self.place[s] == Place.nowhere, "a new sstable")
         staged = choose(destination == GENERATOR, Place.with_generator, Place.with_task)
-        with equivalent("there may as well be no sstable"):
-            self.place[s] = choose(destination == NORMAL, Place.base, staged)
+        self.place[s] = choose(destination == NORMAL, Place.base, staged)
 
     def _process(self, s: Term[Sstable]) -> None:
         """A replica that is not paired updates nothing."""
@@ -226,15 +217,6 @@ class ViewDestinations(Machine):
 
     def _is_staged(self, s: Term[Sstable]) -> Bool:
         return self.place[s].any_of(Place.with_generator, Place.with_task)
-
-    harmless = equivalents(
-        equivalent_value(
-            Views.built,
-            lambda views: views.repair,
-            TASK,
-            because="the text has it so: a task brings the rows to the view as the generator does",
-        ),
-    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -306,3 +288,48 @@ class ViewDestinations(Machine):
         """Every view is built in the end."""
         unbuilt = self.views.any_of(Views.not_started, Views.started)
         return leads_to(unbuilt, self.views == Views.built)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(
+            Views.built,
+            lambda views: views.repair,
+            TASK,
+            because="the text has it so: a task brings the rows to the view as the generator does",
+        ),
+        equivalent_drop(
+            stream,
+            "the replica is pending",
+            because="the decision does not ask whether the replica is pending",
+        ),
+        equivalent_drop(
+            stream,
+            "it has given them if its task is done",
+            "it has no staging sstable left",
+            because="where no view is built they were not; where all are, they were",
+        ),
+        equivalent_drop(
+            end_migration, "the replica is pending", because="a replica for good stays one"
+        ),
+        equivalent_drop(create_view, "views is none", because="a view may as well not be created"),
+        equivalent_loss(create_view, views, because="a view may as well not be created"),
+        equivalent_drop(
+            build_range, "its task is to be executed", because="a task may be executed again"
+        ),
+        equivalent_drop(
+            mark_view_built,
+            "views is started",
+            because="where the range is built, the view is started or built",
+        ),
+        equivalent_loss(
+            mark_view_built, views, because="where the range is built, the view is started or built"
+        ),
+        equivalent_drop(
+            process_staging, "the sstable has a task", because="an sstable may be processed again"
+        ),
+        equivalent_drop(
+            _write, "a new sstable", because="an sstable that comes again is decided on again"
+        ),
+        equivalent_loss(_write, place, because="there may as well be no sstable"),
+    )

@@ -23,7 +23,9 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     final,
     invariant,
     leads_to,
@@ -74,8 +76,7 @@ class ViewFlush(Machine):
     @action(by=CLIENT)
     def write(self, r: Term[Row]) -> None:
         """A row is written to the memtable, and to every view that there is."""
-        with equivalent("a row may be written again"):
-            require(~self.memtable.has(r) & ~self.sstables.has(r), "a new row")
+        require(~self.memtable.has(r) & ~self.sstables.has(r), "a new row")
         self.memtable.add(r)
         for v in View:
             self.rows[v].put(r, self.created.has(v))
@@ -83,16 +84,14 @@ class ViewFlush(Machine):
     @action(by=CLIENT)
     def create_view(self, v: Term[View]) -> None:
         """A view is created, with tasks to build it."""
-        with equivalent("a view may be there already, or never be created"):
-            require(~self.created.has(v), "not created yet")
-            self.created.add(v)
+        require(~self.created.has(v), "not created yet")
+        self.created.add(v)
 
     @action(by=WORKER, fair=WEAK)
     def begin_flush(self) -> None:
         """A task is for a view that was not flushed for: the worker notes the views, and flushes."""
         require(self.flush == Flush.none, "no flush goes on")
-        with equivalent("a flush too many does no harm"):
-            require(~(self.created <= self.flushed_views), "a view was not flushed for")
+        require(~(self.created <= self.flushed_views), "a view was not flushed for")
         self.flush = Flush.begun
         self.to_flush_for = self.created
 
@@ -127,10 +126,9 @@ class ViewFlush(Machine):
     @action(by=WORKER, spends=restarts)
     def start_over(self) -> None:
         """The node restarts, or another base is processed: the worker's notes are cleared."""
-        with equivalent("what the worker still knows is still so"):
-            self.flush = Flush.none
-            self.flushed_views = frozenset()
-            self.batch = frozenset()
+        self.flush = Flush.none
+        self.flushed_views = frozenset()
+        self.batch = frozenset()
 
     def _note_flushed(self) -> None:
         self.flushed_views = self.flushed_views | self.to_flush_for
@@ -180,3 +178,27 @@ class ViewFlush(Machine):
     def views_are_built(self, v: Term[View]) -> LeadsTo:
         """Every view is built in the end."""
         return leads_to(self.created.has(v), self.built.has(v))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(write, "a new row", because="a row may be written again"),
+        equivalent_drop(
+            create_view,
+            "not created yet",
+            because="a view may be there already, or never be created",
+        ),
+        equivalent_loss(
+            create_view, created, because="a view may be there already, or never be created"
+        ),
+        equivalent_drop(
+            begin_flush, "a view was not flushed for", because="a flush too many does no harm"
+        ),
+        equivalent_loss(
+            start_over,
+            flush,
+            flushed_views,
+            batch,
+            because="what the worker still knows is still so",
+        ),
+    )

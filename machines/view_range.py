@@ -26,7 +26,9 @@ from stagewright.spec import (
     action,
     budget,
     constant,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -82,9 +84,8 @@ class ViewRange(Machine):
     def read_partition(self, t: Term[Token]) -> None:
         """The reader returns the next partition: the view is updated from it."""
         self._is_next(t)
-        with equivalent("a partition may be read twice"):
-            come_round = self.scan.wrapped & (self._number(t) >= self.first)
-            require(~come_round, "the scan has not come round")
+        come_round = self.scan.wrapped & (self._number(t) >= self.first)
+        require(~come_round, "the scan has not come round")
         self.view.add(t)
         self.scan.next = self._number(t) + 1
 
@@ -99,25 +100,21 @@ class ViewRange(Machine):
     @action(by=WORKER, fair=WEAK)
     def finish(self) -> None:
         """The scan has come round: no partition is left before the token at which it began."""
-        with equivalent("a view that is built stays so"):
-            require(~self.built, "the view is not built yet")
+        require(~self.built, "the view is not built yet")
         self._whole_range_is_scanned()
         self.built = True
 
     @action(by=WORKER, fair=WEAK)
     def save_progress(self) -> None:
         """After a batch, the progress is written to the system table."""
-        with equivalent("progress may be written again, and of a view that is built"):
-            require(~self.built & (self.saved != self.scan), "there is progress")
+        require(~self.built & (self.saved != self.scan), "there is progress")
         self.saved.next = self.scan.next
-        with equivalent("a scan that has passed the end of the ring may pass it again"):
-            self.saved.wrapped = self.scan.wrapped
+        self.saved.wrapped = self.scan.wrapped
 
     @action(by=WORKER, spends=restarts)
     def restart(self) -> None:
         """The node restarts: the scan goes on from the saved progress."""
-        with equivalent("where the scan is still, it may stay"):
-            self.scan.next = self.saved.next
+        self.scan.next = self.saved.next
         self.scan.wrapped = self.saved.wrapped
 
     @action(by=WORKER, spends=reshardings)
@@ -138,8 +135,7 @@ class ViewRange(Machine):
 
     def _is_next(self, t: Term[Token]) -> None:
         require(self.rows.has(t), "the token has a partition")
-        with equivalent("a partition may be read twice"):
-            require(self._is_ahead(t), "it is ahead")
+        require(self._is_ahead(t), "it is ahead")
         nearer = some(self._is_ahead(u) & (self._number(u) < self._number(t)) for u in self.rows)
         require(~nearer, "it is the next one")
 
@@ -187,3 +183,26 @@ class ViewRange(Machine):
     def views_are_built(self) -> LeadsTo:
         """Every view is built in the end."""
         return leads_to(~self.built, self.built)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            read_partition, "the scan has not come round", because="a partition may be read twice"
+        ),
+        equivalent_drop(
+            finish, "the view is not built yet", because="a view that is built stays so"
+        ),
+        equivalent_drop(
+            save_progress,
+            "there is progress",
+            because="progress may be written again, and of a view that is built",
+        ),
+        equivalent_loss(
+            save_progress,
+            Progress.wrapped,
+            because="a scan that has passed the end of the ring may pass it again",
+        ),
+        equivalent_loss(restart, Progress.next, because="where the scan is still, it may stay"),
+        equivalent_drop(_is_next, "it is ahead", because="a partition may be read twice"),
+    )

@@ -30,7 +30,9 @@ from stagewright.spec import (
     budget,
     choose,
     count,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     every,
     final,
     flag,
@@ -202,18 +204,16 @@ class ViewResize(Machine):
         """No task is left: the view is built."""
         require(~some(self.building[t] | self.staging[t] for t in Tablet), "no task is left")
         require(self.batch == Batch.none, "none is executed")
-        with equivalent("a view that is built stays so"):
-            require(~self.built, "not built yet")
+        require(~self.built, "not built yet")
         self.built = True
 
     @action(by=WORKER, spends=staging_sstables)
     def register_staging(self, s: Term[Slot]) -> None:
         """A staging sstable is registered: its tablet has a task that has not started."""
-        with equivalent("a repair brings some later too; there may as well be none"):
-            require(~self.built, "a view is being built")
-            for slot in Slot:
-                own = self._last_token(self._ends(), slot)
-                self.held[slot] = choose(s == slot, own, self.held[slot])
+        require(~self.built, "a view is being built")
+        for slot in Slot:
+            own = self._last_token(self._ends(), slot)
+            self.held[slot] = choose(s == slot, own, self.held[slot])
         for t in Tablet:
             own_task = some((s == slot) & self._owns(self._ends(), t, slot) for slot in Slot)
             self.staging[t] = self.staging[t] | own_task
@@ -224,8 +224,7 @@ class ViewResize(Machine):
     def split(self, s: Term[Slot]) -> None:
         """A tablet splits after slot `s`: its tasks become tasks for both parts."""
         only_when(self.release.arbitrary)
-        with equivalent("else nothing changes"):
-            require(~self.ends.has(s), "no tablet ends there")
+        require(~self.ends.has(s), "no tablet ends there")
         after = {slot: self.ends.has(slot) | (s == slot) for slot in Slot}
         self._adjust(after, lambda slot, new: self._becomes(after, slot, new))
 
@@ -233,9 +232,8 @@ class ViewResize(Machine):
     def merge(self, s: Term[Slot]) -> None:
         """Two tablets merge that meet after slot `s`: their tasks become one, if there is any."""
         only_when(self.release.arbitrary)
-        with equivalent("else nothing changes"):
-            require(self.ends.has(s), "a tablet ends there")
-            require(s != Slot.d, "another begins")
+        require(self.ends.has(s), "a tablet ends there")
+        require(s != Slot.d, "another begins")
         after = {slot: self.ends.has(slot) & (s != slot) for slot in Slot}
         self._adjust(after, lambda slot, new: self._becomes_in_merge(slot, new, after))
 
@@ -295,8 +293,7 @@ class ViewResize(Machine):
         self.token = token
 
     def _executes(self, kind: Type) -> None:
-        with equivalent("a tablet may be read again"):
-            require(self.batch == Batch.executing, "a batch is executed")
+        require(self.batch == Batch.executing, "a batch is executed")
         require(self.type == kind, "it is of this type")
 
     def _end_batch(self) -> None:
@@ -305,8 +302,7 @@ class ViewResize(Machine):
         self.tablet = None
         self.token = None
         self.reads = frozenset()
-        with equivalent("a finished task that is removed was there"):
-            self.stale = False
+        self.stale = False
 
     def _becomes(self, after: Ends, s: Slot, new: Tablet) -> Bool:
         """A task of the tablet that owns the slot is for the one that will own it."""
@@ -344,10 +340,9 @@ class ViewResize(Machine):
             )
         inner = (Slot.a, Slot.b, Slot.c)  # the last slot always ends a tablet
         tokens: dict[Slot, Term[Slot]] = {s: self._last_token(after, s) for s in inner}
-        with equivalent("in a split the first tablet keeps its id"):
-            for t, (builds, processes) in adjusted.items():
-                self.building[t] = builds
-                self.staging[t] = processes
+        for t, (builds, processes) in adjusted.items():
+            self.building[t] = builds
+            self.staging[t] = processes
         self.stale = self.batch != Batch.none
         self._find_anew(tokens)
         for s in inner:
@@ -467,3 +462,28 @@ class ViewResize(Machine):
         """Every staging sstable is processed in the end."""
         waits = some(self.held[s].is_some() for s in Slot)
         return leads_to(waits, ~waits)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(mark_view_built, "not built yet", because="a view that is built stays so"),
+        equivalent_drop(
+            register_staging,
+            "a view is being built",
+            because="a repair brings some later too; there may as well be none",
+        ),
+        equivalent_loss(
+            register_staging,
+            held,
+            because="a repair brings some later too; there may as well be none",
+        ),
+        equivalent_drop(split, "no tablet ends there", because="else nothing changes"),
+        equivalent_drop(
+            merge, "a tablet ends there", "another begins", because="else nothing changes"
+        ),
+        equivalent_drop(_executes, "a batch is executed", because="a tablet may be read again"),
+        equivalent_loss(_end_batch, stale, because="a finished task that is removed was there"),
+        equivalent_loss(
+            _adjust, building, staging, because="in a split the first tablet keeps its id"
+        ),
+    )

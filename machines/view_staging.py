@@ -30,7 +30,8 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     every,
@@ -142,9 +143,8 @@ class ViewStaging(Machine):
     @action(by=WORKER, fair=WEAK)
     def begin_registering(self) -> None:
         """The registrator takes what there is to register; it holds no mutex from here on."""
-        with equivalent("a command about nothing stores nothing; a later one is about all of it"):
-            require(~self.to_register.is_empty(), "there is something to register")
-            require(self.registering.is_empty(), "no command is under way")
+        require(~self.to_register.is_empty(), "there is something to register")
+        require(self.registering.is_empty(), "no command is under way")
         self.registering = self.to_register
 
     @action(by=WORKER, fair=WEAK)
@@ -188,11 +188,9 @@ class ViewStaging(Machine):
     @action(by=WORKER, fair=WEAK)
     def observe_abort(self) -> None:
         """The worker sees that the batch's tasks are aborted or gone."""
-        with equivalent("a batch that is done is over as well"):
-            require(self.batch == Batch.executing, "a batch is executed")
+        require(self.batch == Batch.executing, "a batch is executed")
         require(~self.started, "its tasks are aborted or gone")
-        with equivalent("the batch, which holds nothing any more, also ends by itself"):
-            self.batch = Batch.none
+        self.batch = Batch.none
         self.processing = frozenset()
 
     # -- the tablet ------------------------------------------------------------------------------------
@@ -202,7 +200,6 @@ class ViewStaging(Machine):
         Standing.pending,
         by=TOPOLOGY,
         spends=moves,
-        equivalent="a tablet may as well stay away",
     )
     def come(self) -> None:
         """The tablet migrates to this node."""
@@ -234,7 +231,6 @@ class ViewStaging(Machine):
         Standing.leaving,
         Standing.replica,
         by=TOPOLOGY,
-        equivalent="a migration may as well go on",
     )
     def give_up_leaving(self) -> None:
         """The migration is undone: tasks with new ids take the places of the aborted ones."""
@@ -251,17 +247,15 @@ class ViewStaging(Machine):
         self.staging = frozenset()
         self.processing = frozenset()
         self.waiting = choose(self.started, self._one_more(), self.waiting)
-        with equivalent("what is remembered does no harm; the tasks are worked on once more"):
-            self.loaded = False
-            self.registering = frozenset()
-            self.batch = Batch.none
-            self.started = False
+        self.loaded = False
+        self.registering = frozenset()
+        self.batch = Batch.none
+        self.started = False
 
     @action(by=WORKER, fair=WEAK)
     def load_sstables(self) -> None:
         """The tables' sstables are loaded from disk."""
-        with equivalent("what is loaded is loaded"):
-            require(~self.loaded, "not loaded yet")
+        require(~self.loaded, "not loaded yet")
         self.loaded = True
 
     @action(by=WORKER, fair=WEAK)
@@ -292,9 +286,8 @@ class ViewStaging(Machine):
     def _clean_up(self) -> None:
         """The tablet's storage is removed, and the worker forgets what was in it."""
         for s in Sstable:
-            with equivalent("an sstable that was not written yet is not missed"):
-                there = self.place[s] != Place.nowhere
-                self.place[s] = choose(there, Place.removed, Place.nowhere)
+            there = self.place[s] != Place.nowhere
+            self.place[s] = choose(there, Place.removed, Place.nowhere)
         self._forget_registered()
         self._forget_unregistered()
 
@@ -303,14 +296,6 @@ class ViewStaging(Machine):
 
     def _forget_unregistered(self) -> None:
         self.to_register = frozenset()
-
-    harmless = equivalents(
-        equivalent_value(
-            (Standing.absent, Standing.pending),
-            lambda standing: standing.paired,
-            because="a batch neither finds sstables where there are none, nor starts in transition",
-        ),
-    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -451,3 +436,45 @@ class ViewStaging(Machine):
         """Every task is finished in the end, though the sstables that it was for be gone."""
         there = self.started | (self.waiting > 0)
         return leads_to(there, ~self.started & (self.waiting == 0))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(
+            (Standing.absent, Standing.pending),
+            lambda standing: standing.paired,
+            because="a batch neither finds sstables where there are none, nor starts in transition",
+        ),
+        equivalent_drop(
+            begin_registering,
+            "there is something to register",
+            "no command is under way",
+            because="a command about nothing stores nothing; a later one is about all of it",
+        ),
+        equivalent_drop(
+            observe_abort, "a batch is executed", because="a batch that is done is over as well"
+        ),
+        equivalent_loss(
+            observe_abort,
+            batch,
+            because="the batch, which holds nothing any more, also ends by itself",
+        ),
+        equivalent_drop(come, "standing is absent", because="a tablet may as well stay away"),
+        equivalent_loss(come, standing, because="a tablet may as well stay away"),
+        equivalent_drop(
+            give_up_leaving, "standing is leaving", because="a migration may as well go on"
+        ),
+        equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),
+        equivalent_loss(
+            restart,
+            loaded,
+            registering,
+            batch,
+            started,
+            because="what is remembered does no harm; the tasks are worked on once more",
+        ),
+        equivalent_drop(load_sstables, "not loaded yet", because="what is loaded is loaded"),
+        equivalent_loss(
+            _clean_up, place, because="an sstable that was not written yet is not missed"
+        ),
+    )

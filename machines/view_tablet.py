@@ -26,7 +26,9 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
     initially,
     many,
     one_of,
@@ -130,10 +132,7 @@ class ViewTablet(Machine):
     @action(by=TOPOLOGY, spends=replica_changes)
     def remove_replica(self, leaving: Term[Node]) -> None:
         """The keyspace's RF shrinks: the tablet loses a replica, whose tasks are aborted at once."""
-        with equivalent(
-            "where there are several replicas, all of two nodes are; else nothing changes"
-        ):
-            require(self.replicas.has(leaving), "a replica")
+        require(self.replicas.has(leaving), "a replica")
         require(self.replicas.size() > 1, "one of several replicas")
         self._begin()
         self.next.discard(leaving)
@@ -154,8 +153,7 @@ class ViewTablet(Machine):
         """The pending replica gets the row."""
         require(self.stage == Stage.streaming, "stage is streaming")
         require(self.next.has(n), "the node is a new replica")
-        with equivalent("a row may be streamed again"):
-            require(~self.base.has(n), "it has no row yet")
+        require(~self.base.has(n), "it has no row yet")
         self.base.add(n)
 
     @stage.step(Stage.streaming, Stage.cleanup, by=TOPOLOGY, fair=WEAK)
@@ -189,8 +187,7 @@ class ViewTablet(Machine):
         require(self.is_stored(t), "the view has a task")
         require(self._is_pending(pending), "a replica is pending")
         require(self._grows(), "no replica is leaving")
-        with equivalent("what is not inherited is built by the task"):
-            self._adopt()
+        self._adopt()
         self._create(new, pending)
 
     @action(by=TOPOLOGY, fair=WEAK)
@@ -206,7 +203,6 @@ class ViewTablet(Machine):
         Stage.cleanup_target,
         by=TOPOLOGY,
         spends=failures,
-        equivalent="an operation that does not fail goes on",
     )
     def give_up(self) -> None:
         """The operation failed: undo it."""
@@ -225,11 +221,9 @@ class ViewTablet(Machine):
     @action(by=TOPOLOGY, fair=WEAK)
     def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
         """The same command replaces the task that was aborted by its duplicate, with a new id."""
-        with equivalent("aborted tasks are the leaving replica's; others may be replaced as well"):
-            require(self._is_rolled_back(t), "the task was aborted")
+        require(self._is_rolled_back(t), "the task was aborted")
         require(self.replica[t] == n, "the task is the replica's")
-        with equivalent("the stage is left as well when no aborted task is there any more"):
-            self._stay()
+        self._stay()
         self._replace(t, new, n)
 
     # -- what recurs -----------------------------------------------------------------------------------
@@ -240,9 +234,8 @@ class ViewTablet(Machine):
 
     def _replace(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
         """A task is deleted, and another one, with a new id, takes its place."""
-        with equivalent("an aborted task is stored, and a stored one is not new"):
-            require(t != new, "the id is new")
-            self.tasks[t].drop()
+        require(t != new, "the id is new")
+        self.tasks[t].drop()
         self._create(new, n)
 
     def is_stored(self, t: Term[Task]) -> Bool:
@@ -290,3 +283,59 @@ class ViewTablet(Machine):
         require(self.stage == Stage.revert_migration, "the operation is undone")
         self.stage = Stage.none
         self.next = self.replicas
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            remove_replica,
+            "a replica",
+            because="where there are several replicas, all of two nodes are; else nothing changes",
+        ),
+        equivalent_drop(stream, "it has no row yet", because="a row may be streamed again"),
+        equivalent_drop(
+            finish_with_copy,
+            "the operation ends",
+            because="what is not inherited is built by the task",
+        ),
+        equivalent_loss(
+            finish_with_copy,
+            view,
+            stage,
+            replicas,
+            because="what is not inherited is built by the task",
+        ),
+        equivalent_drop(
+            give_up,
+            "stage is allow_write_both_read_old or write_both_read_old or streaming",
+            because="an operation that does not fail goes on",
+        ),
+        equivalent_loss(give_up, stage, because="an operation that does not fail goes on"),
+        equivalent_drop(
+            finish_revert_with_task,
+            "the task was aborted",
+            because="aborted tasks are the leaving replica's; others may be replaced as well",
+        ),
+        equivalent_drop(
+            finish_revert_with_task,
+            "the operation is undone",
+            because="the stage is left as well when no aborted task is there any more",
+        ),
+        equivalent_loss(
+            finish_revert_with_task,
+            stage,
+            next,
+            because="the stage is left as well when no aborted task is there any more",
+        ),
+        equivalent_drop(
+            _replace,
+            "the id is new",
+            "life is normal or aborted",
+            because="an aborted task is stored, and a stored one is not new",
+        ),
+        equivalent_loss(
+            _replace,
+            ViewTask.life,
+            because="an aborted task is stored, and a stored one is not new",
+        ),
+    )

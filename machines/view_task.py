@@ -23,7 +23,8 @@ from stagewright.spec import (
     Term,
     action,
     budget,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     final,
@@ -109,7 +110,7 @@ class ViewTask(Machine):
 
     # -- group0 ----------------------------------------------------------------------------------------
 
-    @life.step(Life.absent, Life.normal, equivalent="a task may as well never be created")
+    @life.step(Life.absent, Life.normal)
     def create(self) -> None:
         """A view is created, a staging sstable registered, or a tablet operation ends: the task is stored."""
 
@@ -118,17 +119,11 @@ class ViewTask(Machine):
         Life.aborted,
         by=TOPOLOGY,
         spends=aborts,
-        equivalent="a task that is not aborted is processed: what that breaks, the tablet's machine says",
     )
     def abort(self) -> None:
         """A tablet operation sets the aborted flag; the task itself is still needed."""
 
-    @life.step(
-        (Life.normal, Life.aborted),
-        Life.dropped,
-        spends=deletions,
-        equivalent="a view may as well never be dropped",
-    )
+    @life.step((Life.normal, Life.aborted), Life.dropped, spends=deletions)
     def drop(self) -> None:
         """The view is dropped, and its tasks with it."""
 
@@ -164,9 +159,8 @@ class ViewTask(Machine):
     def start_late(self) -> None:
         """A request that its sender has given up arrives, under the current term: it starts a batch too."""
         self._has_current_term()
-        with equivalent("a late request may as well be lost, or arrive once more"):
-            self._start()
-            self.late.discard(Reign.current)
+        self._start()
+        self.late.discard(Reign.current)
 
     @action(by=WORKER, fair=WEAK)
     def attach(self) -> None:
@@ -178,8 +172,7 @@ class ViewTask(Machine):
     @action(by=WORKER, fair=WEAK)
     def refuse(self) -> None:
         """The call fails: group0 stores no such task any more, or the worker has given it up."""
-        with equivalent("the answer for a task that is gone is of no use either"):
-            require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
+        require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
         gone = ~self.life.column(lambda life: life.stored)
         given_up = (self.call == Call.attached) & (self.work == Work.none)
         require(gone | given_up, "there is nothing to wait for")
@@ -195,25 +188,20 @@ class ViewTask(Machine):
     @action(by=NETWORK, spends=lost_calls)
     def lose_call(self) -> None:
         """The request or the answer is lost; the coordinator waits a second, and selects anew."""
-        with equivalent("an id that the coordinator loses is asked for again"):
-            require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
-        with equivalent("what is not lost does no harm"):
-            self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
-            self.call = Call.none
+        require(self.call.any_of(Call.sent, Call.attached), "a call is under way")
+        self.late.put(Reign.current, self.late.has(Reign.current) | (self.call == Call.sent))
+        self.call = Call.none
 
     @action(by=NETWORK, fair=WEAK)
     def drop_late(self, reign: Term[Reign]) -> None:
         """Such a request is lost too, or refused: its term is over, its task is gone or worked on."""
-        with equivalent("a request that nobody sent cannot be lost"):
-            require(self.late.has(reign), "a request given up is under way")
-        with equivalent("a request may as well be under way for ever"):
-            self.late.discard(reign)
+        require(self.late.has(reign), "a request given up is under way")
+        self.late.discard(reign)
 
     @action(by=COORDINATOR, fair=WEAK)
     def forget_answer(self) -> None:
         """A finished task was aborted or deleted in the mean time: its id is of no use."""
-        with equivalent("a call for such a task is of no use either"):
-            require(self.call == Call.answered, "it is known to be finished")
+        require(self.call == Call.answered, "it is known to be finished")
         require(self.life != Life.normal, "it is aborted or deleted")
         self.call = Call.none
 
@@ -221,10 +209,9 @@ class ViewTask(Machine):
     def change_leader(self) -> None:
         """The raft leader changes: the new coordinator knows neither calls nor finished tasks."""
         under_way = (self.call == Call.sent) | ~self.late.is_empty()
-        with equivalent("raft gives every leader a new term; what is known or lost does no harm"):
-            self.late.put(Reign.older, under_way)
-            self.late.discard(Reign.current)
-            self.call = Call.none
+        self.late.put(Reign.older, under_way)
+        self.late.discard(Reign.current)
+        self.call = Call.none
 
     # -- the worker ------------------------------------------------------------------------------------
 
@@ -238,18 +225,15 @@ class ViewTask(Machine):
     @action(by=WORKER, fair=WEAK)
     def observe_abort(self) -> None:
         """The worker's observer of group0 sees that the task is aborted or gone: it leaves its batch."""
-        with equivalent("that an aborted task was completed is of no use"):
-            require(self.work == Work.executing, "it is executed")
+        require(self.work == Work.executing, "it is executed")
         require(~self.life.column(lambda life: life.executable), "it is aborted or gone")
-        with equivalent("the batch also ends by itself, and its result counts for nothing"):
-            self.work = Work.none
+        self.work = Work.none
 
     @action(by=WORKER, spends=restarts)
     def restart(self) -> None:
         """The worker's node restarts: batches and completed tasks are forgotten; a waiting call fails."""
-        with equivalent("a restart that loses nothing does no harm"):
-            require(self.work != Work.none, "it is executed or completed")
-            self.work = Work.none
+        require(self.work != Work.none, "it is executed or completed")
+        self.work = Work.none
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -261,17 +245,6 @@ class ViewTask(Machine):
 
     def _has_current_term(self) -> None:
         require(self.late.has(Reign.current), "a request of the current term arrives")
-
-    harmless = equivalents(
-        equivalent_value(
-            Life.absent, lambda life: life.stored, because="no call is for a task not yet created"
-        ),
-        equivalent_value(
-            Life.aborted,
-            lambda life: life.stored,
-            because="a worker that refuses aborted tasks does as well",
-        ),
-    )
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -376,3 +349,88 @@ class ViewTask(Machine):
     def calls_end(self) -> LeadsTo:
         """000: the handler "returns result when the tasks are finished"; no call waits for nothing."""
         return leads_to(self.call != Call.none, self.call == Call.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(
+            Life.absent, lambda life: life.stored, because="no call is for a task not yet created"
+        ),
+        equivalent_value(
+            Life.aborted,
+            lambda life: life.stored,
+            because="a worker that refuses aborted tasks does as well",
+        ),
+        equivalent_drop(create, "life is absent", because="a task may as well never be created"),
+        equivalent_loss(create, life, because="a task may as well never be created"),
+        equivalent_drop(
+            abort,
+            "life is normal",
+            because="a task that is not aborted is processed: what that breaks, the tablet's machine says",
+        ),
+        equivalent_loss(
+            abort,
+            life,
+            because="a task that is not aborted is processed: what that breaks, the tablet's machine says",
+        ),
+        equivalent_drop(
+            drop, "life is normal or aborted", because="a view may as well never be dropped"
+        ),
+        equivalent_loss(drop, life, because="a view may as well never be dropped"),
+        equivalent_drop(
+            start_late,
+            "group0 stores the task",
+            "it is neither executed nor completed",
+            because="a late request may as well be lost, or arrive once more",
+        ),
+        equivalent_loss(
+            start_late,
+            work,
+            late,
+            because="a late request may as well be lost, or arrive once more",
+        ),
+        equivalent_drop(
+            refuse,
+            "a call is under way",
+            because="the answer for a task that is gone is of no use either",
+        ),
+        equivalent_drop(
+            lose_call,
+            "a call is under way",
+            because="an id that the coordinator loses is asked for again",
+        ),
+        equivalent_loss(lose_call, late, call, because="what is not lost does no harm"),
+        equivalent_drop(
+            drop_late,
+            "a request given up is under way",
+            because="a request that nobody sent cannot be lost",
+        ),
+        equivalent_loss(drop_late, late, because="a request may as well be under way for ever"),
+        equivalent_drop(
+            forget_answer,
+            "it is known to be finished",
+            because="a call for such a task is of no use either",
+        ),
+        equivalent_loss(
+            change_leader,
+            late,
+            call,
+            because="raft gives every leader a new term; what is known or lost does no harm",
+        ),
+        equivalent_drop(
+            observe_abort,
+            "it is executed",
+            because="that an aborted task was completed is of no use",
+        ),
+        equivalent_loss(
+            observe_abort,
+            work,
+            because="the batch also ends by itself, and its result counts for nothing",
+        ),
+        equivalent_drop(
+            restart,
+            "it is executed or completed",
+            because="a restart that loses nothing does no harm",
+        ),
+        equivalent_loss(restart, work, because="a restart that loses nothing does no harm"),
+    )

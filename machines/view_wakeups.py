@@ -24,7 +24,8 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_step,
     equivalents,
     final,
@@ -105,16 +106,14 @@ class ViewWakeups(Machine):
     def queue_sstable(self) -> None:
         """A staging sstable is queued, under the mutex, and the registrator is notified."""
         require(self.staging_mutex.is_empty(), "staging mutex is free")
-        with equivalent("there may as well be no sstable"):
-            self.queued = True
+        self.queued = True
         self._wake_registrator()
 
     @action(by=COORDINATOR, spends=batches)
     def start_batch(self) -> None:
         """A batch is started."""
         require(self.batch == Batch.none, "no batch")
-        with equivalent("a batch may as well not start"):
-            self.batch = Batch.executing
+        self.batch = Batch.executing
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self) -> None:
@@ -127,8 +126,7 @@ class ViewWakeups(Machine):
     def apply_change(self) -> None:
         """A command of another node is applied."""
         require(self.apply_mutex.is_empty(), "read-apply mutex is free")
-        with equivalent("there may as well be no change"):
-            self.changed = True
+        self.changed = True
         self._wake_observer()
 
     # -- the registrator ---------------------------------------------------------------------------------
@@ -141,8 +139,7 @@ class ViewWakeups(Machine):
     @registrator.step(Registrator.looking, Registrator.adding, by=WORKER, fair=WEAK)
     def add_entry(self) -> None:
         """There is an sstable to register: it sends a command to group0, and holds no mutex meanwhile."""
-        with equivalent("a command about nothing stores nothing"):
-            require(self.queued, "an sstable is queued")
+        require(self.queued, "an sstable is queued")
         self.queued = False
         self.taken = True
         self._release_before_adding()
@@ -171,9 +168,7 @@ class ViewWakeups(Machine):
         require(~self.queued, "nothing is queued")
         self.staging_mutex.discard(Fiber.registrator)
 
-    @registrator.step(
-        Registrator.drowsy, Registrator.asleep, by=WORKER, fair=WEAK, equivalent=AWAKE
-    )
+    @registrator.step(Registrator.drowsy, Registrator.asleep, by=WORKER, fair=WEAK)
     def wait(self) -> None:
         """It waits on the condition variable until the queue is not empty, which it asks first."""
         self._registrator_may_sleep()
@@ -188,8 +183,7 @@ class ViewWakeups(Machine):
     @observer.step(Observer.awake, Observer.waiting, by=WORKER, fair=WEAK)
     def begin_update(self) -> None:
         """It takes group0's read-apply mutex, so that the state does not change while it looks."""
-        with equivalent("group0 holds it within one step, and no other fiber takes it"):
-            require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
         self.apply_mutex.add(Fiber.observer)
 
     @observer.step(Observer.waiting, Observer.updating, by=WORKER, fair=WEAK)
@@ -205,7 +199,7 @@ class ViewWakeups(Machine):
         self.staging_mutex.discard(Fiber.observer)
         self.apply_mutex.discard(Fiber.observer)
 
-    @observer.step(Observer.drowsy, Observer.asleep, by=WORKER, fair=WEAK, equivalent=AWAKE)
+    @observer.step(Observer.drowsy, Observer.asleep, by=WORKER, fair=WEAK)
     def wait_for_event(self) -> None:
         """It waits until group0 has changed or a batch has finished, which it asks first."""
         self._observer_may_sleep()
@@ -238,19 +232,7 @@ class ViewWakeups(Machine):
 
     def _wake_observer(self) -> None:
         asleep = self.observer == Observer.asleep
-        with equivalent(AWAKE):
-            self.observer = choose(asleep, Observer.awake, self.observer)
-
-    harmless = equivalents(
-        equivalent_step(
-            registrator,
-            (Registrator.drowsy, Registrator.asleep),
-            Registrator.adding,
-            because="a command about nothing stores nothing",
-        ),
-        equivalent_step(registrator, Registrator.asleep, Registrator.drowsy, because=AWAKE),
-        equivalent_step(observer, Observer.asleep, Observer.drowsy, because=AWAKE),
-    )
+        self.observer = choose(asleep, Observer.awake, self.observer)
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -343,3 +325,32 @@ class ViewWakeups(Machine):
     def changes_are_observed(self) -> LeadsTo:
         """000: the worker "observes the group0 state to notice when tasks are aborted"."""
         return leads_to(self.changed, ~self.changed)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_step(
+            registrator,
+            (Registrator.drowsy, Registrator.asleep),
+            Registrator.adding,
+            because="a command about nothing stores nothing",
+        ),
+        equivalent_step(registrator, Registrator.asleep, Registrator.drowsy, because=AWAKE),
+        equivalent_step(observer, Observer.asleep, Observer.drowsy, because=AWAKE),
+        equivalent_loss(queue_sstable, queued, because="there may as well be no sstable"),
+        equivalent_loss(start_batch, batch, because="a batch may as well not start"),
+        equivalent_loss(apply_change, changed, because="there may as well be no change"),
+        equivalent_drop(
+            add_entry, "an sstable is queued", because="a command about nothing stores nothing"
+        ),
+        equivalent_drop(wait, "registrator is drowsy", because=AWAKE),
+        equivalent_loss(wait, registrator, because=AWAKE),
+        equivalent_drop(
+            begin_update,
+            "read-apply mutex is free",
+            because="group0 holds it within one step, and no other fiber takes it",
+        ),
+        equivalent_drop(wait_for_event, "observer is drowsy", because=AWAKE),
+        equivalent_loss(wait_for_event, observer, because=AWAKE),
+        equivalent_loss(_wake_observer, observer, because=AWAKE),
+    )

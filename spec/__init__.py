@@ -24,9 +24,11 @@ from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
 from stagewright.spec.entities import Entity as Entity, States as States, named as named
 from stagewright.spec.equivalents import (
-    equivalent as equivalent,
+    equivalent_drop as equivalent_drop,
+    equivalent_loss as equivalent_loss,
     equivalent_step as equivalent_step,
     equivalent_value as equivalent_value,
+    equivalent_weakening as equivalent_weakening,
     equivalent_without as equivalent_without,
     equivalents as equivalents,
 )

@@ -10,7 +10,6 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from stagewright.spec.definition import Actor, Fairness
-from stagewright.spec.equivalents import explained
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
 from stagewright.spec.sorts import EnumSort, MapSort
@@ -148,7 +147,6 @@ def stepping(
     fair: Fairness,
     by: Actor | None,
     spends: BudgetName | None,
-    equivalent: str = "",
 ) -> Callable[[A], A]:
     """`Var.step`: an action that moves one variable from `source` to `target`."""
     names, where = _local_names(), here()
@@ -176,13 +174,11 @@ def stepping(
             at = [Apply(Op.EQ, (place, s), BOOL, where) for s in sources]
             condition = at[0] if len(at) == 1 else Apply(Op.OR, tuple(at), BOOL, where)
             tracing = current(f"a step of `{variable.name}`")
-            with explained(equivalent, where):
-                tracing.require(condition, f"{variable.name} is {listed}", where)
+            tracing.require(condition, f"{variable.name} is {listed}", where)
             result = body(holder, *args, **kwargs)
             if result is not None:
                 raise returned_value(body.__name__, of_function(body))
-            with explained(equivalent, where):
-                tracing.assign(place, goal, where)
+            tracing.assign(place, goal, where)
 
         marked = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
         return cast("A", marked)

@@ -106,7 +106,11 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         file=inspect.getsourcefile(machine) or "",
         exercised_at=exercised_at(machine),
         judged_alone=alone_in(machine),
-        equivalents=equivalents_of(machine, trace.names),
+        equivalents=tuple(
+            said
+            for part, prefix in trace.machines
+            for said in equivalents_of(part, prefix, trace.names)
+        ),
     )
 
 
@@ -131,11 +135,13 @@ class _Trace:
         self.initially: list[Node] = []
         self.finals: list[Node] = []
         self.names: dict[Var[Any, Any], list[str]] = {}
+        self.machines: list[tuple[type[Machine], str]] = []  # itself and its parts, with prefixes
 
     def machine_at(self, machine: type[Machine], root: Root, keys: tuple[_Key, ...]) -> None:
         known = profile_names(machine)
         profile = self.profile if self.profile in known else ""
         this = machine(profile, root)
+        self.machines.append((machine, root.prefix))
         found = members(machine)
         if not any(isinstance(m, Var | Part | Many) for m in found.values()):
             raise DefinitionError(

@@ -51,6 +51,8 @@ class Reason:
     text: str
     where: Source
     of_part: bool = False  # given by a part, about itself: in the system it may matter after all
+    inherited: bool = False  # given by a base class: its method need not run here
+    subject: str = ""  # what it is about: "dropping `no barrier yet` in `fail_barrier`"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Requirement:
     name: str
     condition: Node
     where: Source | None = field(default=None, compare=False)
-    equivalent: Reason | None = field(default=None, compare=False)
+    said_in: tuple[str, ...] = field(default=(), compare=False)  # actions, and methods they call
     part: str = field(default="", compare=False)  # of a system, whose action says it: "tablet."
     join: str = field(
         default="", compare=False
@@ -87,7 +89,7 @@ class Assignment:
     value: Node
     binders: tuple[Bound, ...] = ()
     where: Source | None = field(default=None, compare=False)
-    equivalent: Reason | None = field(default=None, compare=False)
+    said_in: tuple[str, ...] = field(default=(), compare=False)
     part: str = field(default="", compare=False)
     join: str = field(default="", compare=False)
 
@@ -155,6 +157,29 @@ class ExercisedAt:
 
 
 @dataclass(frozen=True)
+class EquivalentDrop:
+    """A requirement that may be dropped, or only weakened, and why no promise minds.
+
+    `within`: an action or a method, as `Requirement.said_in` has it.
+    """
+
+    within: str
+    requirement: str
+    weakened: bool
+    reason: Reason
+
+
+@dataclass(frozen=True)
+class EquivalentLoss:
+    """A variable (by its names), or a field of a record, that may stay as it is, and why no promise minds."""
+
+    within: str
+    variables: tuple[str, ...]
+    field: str  # of a record; else empty
+    reason: Reason
+
+
+@dataclass(frozen=True)
 class EquivalentStep:
     """A step of a variable that may be added between these members, and why no promise minds."""
 
@@ -182,7 +207,7 @@ class EquivalentWithout:
     reason: Reason
 
 
-Equivalent = EquivalentStep | EquivalentValue | EquivalentWithout
+Equivalent = EquivalentDrop | EquivalentLoss | EquivalentStep | EquivalentValue | EquivalentWithout
 
 
 @dataclass(frozen=True)
@@ -265,7 +290,7 @@ def _stable(value: object) -> str:
         inner = ",".join(
             _stable(getattr(value, f))
             for f in fields
-            if f not in ("where", "doc", "serial", "equivalent", "part", "join")
+            if f not in ("where", "doc", "serial", "said_in", "part", "join")
         )
         return f"{type(value).__name__}({inner})"
     return repr(value)

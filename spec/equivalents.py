@@ -1,39 +1,42 @@
 """Written reasons why a change to a definition would break no promise.
 
 `stagewright mutate` changes a definition in one place after the other and asks which promise notices. Where
-none can, the definition says why: in a body, around what may be dropped, weakened or lost,
-
-    with equivalent("a barrier that passed implies the stage"):
-        require(self.stage == Stage.streaming, "stage is streaming")
-
-and for steps that could be added, values that a table could hold, and what a step of a system could forget to
-join, as a member of the machine:
+none can, the machine says why, beside its bodies: as a member that refers to the methods and variables above it,
 
     harmless = equivalents(
+        equivalent_drop(retry_barrier, "no reason to give up", because="what is hopeless may be tried again"),
+        equivalent_weakening(begin, "there is room", because="…"),
+        equivalent_loss(fail_barrier, barrier, because="a fault need not strike"),
         equivalent_step(stage, Stage.cleanup, Stage.none, because="…"),
         equivalent_value(Stage.repair, lambda stage: stage.storage, Replicas.both, because="…"),
         equivalent_without(TabletMigration.fail_over, because="…"),
     )
+
+The first three are of what an action requires and assigns, itself or in a method that it calls; a method that
+is named stands for every action that calls it. The others are of steps that could be added, of values that a
+table could hold, and of what a step of a system could forget to join.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from stagewright.spec.definition import (
     Equivalent,
+    EquivalentDrop,
+    EquivalentLoss,
     EquivalentStep,
     EquivalentValue,
     EquivalentWithout,
     Reason,
 )
 from stagewright.spec.errors import DefinitionError
-from stagewright.spec.source import Source, here
-from stagewright.spec.tracing import current
+from stagewright.spec.source import Source, function_id, here
 
 if TYPE_CHECKING:
     from stagewright.spec.terms import MapOf, Term
@@ -41,55 +44,95 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Enum)
 V = TypeVar("V")
+Method = Callable[..., object]
 
 
-@contextmanager
-def equivalent(why: str) -> Generator[None]:
-    """Say why no promise can tell when what this block requires or assigns is dropped, weakened or lost."""
-    where = here()
-    _check_reason(why, where)
-    tracing = current("equivalent(...)")
-    before = tracing.said
-    with explained(why, where):
-        yield
-    if tracing.said == before:
-        raise DefinitionError(
-            f"`equivalent(...)` in {tracing.what} explains nothing",
-            where=where,
-            help="put into its block what may be dropped or lost: `require(...)` or an assignment",
-        )
+@dataclass(frozen=True, eq=False)
+class _Drop:
+    """Requirements that a method makes, and that may be dropped, or only weakened."""
+
+    method: Method
+    requirements: tuple[str, ...]
+    weakened: bool
+    reason: Reason
 
 
-@contextmanager
-def explained(why: str, where: Source) -> Generator[None]:
-    """While this lasts, what is required and assigned has the reason; without one, that of the block around."""
-    if not why:
-        yield
-        return
-    tracing = current("equivalent(...)")
-    tracing.reasons.append(Reason(why, where, bool(tracing.part)))
-    try:
-        yield
-    finally:
-        tracing.reasons.pop()
+@dataclass(frozen=True, eq=False)
+class _Loss:
+    """Variables, or fields of records, that a method assigns, and that it may leave as they are."""
+
+    method: Method
+    variables: tuple[Var[Any, Any], ...]
+    reason: Reason
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    variable: Var[Any, Any]
+    step: EquivalentStep
+
+
+Said = _Drop | _Loss | _Step | EquivalentValue | EquivalentWithout
 
 
 @dataclass(frozen=True, eq=False)
 class Equivalents:
-    """What a machine says of changes that are no part of any body."""
+    """What a machine says of changes that no promise minds."""
 
-    steps: tuple[tuple[Var[Any, Any], EquivalentStep], ...]
-    others: tuple[EquivalentValue | EquivalentWithout, ...]
+    said: tuple[Said, ...]
 
 
-def equivalents(
-    *changes: tuple[Var[Any, Any], EquivalentStep] | EquivalentValue | EquivalentWithout,
-) -> Equivalents:
+def equivalents(*changes: Said) -> Equivalents:
     """A member of a machine that lists changes which no promise minds, each with its reason."""
-    return Equivalents(
-        tuple(c for c in changes if isinstance(c, tuple)),
-        tuple(c for c in changes if not isinstance(c, tuple)),
-    )
+    return Equivalents(changes)
+
+
+def equivalent_drop(method: Method, *requirements: str, because: str) -> Said:
+    """No promise can tell when these requirements are dropped, or weakened.
+
+    `method`: the action that makes them, or a method that actions call. A requirement is named as
+    `require(...)` names it.
+    """
+    return _dropped(method, requirements, because, weakened=False)
+
+
+def equivalent_weakening(method: Method, *requirements: str, because: str) -> Said:
+    """The same of requirements that may be weakened, but not dropped."""
+    return _dropped(method, requirements, because, weakened=True)
+
+
+def equivalent_loss(method: Method, *variables: Var[Any, Any], because: str) -> Said:
+    """No promise can tell when a method does not assign these variables, or a conditional value always.
+
+    `method`: the action that assigns them, or a method that actions call. A field of a record is
+    written as `Write.value`.
+    """
+    from stagewright.spec.variables import Var
+
+    where = here()
+    _check_method(method, "equivalent_loss", where)
+    if not variables or not all(isinstance(cast("object", v), Var) for v in variables):
+        raise DefinitionError(
+            "equivalent_loss(...) is given what is no variable",
+            where=where,
+            help="write `equivalent_loss(fail_barrier, barrier, because=...)`",
+        )
+    return _Loss(method, variables, _reason(because, where))
+
+
+def _dropped(
+    method: Method, requirements: tuple[str, ...], because: str, *, weakened: bool
+) -> Said:
+    where = here()
+    called = "equivalent_weakening" if weakened else "equivalent_drop"
+    _check_method(method, called, where)
+    if not requirements or not all(isinstance(cast("object", r), str) for r in requirements):
+        raise DefinitionError(
+            f"{called}(...) names no requirement",
+            where=where,
+            help=f'write `{called}(retry_barrier, "no reason to give up", because=...)`',
+        )
+    return _Drop(method, requirements, weakened, _reason(because, where))
 
 
 def equivalent_step(
@@ -98,12 +141,10 @@ def equivalent_step(
     target: E | Collection[E],
     *,
     because: str,
-) -> tuple[Var[Any, Any], EquivalentStep]:
+) -> Said:
     """No promise would mind a further step of `variable` from `source` (or one of several) to `target`."""
-    where = here()
-    _check_reason(because, where)
-    step = EquivalentStep("", _several(source), _several(target), Reason(because, where))
-    return cast("Var[Any, Any]", variable), step
+    step = EquivalentStep("", _several(source), _several(target), _reason(because, here()))
+    return _Step(cast("Var[Any, Any]", variable), step)
 
 
 def equivalent_value(
@@ -111,7 +152,7 @@ def equivalent_value(
 ) -> EquivalentValue:
     """No promise would mind if `column` of the member (or of several) held one of `values` (of none: any)."""
     where = here()
-    _check_reason(because, where)
+    reason = _reason(because, where)
     name = cast("Callable[[object], object]", column)(_Named())
     if not isinstance(name, _Attribute):
         raise DefinitionError(
@@ -119,7 +160,7 @@ def equivalent_value(
             where=where,
             help="write `lambda stage: stage.writes`",
         )
-    return EquivalentValue(_several(member), name.name, values, Reason(because, where))
+    return EquivalentValue(_several(member), name.name, values, reason)
 
 
 def equivalent_without(*actions: Callable[..., None], because: str) -> EquivalentWithout:
@@ -127,7 +168,7 @@ def equivalent_without(*actions: Callable[..., None], because: str) -> Equivalen
     from stagewright.spec.actions import member_of
 
     where = here()
-    _check_reason(because, where)
+    reason = _reason(because, where)
     found = [member_of(action) for action in actions]
     names = tuple(member.name for member in found if member is not None)
     if len(names) != len(actions) or not actions:
@@ -136,27 +177,101 @@ def equivalent_without(*actions: Callable[..., None], because: str) -> Equivalen
             where=where,
             help="write `equivalent_without(TabletMigration.fail_over, because=...)`",
         )
-    return EquivalentWithout(names, Reason(because, where))
+    return EquivalentWithout(names, reason)
 
 
 def equivalents_of(
-    machine: type[object], names: Mapping[Var[Any, Any], Sequence[str]]
+    machine: type[object], prefix: str, names: Mapping[Var[Any, Any], Sequence[str]]
 ) -> tuple[Equivalent, ...]:
     """What a machine and its base classes say; `names`: of each variable, also of those of its parts.
 
-    What a part says of itself alone need not hold in a system, which can tell more.
+    `prefix`: of a part's names, in a system. What a part says of its own bodies is said there too, though
+    the system may tell more; of steps and tables only the system itself speaks.
     """
     found: list[Equivalent] = []
     for base in machine.__mro__:
-        for said in vars(base).values():
-            if isinstance(said, Equivalents):
-                found += said.others
-                found += [
-                    replace(step, variable=name)
-                    for variable, step in said.steps
-                    for name in names.get(variable, [variable.name])
-                ]
+        for member in vars(base).values():
+            for said in member.said if isinstance(member, Equivalents) else ():
+                inherited = base is not machine
+                match said:
+                    case _Drop():
+                        found += _drops(machine, prefix, said, inherited)
+                    case _Loss():
+                        found += _losses(machine, prefix, said, names, inherited)
+                    case _ if prefix:
+                        pass
+                    case _Step(variable, step):
+                        of = names.get(variable, [variable.name])
+                        found += [replace(step, variable=name) for name in of]
+                    case _:
+                        found.append(said)
     return tuple(found)
+
+
+def _drops(machine: type[object], prefix: str, said: _Drop, inherited: bool) -> list[Equivalent]:
+    within = _within(machine, prefix, said.method)
+    what = "weakening" if said.weakened else "dropping"
+    return [
+        EquivalentDrop(
+            within,
+            name,
+            said.weakened,
+            replace(
+                said.reason,
+                of_part=bool(prefix),
+                inherited=inherited,
+                subject=f"{what} `{name}` in `{said.method.__name__}`",
+            ),
+        )
+        for name in said.requirements
+        if within
+    ]
+
+
+def _losses(
+    machine: type[object],
+    prefix: str,
+    said: _Loss,
+    names: Mapping[Var[Any, Any], Sequence[str]],
+    inherited: bool,
+) -> list[Equivalent]:
+    within = _within(machine, prefix, said.method)
+    of = {v: _names(v, prefix, names) for v in said.variables}
+    return [
+        EquivalentLoss(
+            within,
+            tuple(of[variable]),
+            "" if of[variable] else variable.name,
+            replace(
+                said.reason,
+                of_part=bool(prefix),
+                inherited=inherited,
+                subject=f"losing `{variable.name}` in `{said.method.__name__}`",
+            ),
+        )
+        for variable in said.variables
+        if within
+    ]
+
+
+def _names(
+    variable: Var[Any, Any], prefix: str, names: Mapping[Var[Any, Any], Sequence[str]]
+) -> Sequence[str]:
+    """A variable's names in the definition; none of a record's field."""
+    from stagewright.spec.machine import Record
+
+    if variable.owner is not None and issubclass(variable.owner, Record):
+        return ()
+    return names.get(variable, (prefix + variable.name,))
+
+
+def _within(machine: type[object], prefix: str, method: Method) -> str:
+    """What requirements and assignments say of where they were said; empty for an action that is overridden."""
+    from stagewright.spec.actions import member_of
+
+    if (member := member_of(method)) is None:
+        return function_id(cast("Any", method).__code__)
+    return prefix + member.name if getattr(machine, member.name, None) is method else ""
 
 
 @dataclass(frozen=True)
@@ -175,10 +290,24 @@ def _several(given: E | Collection[E]) -> tuple[E, ...]:
     return (given,) if isinstance(given, Enum) else tuple(given)
 
 
-def _check_reason(why: object, where: Source) -> None:
+def _reason(why: object, where: Source) -> Reason:
     if not isinstance(why, str) or not why.strip():
         raise DefinitionError(
             "an equivalence without a reason",
             where=where,
             help="say in a sentence why no promise can tell",
+        )
+    return Reason(why, where)
+
+
+def _check_method(method: object, called: str, where: Source) -> None:
+    from stagewright.spec.actions import member_of
+
+    if member_of(method) is None and not isinstance(
+        getattr(inspect.unwrap(cast("Any", method)), "__code__", None), CodeType
+    ):
+        raise DefinitionError(
+            f"{called}(...) is given {method!r}, which is no action and no method",
+            where=where,
+            help=f"name the method in whose body it is said: `{called}(retry_barrier, ...)`",
         )

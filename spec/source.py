@@ -14,6 +14,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
 _LIBRARY = str(Path(__file__).resolve().parent)
+_DEFINE = str(Path(__file__).with_name("define.py"))
 _MACHINERY = frozenset({contextlib.__file__, functools.__file__})
 
 
@@ -115,6 +116,22 @@ def user_frame() -> FrameType:
 def here() -> Source:
     """The place in the user's file from which the library was called."""
     return of_frame(user_frame())
+
+
+def function_id(code: CodeType) -> str:
+    """One text for one function."""
+    return f"{code.co_filename}:{code.co_qualname}"
+
+
+def methods_at_work() -> tuple[str, ...]:
+    """The user's functions that are running since a body is traced, innermost first, each by its id."""
+    found: list[str] = []
+    frame: FrameType | None = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename != _DEFINE:
+        if not _in_library(frame.f_code.co_filename):
+            found.append(function_id(frame.f_code))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def of_function(function: object) -> Source:

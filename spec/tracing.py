@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from stagewright.spec.definition import Assignment, Reason, Requirement
+from stagewright.spec.definition import Assignment, Requirement
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import (
     BOOL,
@@ -30,7 +30,7 @@ from stagewright.spec.nodes import (
     root_variable,
 )
 from stagewright.spec.sorts import MapSort, RecordSort, SetSort
-from stagewright.spec.source import Source, here
+from stagewright.spec.source import Source, here, methods_at_work
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,10 @@ class Tracing:
     calling: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])  # of parameters and open loops
     broken_loop: Source | None = None
-    reasons: list[Reason] = field(default_factory=list[Reason])  # of the open `equivalent` blocks
-    said: int = 0  # how often something was required or assigned
     serials: Iterator[int] = field(default_factory=itertools.count)
 
     def require(self, condition: Node, name: str, where: Source) -> None:
         self._only_in_actions("require(...)", where)
-        self.said += 1
         for binding in reversed(self.loops):
             condition = _quantified(binding, condition, where)
         if self._required(name, condition):
@@ -82,7 +79,7 @@ class Tracing:
                 help="name each for what it says; names appear in counterexamples and in traces",
             )
         self.requirements.append(
-            Requirement(name, condition, where, self._reason, self.part, self._join)
+            Requirement(name, condition, where, self._said_in(), self.part, self._join)
         )
 
     def _required(self, name: str, condition: Node) -> bool:
@@ -95,7 +92,6 @@ class Tracing:
 
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)
-        self.said += 1
         looping = frozenset(b.bound for b in self.loops)
         for earlier in self.assignments:
             if _same_place(earlier.place, place, _loop_bounds(earlier) | looping):
@@ -116,7 +112,7 @@ class Tracing:
             if binding.condition is not None:
                 value = _conditional(binding.condition, value, place)
         binders = tuple(b.bound for b in self.loops)
-        said = Assignment(place, value, binders, where, self._reason, self.part, self._join)
+        said = Assignment(place, value, binders, where, self._said_in(), self.part, self._join)
         self.assignments.append(said)
 
     @property
@@ -129,9 +125,9 @@ class Tracing:
         """The action of a part that the body being traced has joined, if its body runs."""
         return self.calling[1] if len(self.calling) > 1 else ""
 
-    @property
-    def _reason(self) -> Reason | None:
-        return self.reasons[-1] if self.reasons else None
+    def _said_in(self) -> tuple[str, ...]:
+        """The actions and methods whose bodies run."""
+        return (*self.calling, *methods_at_work())
 
     def check_read(self, node: Node) -> None:
         """Refuse to read a place that this body has assigned: reads see the old state."""

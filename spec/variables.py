@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 from stagewright.spec.definition import Actor, AnyValue, Fairness
 from stagewright.spec.entities import Entity
@@ -54,8 +54,10 @@ class Var(Generic[S, V]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "owner", owner)
 
     name = ""
+    owner: ClassVar[type | None] = None  # the machine or record that declares it
 
     @overload
     def __get__(self, holder: None, owner: type) -> Self: ...
@@ -86,7 +88,6 @@ class Var(Generic[S, V]):
         fair: Fairness = ...,
         by: Actor | None = ...,
         spends: BudgetName | None = ...,
-        equivalent: str = ...,
     ) -> Callable[[M], M]: ...
     @overload
     def step(
@@ -97,7 +98,6 @@ class Var(Generic[S, V]):
         fair: Fairness = ...,
         by: Actor | None = ...,
         spends: BudgetName | None = ...,
-        equivalent: str = ...,
     ) -> Callable[[M], M]: ...
     def step(
         self,
@@ -107,19 +107,15 @@ class Var(Generic[S, V]):
         fair: Fairness = Fairness.NONE,
         by: Actor | None = None,
         spends: BudgetName | None = None,
-        equivalent: str = "",
     ) -> Callable[[M], M]:
         """A transition of this variable from `source` (or one of several) to `target`.
 
         The decorated body adds requirements and further effects. For a variable `per(...)` entity the
-        body's first parameter says whose value moves. `equivalent`: why no promise can tell when the
-        source is not required or the target not assigned (`with equivalent(...)` for the step itself).
+        body's first parameter says whose value moves.
         """
         from stagewright.spec.actions import stepping
 
-        return stepping(
-            self, source, target, fair=fair, by=by, spends=spends, equivalent=equivalent
-        )
+        return stepping(self, source, target, fair=fair, by=by, spends=spends)
 
 
 def flag(init: bool | AnyValue = False, *, doc: str = "") -> FlagVar:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from typing import cast
 
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.spec.definition import Definition, EquivalentValue, JudgedAlone, Reason
@@ -189,6 +190,9 @@ def _hashable(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, frozenset):  # sets have no order of their own
+        members = sorted(_shown(member) for member in cast("frozenset[object]", value))
+        return f"{{{', '.join(members)}}}"
     return show(value) if isinstance(value, bool | int | Enum) else repr(value)
 
 

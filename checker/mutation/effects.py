@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, part_of, with_action
+from stagewright.checker.mutation.reasons import reasons_of_assignment
 from stagewright.spec.definition import (
     Action,
     Assignment,
@@ -93,13 +94,12 @@ def _stays(place: Node, value: Node) -> bool:
 def _mutant(
     definition: Definition, old: Action, new: Action, assignment: Assignment, text: str
 ) -> Mutant:
-    reasons = () if assignment.equivalent is None else (assignment.equivalent,)
     return Mutant(
         Kind.LOSE,
         old.name,
         text,
         lambda: with_action(definition, old, new),
         assignment.where or old.where,
-        reasons,
+        tuple(reasons_of_assignment(definition, assignment)),
         assignment.part,
     )

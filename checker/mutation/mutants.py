@@ -55,12 +55,12 @@ def all_mutants(
 
     found: list[Mutant] = []
     for action in definition.actions:
-        found += changed_requirements(definition, action)
-        found += lost_effects(definition, action)
-        found += lost_joins(definition, action)
+        found.extend(changed_requirements(definition, action))
+        found.extend(lost_effects(definition, action))
+        found.extend(lost_joins(definition, action))
     if afresh is not None:
-        found += swapped_columns(definition, afresh)
-    found += added_edges(definition)
+        found.extend(swapped_columns(definition, afresh))
+    found.extend(added_edges(definition))
     return found
 
 

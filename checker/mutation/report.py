@@ -13,6 +13,7 @@ from stagewright.checker.mutation.effects import unknown_joins
 from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
+from stagewright.checker.mutation.reasons import unknown_bodies
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import (
     Definition,
@@ -83,6 +84,7 @@ class MutationReport:
     whole: bool
     interrupted: bool
     seconds: float
+    versions: Sequence[Definition] = ()  # this one, and those of its other profiles
     with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
 
     @cached_property
@@ -162,6 +164,7 @@ class MutationReport:
         return tuple(said.reason for said in self._unknown() if not said.reason.of_part)
 
     def _unknown(self) -> Iterator[Equivalent]:
+        yield from unknown_bodies(self.versions or (self.definition,))
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
         yield from unknown_joins(self.definition)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
+from stagewright.checker.mutation.reasons import reasons_of_requirement
 from stagewright.spec.binding import UNBOUNDED
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.nodes import (
@@ -58,14 +59,13 @@ def _mutant(
     guard: Requirement,
     text: str,
 ) -> Mutant:
-    reasons = () if guard.equivalent is None else (guard.equivalent,)
     return Mutant(
         kind,
         old.name,
         text,
         lambda: with_action(definition, old, new),
         guard.where or old.where,
-        reasons,
+        tuple(reasons_of_requirement(definition, guard, dropped=kind is Kind.DROP)),
         guard.part,
     )
 

@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "traces": {"traces", "spec"},
 }
 LONGEST_MODULE = 500  # lines
+LONGEST_DEFINITION = 600  # with the reasons why a change to it would break no promise
 LONGEST_FUNCTION = 70  # lines
 LONGEST_LOOP = 105  # lines of a compiled loop, which would pass a dozen arrays to each of its parts
 NAMELESS = {"util", "utils", "helper", "helpers", "misc", "common"}
@@ -126,7 +127,8 @@ def test_module_is_tidy(path: Path) -> None:
     text = path.read_text("utf-8")
     tree = ast.parse(text)
     assert ast.get_docstring(tree), "a module says in one sentence what it is"
-    assert len(text.splitlines()) <= LONGEST_MODULE
+    machine = path.is_relative_to(ROOT / "machines")
+    assert len(text.splitlines()) <= (LONGEST_DEFINITION if machine else LONGEST_MODULE)
     assert path.stem not in NAMELESS, "name a module after what it holds"
     relative = [
         node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level

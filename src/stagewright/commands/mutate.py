@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stagewright.checker.mutation.original import Original
     from stagewright.checker.mutation.report import MutationReport
     from stagewright.spec.definition import Definition
+    from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
 
 _GRAVITY = (
@@ -56,10 +57,10 @@ A mutant is the machine with one requirement dropped or weakened (skip: a barrie
 effect lost (or all that a step of a system joins of a part), one entry of a table swapped, or one step
 added. It is caught if a promise breaks at one of the scopes at which the machine is judged: those of its
 `scopes(...)`, else the default one; or if the definition is refused, as a step would assign a place twice. A
-survivor is a hole to close, noise to remove, or has its reason in the definition:
-`with equivalent("why no promise can tell"):` around what is required or assigned;
-`equivalents(equivalent_step(...), equivalent_value(...), equivalent_without(...))` for steps, tables and what
-a step joins.
+survivor is a hole to close, noise to remove, or has its reason beside the bodies, in a member
+`harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)` of the machine, keyed by method and
+requirement, or by method and variable; for steps, tables and what a step joins there are equivalent_step,
+equivalent_value and equivalent_without.
 What a part of a system says is judged with that part alone, if the system says so: `judged_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
@@ -239,8 +240,18 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         len(asked) == len(everything) and definition.profile == define(machine).profile,
         interrupted,
         time.monotonic() - started,
+        _versions(machine, definition),
         [mutant for mutant in asked if id(mutant) not in here],
     )
+
+
+def _versions(machine: type[Machine], definition: Definition) -> list[Definition]:
+    """The definition, then those of the other profiles: what is said of one may be of another."""
+    from stagewright.spec.define import define
+    from stagewright.spec.machine import profile_names
+
+    others = [name for name in profile_names(machine) if name != definition.profile]
+    return [definition, *(define(machine, name) for name in others)]
 
 
 def _scopes(definition: Definition, args: argparse.Namespace) -> Sequence[Scope]:

@@ -26,7 +26,8 @@ from stagewright.spec import (
     action,
     budget,
     choose,
-    equivalent,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -123,25 +124,26 @@ class Explained(Crossing):
     """The same, with a reason for some of what survives; two of them are not so."""
 
     exercised_at = scopes({}, {Crossing.failures: 1})
-    harmless = equivalents(
-        equivalent_step(Crossing.light, Light.amber, Light.green, because="it is only early"),
-        equivalent_step(Crossing.light, Light.red, Light.amber, because="it is only careful"),
-        equivalent_step(Crossing.light, Light.red, Light.green, because="there is such a step"),
-        equivalent_value(Light.red, lambda light: light.go, because="red is red"),
-    )
 
     @action
     def arrive(self) -> None:
         """A car comes."""
-        with equivalent("numbers are bounded"):
-            require(self.waiting < 2, "there is room")
+        require(self.waiting < 2, "there is room")
         self.waiting = self.waiting + 1
 
     @action(fair=Fairness.WEAK)
     def leave(self) -> None:
         """It has crossed."""
-        with equivalent("a car may stand for ever"):
-            self.crossing = choose(self.crossing, False, self.crossing)
+        self.crossing = choose(self.crossing, False, self.crossing)
+
+    harmless = equivalents(
+        equivalent_step(Crossing.light, Light.amber, Light.green, because="it is only early"),
+        equivalent_step(Crossing.light, Light.red, Light.amber, because="it is only careful"),
+        equivalent_step(Crossing.light, Light.red, Light.green, because="there is such a step"),
+        equivalent_value(Light.red, lambda light: light.go, because="red is red"),
+        equivalent_drop(arrive, "there is room", because="numbers are bounded"),
+        equivalent_loss(leave, Crossing.crossing, because="a car may stand for ever"),
+    )
 
 
 class Cautious(Crossing):

@@ -1,0 +1,85 @@
+"""Which of the reasons that a definition gives are about a requirement or an effect, and which about nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stagewright.spec.definition import (
+    Assignment,
+    Definition,
+    Equivalent,
+    EquivalentDrop,
+    EquivalentLoss,
+    Reason,
+    Requirement,
+)
+from stagewright.spec.nodes import Field, Node, Select, root_variable
+
+
+def reasons_of_requirement(
+    definition: Definition, requirement: Requirement, *, dropped: bool
+) -> Iterator[Reason]:
+    """Why no promise minds when a requirement is dropped, or else weakened."""
+    for said in definition.equivalents:
+        if (
+            isinstance(said, EquivalentDrop)
+            and not (dropped and said.weakened)
+            and _is_of(said, requirement)
+        ):
+            yield said.reason
+
+
+def reasons_of_assignment(definition: Definition, assignment: Assignment) -> Iterator[Reason]:
+    """Why no promise minds when a place stays as it is."""
+    for said in definition.equivalents:
+        if isinstance(said, EquivalentLoss) and _assigns(said, assignment):
+            yield said.reason
+
+
+def unknown_bodies(versions: Sequence[Definition]) -> Iterator[EquivalentDrop | EquivalentLoss]:
+    """What the first definition says of requirements and effects that no version of it has."""
+    actions = [action for version in versions for action in version.actions]
+    parts: list[Requirement | Assignment] = []
+    for action in actions:
+        parts += [*action.requirements, *action.assignments]
+    running = {name for part in parts for name in part.said_in}
+    for said in versions[0].equivalents:
+        if said.reason.inherited and not running.intersection(_within(said)):
+            continue
+        match said:
+            case EquivalentDrop():
+                known = any(_is_of(said, r) for a in actions for r in a.requirements)
+            case EquivalentLoss():
+                known = any(_assigns(said, e) for a in actions for e in a.assignments)
+            case _:
+                continue
+        if not known:
+            yield said
+
+
+def _within(said: Equivalent) -> tuple[str, ...]:
+    return (said.within,) if isinstance(said, EquivalentDrop | EquivalentLoss) else ()
+
+
+def _is_of(said: EquivalentDrop, requirement: Requirement) -> bool:
+    of_part = f"{said.requirement} ({requirement.part.rstrip('.')})"
+    return said.within in requirement.said_in and requirement.name in (said.requirement, of_part)
+
+
+def _assigns(said: EquivalentLoss, assignment: Assignment) -> bool:
+    place = assignment.place
+    return said.within in assignment.said_in and (
+        root_variable(place) in said.variables or said.field in _fields(place)
+    )
+
+
+def _fields(place: Node) -> Iterator[str]:
+    """The fields of records on the way to a place."""
+    match place:
+        case Select(base, _):
+            yield from _fields(base)
+        case Field(base, name):
+            yield name
+            yield from _fields(base)
+        case _:
+            pass
