@@ -18,8 +18,10 @@ from stagewright.spec.actions import (
     require as require,
     step_property as step_property,
 )
+from stagewright.spec.arithmetic import greatest as greatest, least as least, total as total
 from stagewright.spec.binding import count as count, every as every, some as some
 from stagewright.spec.choices import choose as choose
+from stagewright.spec.conditions_and_numbers import Bool as Bool, Number as Number
 from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
 from stagewright.spec.entities import Entity as Entity, States as States, named as named
@@ -53,10 +55,8 @@ from stagewright.spec.machine import (
 from stagewright.spec.parameters import between as between
 from stagewright.spec.scope import Scope as Scope, scope_of as scope_of
 from stagewright.spec.terms import (
-    Bool as Bool,
     MapOf as MapOf,
     Maybe as Maybe,
-    Number as Number,
     SetOf as SetOf,
     Term as Term,
 )

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import Actor, Fairness
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
 from stagewright.spec.sorts import EnumSort, MapSort
 from stagewright.spec.source import Source, here, of_function
 from stagewright.spec.symbolic import lift
-from stagewright.spec.terms import Bool
 from stagewright.spec.tracing import NotInProfileError, current
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from stagewright.spec.entities import Entity
@@ -10,12 +11,21 @@ from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, Sort
 from stagewright.spec.source import Source, here
-from stagewright.spec.tracing import Binding, current, in_quantifier, open_loops, quantifying
+from stagewright.spec.tracing import (
+    Binding,
+    current,
+    given_to_python,
+    in_quantifier,
+    open_loops,
+    quantifying,
+)
 
 if TYPE_CHECKING:
-    from stagewright.spec.terms import Bool, Number, Term
+    from stagewright.spec.conditions_and_numbers import Bool, Number
+    from stagewright.spec.terms import Term
 
 _N = TypeVar("_N", bound=Entity)
+_T = TypeVar("_T")
 
 
 def each(kind: type[_N]) -> Iterator[Term[_N]]:
@@ -37,6 +47,8 @@ def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None])
         name, number = f"{base}{number}", number + 1
     bound = Bound(name, sort, next(tracing.serials), where)
     if not in_quantifier() and not tracing.effects:
+        if (misled := given_to_python(bound, where)) is not None:
+            raise misled
         raise DefinitionError(
             f"a loop over {sort} in {tracing.what} must stand inside every(...), some(...) or count(...)",
             where=where,
@@ -56,7 +68,7 @@ def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None])
 
 def every(bodies: Iterable[Bool]) -> Bool:
     """True if all the bodies are: `every(self.learned[n] == self.stage for n in Node)`."""
-    from stagewright.spec.terms import Bool
+    from stagewright.spec.conditions_and_numbers import Bool
 
     where = here()
     return Bool(_all_or_any(Quantity.EVERY, Op.AND, bodies, where))
@@ -64,7 +76,7 @@ def every(bodies: Iterable[Bool]) -> Bool:
 
 def some(bodies: Iterable[Bool]) -> Bool:
     """True if at least one of the bodies is."""
-    from stagewright.spec.terms import Bool
+    from stagewright.spec.conditions_and_numbers import Bool
 
     where = here()
     return Bool(_all_or_any(Quantity.SOME, Op.OR, bodies, where))
@@ -72,7 +84,7 @@ def some(bodies: Iterable[Bool]) -> Bool:
 
 def count(bodies: Iterable[Bool]) -> Number:
     """How many of the bodies are true: `count(self.up[n] for n in Node) >= 2`."""
-    from stagewright.spec.terms import Number
+    from stagewright.spec.conditions_and_numbers import Number
 
     where = here()
     total: Node | None = None
@@ -87,19 +99,38 @@ def count(bodies: Iterable[Bool]) -> Number:
 def _bodies(bodies: Iterable[Bool], what: str) -> Iterator[tuple[Node, list[Binding]]]:
     from stagewright.spec.symbolic import lift
 
+    for round_ in quantified_rounds(
+        bodies, what, lambda body: lift(body, BOOL, f"the body of {what}")
+    ):
+        yield round_.body, round_.loops
+
+
+@dataclass(frozen=True)
+class Round:
+    """One expression that a quantifier's generator yields, and the loops over sorts that are open then."""
+
+    body: Node
+    loops: list[Binding]
+
+
+def quantified_rounds(
+    bodies: Iterable[_T], what: str, node: Callable[[_T], Node]
+) -> Iterator[Round]:
+    """Run the generator of a quantifier; `node` makes an expression of what it yields."""
     with quantifying() as loops:
         try:
             for body in bodies:
                 # Close each body over the loops it is yielded from, not the whole junction: the naive
                 # way multiplies copies when concrete and symbolic loops are mixed.
-                yield lift(body, BOOL, f"the body of {what}"), list(loops)
+                yield Round(node(body), list(loops))
         except TypeError as error:
             if "not iterable" not in str(error):
                 raise
+            name = what.removesuffix("(...)")
             raise DefinitionError(
-                f"{what} takes a generator of conditions",
+                f"{what} takes a generator",
                 where=here(),
-                help="write `every(condition for n in Node)`",
+                help=f"write `{name}(… for n in Node)`",
             ) from None
 
 

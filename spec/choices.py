@@ -6,13 +6,14 @@ from collections.abc import Callable, Set
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
+from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Column, Node, Op, fits
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, SetSort, Sort
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import Symbolic, apply, lift, mend, node_of
-from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, facade
+from stagewright.spec.terms import MapOf, Maybe, SetOf, Term, facade
 from stagewright.spec.tracing import check_use
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from stagewright.spec.actions import (
     member_of,
     returned_value,
 )
+from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import (
     Action,
     Budget,
@@ -41,7 +42,7 @@ from stagewright.spec.parameters import bounds_of
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort
 from stagewright.spec.source import here, of_class, of_traceback
 from stagewright.spec.symbolic import Symbolic
-from stagewright.spec.terms import Bool, parameter
+from stagewright.spec.terms import parameter
 from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
 from stagewright.spec.variables import Var
 

@@ -17,6 +17,15 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from stagewright.spec.intervals import (
+    Interval,
+    greatest_of,
+    least_of,
+    product_of,
+    quotient_of,
+    remainder_of,
+)
+
 if TYPE_CHECKING:
     from stagewright.spec.definition import Action, Definition, Property
     from stagewright.spec.scope import Scope
@@ -38,6 +47,11 @@ class GroundOp(Enum):
     LE = auto()
     ADD = auto()
     SUB = auto()
+    MUL = auto()
+    DIV = auto()  # rounded down; the divisor is at least 1
+    MOD = auto()  # never negative; the divisor is at least 1
+    MIN = auto()
+    MAX = auto()
     IF = auto()  # condition, then, otherwise
     TABLE = auto()  # table[index]; the index is always within the table
 
@@ -54,6 +68,11 @@ class GroundNode:
     low: int
     high: int
     boolean: bool
+
+    @property
+    def interval(self) -> Interval:
+        """The lowest and the highest value."""
+        return self.low, self.high
 
     def __repr__(self) -> str:
         match self.op:
@@ -80,6 +99,18 @@ class Builder:
         self.nodes: list[GroundNode] = []
         self._known: dict[_Key, GroundNode] = {}
         self._ranges = list(ranges)
+        self._two = {
+            GroundOp.EQ: self.eq,
+            GroundOp.LT: self.lt,
+            GroundOp.LE: self.le,
+            GroundOp.ADD: self.add,
+            GroundOp.SUB: self.sub,
+            GroundOp.MUL: self.mul,
+            GroundOp.DIV: self.div,
+            GroundOp.MOD: self.mod,
+            GroundOp.MIN: self.min_,
+            GroundOp.MAX: self.max_,
+        }
         self.false = self.const(0, boolean=True)
         self.true = self.const(1, boolean=True)
 
@@ -188,6 +219,82 @@ class Builder:
         if b.op is GroundOp.CONST and b.value == 0 and not a.boolean:
             return a
         return self._make(GroundOp.SUB, (a, b), a.low - b.high, a.high - b.low, False)
+
+    def mul(self, a: GroundNode, b: GroundNode) -> GroundNode:
+        if a.op is GroundOp.CONST:
+            a, b = b, a
+        if b.op is GroundOp.CONST:
+            if a.op is GroundOp.CONST or b.value == 0:
+                return self.const(a.value * b.value)
+            if b.value == 1 and not a.boolean:
+                return a
+        low, high = product_of(a.interval, b.interval)
+        return self._make(GroundOp.MUL, (a, b), low, high, False)
+
+    def div(self, a: GroundNode, b: GroundNode) -> GroundNode:
+        """`a // b`, rounded down; where `b` might not be positive, 1 stands for it."""
+        b = self.max_(b, self.const(1))
+        low, high = quotient_of(a.interval, b.interval)
+        if low == high:
+            return self.const(low)
+        if b.op is GroundOp.CONST and b.value == 1 and not a.boolean:
+            return a
+        return self._make(GroundOp.DIV, (a, b), low, high, False)
+
+    def mod(self, a: GroundNode, b: GroundNode) -> GroundNode:
+        """`a % b`, never negative; where `b` might not be positive, 1 stands for it."""
+        b = self.max_(b, self.const(1))
+        low, high = remainder_of(a.interval, b.interval)
+        if a.op is GroundOp.CONST and b.op is GroundOp.CONST:
+            return self.const(a.value % b.value)
+        if a.low >= 0 and a.high < b.low and not a.boolean:
+            return a
+        if low == high:
+            return self.const(low)
+        return self._make(GroundOp.MOD, (a, b), low, high, False)
+
+    def min_(self, a: GroundNode, b: GroundNode) -> GroundNode:
+        return self._extreme(GroundOp.MIN, a, b, least_of(a.interval, b.interval))
+
+    def max_(self, a: GroundNode, b: GroundNode) -> GroundNode:
+        return self._extreme(GroundOp.MAX, a, b, greatest_of(a.interval, b.interval))
+
+    def _extreme(
+        self, op: GroundOp, a: GroundNode, b: GroundNode, interval: Interval
+    ) -> GroundNode:
+        low, high = interval
+        if low == high:
+            return self.const(low)
+        for one, other in ((a, b), (b, a)):
+            always = one.high <= other.low if op is GroundOp.MIN else one.low >= other.high
+            if (always or one is other) and not one.boolean:
+                return one
+        if b.id < a.id:
+            a, b = b, a
+        return self._make(op, (a, b), low, high, False)
+
+    def operation(
+        self,
+        op: GroundOp,
+        args: Sequence[GroundNode],
+        *,
+        table: tuple[int, ...] = (),
+        boolean: bool = False,
+    ) -> GroundNode:
+        """An operation on these arguments; `table` and `boolean` are those of a TABLE."""
+        match op:
+            case GroundOp.NOT:
+                return self.not_(args[0])
+            case GroundOp.AND:
+                return self.and_(args)
+            case GroundOp.OR:
+                return self.or_(args)
+            case GroundOp.IF:
+                return self.if_(*args)
+            case GroundOp.TABLE:
+                return self.table(table, args[0], boolean=boolean)
+            case _:
+                return self._two[op](*args)
 
     def if_(self, c: GroundNode, a: GroundNode, b: GroundNode) -> GroundNode:
         if c.op is GroundOp.CONST:

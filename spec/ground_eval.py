@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
 Ints = tuple[int, ...]
+
+_TWO: Mapping[GroundOp, Callable[[int, int], int]] = {
+    GroundOp.EQ: operator.eq,
+    GroundOp.LT: operator.lt,
+    GroundOp.LE: operator.le,
+    GroundOp.ADD: operator.add,
+    GroundOp.SUB: operator.sub,
+    GroundOp.MUL: operator.mul,
+    GroundOp.DIV: operator.floordiv,
+    GroundOp.MOD: operator.mod,
+    GroundOp.MIN: min,
+    GroundOp.MAX: max,
+}
 
 
 def evaluate(node: GroundNode, state: Ints, new: Ints | None = None) -> int:
@@ -26,20 +40,12 @@ def evaluate(node: GroundNode, state: Ints, new: Ints | None = None) -> int:
             return int(all(evaluate(a, state, new) for a in args))
         case GroundOp.OR:
             return int(any(evaluate(a, state, new) for a in args))
-        case GroundOp.EQ:
-            return int(evaluate(args[0], state, new) == evaluate(args[1], state, new))
-        case GroundOp.LT:
-            return int(evaluate(args[0], state, new) < evaluate(args[1], state, new))
-        case GroundOp.LE:
-            return int(evaluate(args[0], state, new) <= evaluate(args[1], state, new))
-        case GroundOp.ADD:
-            return evaluate(args[0], state, new) + evaluate(args[1], state, new)
-        case GroundOp.SUB:
-            return evaluate(args[0], state, new) - evaluate(args[1], state, new)
         case GroundOp.IF:
             return evaluate(args[1] if evaluate(args[0], state, new) else args[2], state, new)
         case GroundOp.TABLE:
             return node.table[evaluate(args[0], state, new)]
+        case _:
+            return int(_TWO[node.op](evaluate(args[0], state, new), evaluate(args[1], state, new)))
 
 
 def enabled(step: GroundStep, state: Ints) -> bool:

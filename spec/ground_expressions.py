@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from typing import assert_never
 
 from stagewright.spec.domains import values_of
 from stagewright.spec.encoding import encode_scalar
 from stagewright.spec.ground import Builder, GroundNode, GroundOp
+from stagewright.spec.intervals import check_width
 from stagewright.spec.layout import Layout, Place
 from stagewright.spec.nodes import (
     Apply,
@@ -38,6 +40,17 @@ from stagewright.spec.values import Value
 # What an expression lowers to: a scalar's node, or the parts of a set, map or record by key.
 Shape = GroundNode | dict[Value, "Shape"]
 Environment = Mapping[Bound, GroundNode]
+
+
+_TWO = {
+    Op.LT: GroundOp.LT,
+    Op.LE: GroundOp.LE,
+    Op.ADD: GroundOp.ADD,
+    Op.SUB: GroundOp.SUB,
+    Op.MUL: GroundOp.MUL,
+    Op.DIV: GroundOp.DIV,
+    Op.MOD: GroundOp.MOD,
+}
 
 
 class Expressions:
@@ -83,7 +96,6 @@ class Expressions:
 
     def lower(self, node: Node, env: Environment) -> Shape:
         """The ground form of an expression."""
-        b = self.builder
         match node:
             case Literal(value, sort):
                 return self._literal(value, sort)
@@ -106,17 +118,34 @@ class Expressions:
                     self.scalar(body, {**env, **self.constants({bound: value})})
                     for value in values_of(bound.sort, self.scope)
                 ]
-                if quantity is Quantity.EVERY:
-                    return b.and_(bodies)
-                if quantity is Quantity.SOME:
-                    return b.or_(bodies)
-                total = b.const(0)
-                for one in bodies:
-                    total = b.add(total, b.if_(one, b.const(1), b.const(0)))
-                return total
+                return self._over_all(quantity, bodies, node)
             case Apply():
                 return self._apply(node, env)
         assert_never(node)
+
+    def _over_all(
+        self, quantity: Quantity, bodies: list[GroundNode], node: Quantified
+    ) -> GroundNode:
+        b = self.builder
+        match quantity:
+            case Quantity.EVERY:
+                return b.and_(bodies)
+            case Quantity.SOME:
+                return b.or_(bodies)
+            case Quantity.COUNT:
+                bodies = [b.if_(one, b.const(1), b.const(0)) for one in bodies]
+                return reduce(b.add, bodies, b.const(0))
+            case Quantity.TOTAL:
+                return self._narrow(reduce(b.add, bodies), node)
+            case Quantity.LEAST:
+                return reduce(b.min_, bodies)
+            case Quantity.GREATEST:
+                return reduce(b.max_, bodies)
+        assert_never(quantity)
+
+    def _narrow(self, computed: GroundNode, node: Node) -> GroundNode:
+        check_width(computed.interval, node.where)
+        return computed
 
     def _read(self, place: Place, new: bool) -> Shape:
         if isinstance(place, dict):
@@ -207,17 +236,14 @@ class Expressions:
                 return b.and_(args)
             case Op.OR:
                 return b.or_(args)
-            case Op.LT:
-                return b.lt(args[0], args[1])
-            case Op.LE:
-                return b.le(args[0], args[1])
-            case Op.ADD:
-                return b.add(args[0], args[1])
-            case Op.SUB:
-                return b.sub(args[0], args[1])
             case Op.NEXT | Op.PREVIOUS | Op.LAST:
                 return self._in_order(node.op, args, node.sort)
-        assert_never(node.op)
+            case Op.LEAST:
+                return reduce(b.min_, args)
+            case Op.GREATEST:
+                return reduce(b.max_, args)
+            case _:
+                return self._narrow(b.operation(_TWO[node.op], args), node)
 
     def _in_order(self, op: Op, args: list[GroundNode], sort: Sort) -> GroundNode:
         """A member of an ordered entity by where it stands: a table over all members."""

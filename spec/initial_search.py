@@ -8,9 +8,9 @@ greatest possible value are computed: a candidate goes as soon as the condition 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -277,23 +277,28 @@ def _computed(node: GroundNode, args: list[Any]) -> Any:
             return _joined(np.logical_and, args)
         case GroundOp.OR:
             return _joined(np.logical_or, args)
-        case GroundOp.EQ:
-            return np.equal(args[0], args[1])
-        case GroundOp.LT:
-            return np.less(args[0], args[1])
-        case GroundOp.LE:
-            return np.less_equal(args[0], args[1])
-        case GroundOp.ADD:
-            return _number(args[0]) + _number(args[1])
-        case GroundOp.SUB:
-            return _number(args[0]) - _number(args[1])
         case GroundOp.IF:
             return _chosen(args[0], _number(args[1]), _number(args[2]))
         case GroundOp.TABLE:
             return np.asarray(node.table)[_number(args[0])]
         case GroundOp.CONST | GroundOp.CELL | GroundOp.NEXT:
             raise AssertionError(f"{node.op} is not an operation on the old state")
-    assert_never(node.op)
+        case _:
+            return _TWO[node.op](_number(args[0]), _number(args[1]))
+
+
+_TWO: Mapping[GroundOp, Callable[[Any, Any], Any]] = {
+    GroundOp.EQ: np.equal,
+    GroundOp.LT: np.less,
+    GroundOp.LE: np.less_equal,
+    GroundOp.ADD: np.add,
+    GroundOp.SUB: np.subtract,
+    GroundOp.MUL: np.multiply,
+    GroundOp.DIV: np.floor_divide,
+    GroundOp.MOD: np.remainder,
+    GroundOp.MIN: np.minimum,
+    GroundOp.MAX: np.maximum,
+}
 
 
 def _between(node: GroundNode, args: list[tuple[Any, Any]]) -> tuple[Any, Any]:

@@ -6,7 +6,8 @@ lowering that the other backends use.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -153,14 +154,9 @@ class Interpreter:
                 assert isinstance(index.sort, EnumSort)
                 return values[index.sort.members.index(self._value(index, state, new, env))]
             case Quantified(quantity, bound, body):
-                found = sum(
-                    bool(self._value(body, state, new, {**env, bound: value}))
-                    for value in values_of(bound.sort, self.scope)
-                )
-                if quantity is Quantity.COUNT:
-                    return found
-                size = len(values_of(bound.sort, self.scope))
-                return found == size if quantity is Quantity.EVERY else found > 0
+                members = values_of(bound.sort, self.scope)
+                found = [self._value(body, state, new, {**env, bound: m}) for m in members]
+                return _over_all(quantity, found)
             case Apply(Op.IF, (condition, then, otherwise)):
                 chosen = then if self._value(condition, state, new, env) else otherwise
                 return self._value(chosen, state, new, env)
@@ -278,6 +274,37 @@ def in_order(op: Op, args: list[Any], kind: type[Entity], size: int) -> Entity |
     return kind(there) if 0 <= there < size else None
 
 
+def _over_all(quantity: Quantity, found: list[Any]) -> Any:
+    match quantity:
+        case Quantity.EVERY:
+            return all(found)
+        case Quantity.SOME:
+            return any(found)
+        case Quantity.COUNT | Quantity.TOTAL:
+            return sum(found)
+        case Quantity.LEAST:
+            return min(found)
+        case Quantity.GREATEST:
+            return max(found)
+    assert_never(quantity)
+
+
+_OPERATIONS: Mapping[Op, Callable[[Any, Any], Any]] = {
+    Op.EQ: operator.eq,
+    Op.LT: operator.lt,
+    Op.LE: operator.le,
+    Op.ADD: operator.add,
+    Op.SUB: operator.sub,
+    Op.MUL: operator.mul,
+    Op.DIV: lambda a, b: a // b,
+    Op.MOD: operator.mod,
+    Op.MEMBER: lambda member, members: member in members,
+    Op.UNION: lambda a, b: a | b,
+    Op.INTERSECTION: lambda a, b: a & b,
+    Op.DIFFERENCE: lambda a, b: a - b,
+}
+
+
 def operate(op: Op, args: list[Any]) -> Any:
     """The value of an operation (not of IF, which evaluates only one branch)."""
     match op:
@@ -287,26 +314,13 @@ def operate(op: Op, args: list[Any]) -> Any:
             return all(args)
         case Op.OR:
             return any(args)
-        case Op.EQ:
-            return args[0] == args[1]
-        case Op.LT:
-            return args[0] < args[1]
-        case Op.LE:
-            return args[0] <= args[1]
-        case Op.ADD:
-            return args[0] + args[1]
-        case Op.SUB:
-            return args[0] - args[1]
-        case Op.MEMBER:
-            return args[0] in args[1]
-        case Op.UNION:
-            return args[0] | args[1]
-        case Op.INTERSECTION:
-            return args[0] & args[1]
-        case Op.DIFFERENCE:
-            return args[0] - args[1]
+        case Op.LEAST:
+            return min(args)
+        case Op.GREATEST:
+            return max(args)
         case Op.IF:
             raise AssertionError("IF evaluates only one branch")
         case Op.NEXT | Op.PREVIOUS | Op.LAST:
             raise AssertionError("who stands beside whom depends on the scope")
-    assert_never(op)
+        case _:
+            return _OPERATIONS[op](*args)

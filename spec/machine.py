@@ -10,13 +10,14 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast, overload
 
 from stagewright.spec.actions import MARK, Member, member_of
+from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError, ScopeError
 from stagewright.spec.nodes import BOOL, Field, Node, Op, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import Symbolic, apply, lift
-from stagewright.spec.terms import Bool, Term
+from stagewright.spec.terms import Term
 from stagewright.spec.tracing import current
 from stagewright.spec.truth import truth_asked
 from stagewright.spec.values import FrozenMap, Value

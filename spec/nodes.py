@@ -38,6 +38,11 @@ class Op(Enum):
     LE = auto()
     ADD = auto()
     SUB = auto()
+    MUL = auto()
+    DIV = auto()  # rounded down; the divisor's sort is positive
+    MOD = auto()  # never negative; the divisor's sort is positive
+    LEAST = auto()  # of one or more numbers
+    GREATEST = auto()
     IF = auto()  # condition, then, otherwise
     MEMBER = auto()  # element, set
     UNION = auto()
@@ -49,11 +54,14 @@ class Op(Enum):
 
 
 class Quantity(Enum):
-    """What a quantifier says of its body."""
+    """What a quantifier says of its body: a condition up to COUNT, then a number."""
 
     EVERY = auto()
     SOME = auto()
     COUNT = auto()
+    TOTAL = auto()  # the sum of a number over all members
+    LEAST = auto()
+    GREATEST = auto()
 
 
 @dataclass(frozen=True)
@@ -127,7 +135,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Quantified:
-    """EVERY/SOME: a boolean; COUNT: how many members of the bound's sort satisfy the body."""
+    """EVERY/SOME: a boolean; COUNT: how many members of the bound's sort satisfy the body.
+
+    TOTAL/LEAST/GREATEST: of a number over all members, of which there is always one.
+    """
 
     quantity: Quantity
     bound: Bound

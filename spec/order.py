@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Apply, Literal, Node, Op
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import apply, lift
-from stagewright.spec.terms import Bool, Maybe, Term
+from stagewright.spec.terms import Maybe, Term
 
 N = TypeVar("N", bound=Entity)
 

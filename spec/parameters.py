@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import Annotated, Any, get_args, get_origin
 
 from stagewright.spec.actions import Member, MemberKind
+from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity, States
 from stagewright.spec.errors import DefinitionError, StagewrightError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
 from stagewright.spec.source import Source, here, of_parameter
 from stagewright.spec.symbolic import lift
-from stagewright.spec.terms import Bool, Number, Term, facade
+from stagewright.spec.terms import Term, facade
 from stagewright.spec.variables import sort_of
 
 ParameterSort = EnumSort | EntitySort | IntSort | BoolSort

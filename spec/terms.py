@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overload
 
 from stagewright.spec.binding import bind
+from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Bound, Literal, Node, Op, Select
@@ -25,7 +26,7 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.symbolic import ANY_INT, Symbolic, apply, assign, lift
+from stagewright.spec.symbolic import Symbolic, apply, assign, lift
 from stagewright.spec.tracing import check_read
 from stagewright.spec.truth import truth_asked
 
@@ -35,93 +36,6 @@ N = TypeVar("N", bound=Entity)
 K = TypeVar("K")
 S = TypeVar("S")
 V = TypeVar("V")
-
-
-class Bool(Symbolic):
-    """A symbolic condition."""
-
-    __slots__ = ()
-
-    def __and__(self, other: Bool | bool) -> Bool:
-        return Bool(apply(Op.AND, BOOL, self.node, lift(other, BOOL, "the right side of `&`")))
-
-    __rand__ = __and__
-
-    def __or__(self, other: Bool | bool) -> Bool:
-        return Bool(apply(Op.OR, BOOL, self.node, lift(other, BOOL, "the right side of `|`")))
-
-    __ror__ = __or__
-
-    def __invert__(self) -> Bool:
-        return Bool(apply(Op.NOT, BOOL, self.node))
-
-    def __eq__(self, other: Bool | bool) -> Bool:  # type: ignore[override]
-        return Bool(apply(Op.EQ, BOOL, self.node, lift(other, BOOL, "the right side of `==`")))
-
-    def __ne__(self, other: Bool | bool) -> Bool:  # type: ignore[override]
-        return ~(self == other)
-
-    def implies(self, other: Bool | bool) -> Bool:
-        """False only if this holds and `other` does not."""
-        return ~self | other
-
-
-class Number(Symbolic):
-    """A symbolic integer."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: Number | int) -> Bool:  # type: ignore[override]
-        return Bool(apply(Op.EQ, BOOL, self.node, self._lift(other, "==")))
-
-    def __ne__(self, other: Number | int) -> Bool:  # type: ignore[override]
-        return ~(self == other)
-
-    def __lt__(self, other: Number | int) -> Bool:
-        return Bool(apply(Op.LT, BOOL, self.node, self._lift(other, "<")))
-
-    def __le__(self, other: Number | int) -> Bool:
-        return Bool(apply(Op.LE, BOOL, self.node, self._lift(other, "<=")))
-
-    def __gt__(self, other: Number | int) -> Bool:
-        return Bool(apply(Op.LT, BOOL, self._lift(other, ">"), self.node))
-
-    def __ge__(self, other: Number | int) -> Bool:
-        return Bool(apply(Op.LE, BOOL, self._lift(other, ">="), self.node))
-
-    def __add__(self, other: Number | int) -> Number:
-        right = self._lift(other, "+")
-        (low, high), (low2, high2) = _range(self.node), _range(right)
-        return Number(apply(Op.ADD, IntSort(low + low2, high + high2), self.node, right))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Number | int) -> Number:
-        right = self._lift(other, "-")
-        (low, high), (low2, high2) = _range(self.node), _range(right)
-        return Number(apply(Op.SUB, IntSort(low - high2, high - low2), self.node, right))
-
-    def __rsub__(self, other: int) -> Number:
-        left = self._lift(other, "-")
-        (low, high), (low2, high2) = _range(left), _range(self.node)
-        return Number(apply(Op.SUB, IntSort(low - high2, high - low2), left, self.node))
-
-    def __index__(self) -> NoReturn:
-        raise DefinitionError(
-            "a symbolic number cannot be used as a Python index or in range(...)",
-            where=here(),
-            help="make it a parameter of the action, or compare it with `==`",
-        )
-
-    def _lift(self, other: object, operator: str) -> Node:
-        if isinstance(other, bool):
-            raise DefinitionError(
-                f"`{operator}` compares a number with {other!r}",
-                where=here(),
-                help="write a number",
-            )
-        where = f"the other side of `{operator}`"
-        return lift(other, IntSort(other, other) if isinstance(other, int) else ANY_INT, where)
 
 
 class Term(Symbolic, Generic[E]):
@@ -412,11 +326,6 @@ def _any_of(value: Term[Any] | Maybe[Any], members: tuple[Any, ...]) -> Bool:
             help="list the members: `x.any_of(A, B)`",
         )
     return Bool(apply(Op.OR, BOOL, *((value == m).node for m in members)))
-
-
-def _range(node: Node) -> tuple[int, int]:
-    assert isinstance(node.sort, IntSort)
-    return node.sort.low, node.sort.high
 
 
 def facade(sort: Sort) -> Callable[[Node], Any]:

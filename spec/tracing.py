@@ -31,6 +31,7 @@ from stagewright.spec.nodes import (
 )
 from stagewright.spec.sorts import MapSort, RecordSort, SetSort
 from stagewright.spec.source import Source, here, methods_at_work
+from stagewright.spec.truth import builtin_around
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,11 @@ class Tracing:
     def check_closed(self, node: Node, allowed: set[Bound], where: Source) -> None:
         """Refuse a loop's variable outside of its loop."""
         for bound in free_bounds(node) - allowed:
+            if (
+                bound.where is not None
+                and (misled := given_to_python(bound, bound.where)) is not None
+            ):
+                raise misled
             raise DefinitionError(
                 f"`{bound.name}` of a loop over {bound.sort} is used outside of that loop",
                 where=where,
@@ -179,6 +185,19 @@ class Tracing:
                 where=where,
                 help="guards and effects belong into an @action; return the condition instead",
             )
+
+
+def given_to_python(bound: Bound, loop: Source) -> DefinitionError | None:
+    """The error for a loop over a sort that one of Python's own functions runs; None if none does."""
+    found = builtin_around(loop)
+    if found is None:
+        return None
+    return DefinitionError(
+        f"Python's own `{found.name}(...)` is given a loop over {bound.sort}, "
+        "which stands for all members at once",
+        where=found.where,
+        help=f"write `{found.word}(… for {bound.name} in {bound.sort})`",
+    )
 
 
 _current: ContextVar[Tracing | None] = ContextVar("stagewright_tracing", default=None)

@@ -23,7 +23,11 @@ MENDS = {
     "assert": "state it as an @invariant, or as `require(condition, name)` if it is a guard",
     "match": "a choice of value is `choose(condition, one, other)`, or a column of the enum",
     "comprehension filter": "write `every(condition.implies(body) for n in …)`",
-    "any/all/min/max/sorted": "write `some(…)`, `every(…)` or `count(…)`",
+    "any": "write `some(…)`",
+    "all": "write `every(…)`",
+    "min": "write `least(…)`",
+    "max": "write `greatest(…)`",
+    "sorted": "members have no order that a definition could sort by: say with `every(…)` what is to hold",
     "truth test": "a symbolic value has no truth while a definition is traced: "
     "combine conditions with `&`, `|`, `~`",
 }
@@ -63,6 +67,57 @@ def _error(name: str, where: Source) -> SymbolicBoolError:
     return SymbolicBoolError(
         f"`{name}` needs True or False, but this value is symbolic", where=where, help=MENDS[name]
     )
+
+
+_LOOPING = {
+    "sum": "total",
+    "min": "least",
+    "max": "greatest",
+    "any": "some",
+    "all": "every",
+    "len": "count",
+}
+
+
+@dataclass(frozen=True)
+class Misled:
+    """A function of Python's own that a loop over a sort is given to, and the language's word for it."""
+
+    name: str
+    word: str
+    where: Source
+
+
+def builtin_around(loop: Source) -> Misled | None:
+    """Python's own function that runs a loop over a sort, as in `sum(self.x[n] for n in Node)`; None if none does.
+
+    `loop`: the place that Python executes when the loop begins. Releases differ: it is what is looped over, or
+    the whole generator.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(loop.file)))
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[ast.GeneratorExp() as given, *_]) if (
+                name in _LOOPING
+                and any(_stands_at(n, loop) for n in (given, *(g.iter for g in given.generators)))
+            ):
+                return Misled(name, _LOOPING[name], _place(node, loop))
+            case _:
+                pass
+    return None
+
+
+def _stands_at(node: ast.expr, place: Source) -> bool:
+    found = _place(node, place)
+    return (found.line, found.column) == (place.line, place.column)
+
+
+def _place(node: ast.expr, near: Source) -> Source:
+    end = node.end_col_offset if node.end_lineno == node.lineno else 0
+    return in_line(near.file, node.lineno, node.col_offset, end or 0, near.function)
 
 
 def _construct_at(file: str, span: _Span | None) -> _Construct | None:
@@ -108,8 +163,8 @@ def _constructs(node: ast.AST) -> Iterator[_Construct]:
             yield _Construct("in", node, (node,), 0)
         case ast.Compare(ops=[_, _, *_]):
             yield _Construct("chained comparison", node, (node,), 0)
-        case ast.Call(func=ast.Name(id="any" | "all" | "min" | "max" | "sorted")):
-            yield _Construct("any/all/min/max/sorted", node, (node,), 0)
+        case ast.Call(func=ast.Name(id="any" | "all" | "min" | "max" | "sorted" as name)):
+            yield _Construct(name, node, (node,), 0)
         case ast.IfExp(test=test):
             yield _Construct("if expression", test, (node, *_tests(test)), 1)
         case ast.If(test=test) | ast.While(test=test) | ast.Assert(test=test):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
+from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.definition import Actor, AnyValue, Fairness
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
@@ -23,7 +24,7 @@ from stagewright.spec.sorts import (
 )
 from stagewright.spec.source import Source, here
 from stagewright.spec.symbolic import Symbolic, assign
-from stagewright.spec.terms import Bool, MapOf, Maybe, Number, SetOf, Term, named
+from stagewright.spec.terms import MapOf, Maybe, SetOf, Term, named
 from stagewright.spec.values import Value
 
 if TYPE_CHECKING:

@@ -45,7 +45,8 @@ class _Binds(IntEnum):
     NOT = 4
     COMPARE = 5
     ADD = 6
-    ATOM = 7
+    MULTIPLY = 7
+    ATOM = 8
 
 
 _KEY = re.compile(r"\[[^\]]*\]")
@@ -62,6 +63,8 @@ _ADDITIVE = {
     Op.INTERSECTION: "shared with",
     Op.DIFFERENCE: "without",
 }
+
+_MULTIPLICATIVE = {Op.MUL: "*", Op.DIV: "//", Op.MOD: "%"}
 
 
 def words(node: Node, values: Values = _NO_VALUES) -> str:
@@ -224,7 +227,23 @@ def _column(node: Column, values: Values) -> _Phrase:
     return f"{{{', '.join(rows)}}}[{words(node.index, values)}]", _Binds.ATOM
 
 
+def _folded(node: Quantified, values: Values) -> _Phrase:
+    """`(total of coins[n] over n in Node)`; of a set only its members count."""
+    over, body = str(node.bound.sort), node.body
+    match body:
+        case Apply(Op.IF, (condition, number, Literal())) if members := _set_of(
+            condition, node.bound
+        ):
+            over, body = _inside(members, values, _Binds.ATOM), number
+        case _:
+            pass
+    binder = f"{node.bound.name} in {over}"
+    return f"({node.quantity.name.lower()} of {words(body, values)} over {binder})", _Binds.ATOM
+
+
 def _quantified(node: Quantified, values: Values) -> _Phrase:
+    if node.quantity in {Quantity.TOTAL, Quantity.LEAST, Quantity.GREATEST}:
+        return _folded(node, values)
     # A quantified variable shadows nothing: each has its own serial.
     over, body = _restriction(node, values)
     if node.quantity is Quantity.COUNT and body is None:
@@ -239,7 +258,7 @@ def _quantified(node: Quantified, values: Values) -> _Phrase:
         case Quantity.COUNT:
             return f"(number of {binder} with {told})", _Binds.ATOM
         case _:
-            assert_never(node.quantity)
+            raise AssertionError(f"{node.quantity} is told by `_folded`")
 
 
 def _restriction(node: Quantified, values: Values) -> tuple[str, Node | None]:
@@ -290,7 +309,7 @@ def _apply(node: Apply, values: Values) -> _Phrase:
         case Op.ADD | Op.SUB | Op.UNION | Op.INTERSECTION | Op.DIFFERENCE:
             left = _inside(args[0], values, _Binds.ADD)
             return (
-                f"{left} {_ADDITIVE[node.op]} {_inside(args[1], values, _Binds.ATOM)}",
+                f"{left} {_ADDITIVE[node.op]} {_inside(args[1], values, _Binds.MULTIPLY)}",
                 _Binds.ADD,
             )
         case Op.NEXT | Op.PREVIOUS:
@@ -298,6 +317,13 @@ def _apply(node: Apply, values: Values) -> _Phrase:
             return f"the {word} {_inside(args[0], values, _Binds.ATOM)}", _Binds.ADD
         case Op.LAST:
             return f"the last {node.sort}", _Binds.ATOM
+        case Op.MUL | Op.DIV | Op.MOD:
+            left = _inside(args[0], values, _Binds.MULTIPLY)
+            right = _inside(args[1], values, _Binds.ATOM)
+            return f"{left} {_MULTIPLICATIVE[node.op]} {right}", _Binds.MULTIPLY
+        case Op.LEAST | Op.GREATEST:
+            listed = ", ".join(words(a, values) for a in args)
+            return f"{node.op.name.lower()} of ({listed})", _Binds.ATOM
         case Op.IF:
             condition, then, otherwise = (_inside(a, values, _Binds.OR) for a in args)
             return f"(if {condition} then {then} else {otherwise})", _Binds.ATOM

@@ -123,6 +123,11 @@ _TEXTS = {
     GroundOp.LE: "{0} <= {1}",
     GroundOp.ADD: "{0} + {1}",
     GroundOp.SUB: "{0} - {1}",
+    GroundOp.MUL: "{0} * {1}",
+    GroundOp.DIV: "{0} // {1}",
+    GroundOp.MOD: "{0} % {1}",
+    GroundOp.MIN: "{0} if {0} <= {1} else {1}",
+    GroundOp.MAX: "{0} if {0} >= {1} else {1}",
     GroundOp.IF: "{1} if {0} else {2}",
 }
 

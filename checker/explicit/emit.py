@@ -16,6 +16,13 @@ from stagewright.spec.ground import Cell, GroundNode, GroundOp
 
 _NAME = re.compile(r"\bv\d+\b")
 _INFIX = {GroundOp.EQ: "==", GroundOp.LT: "<", GroundOp.LE: "<="}
+_FUNCTIONS = {
+    GroundOp.MUL: "multiply",
+    GroundOp.DIV: "floor_divide",
+    GroundOp.MOD: "remainder",
+    GroundOp.MIN: "minimum",
+    GroundOp.MAX: "maximum",
+}
 _WIDTHS = (("I8", 7), ("I16", 15), ("I32", 31), ("I64", 63))
 
 
@@ -117,6 +124,9 @@ class Scope:
                 return f"np.add({args[0]}, {args[1]}, dtype={_wide_enough(node)})"
             case GroundOp.SUB:
                 return f"np.subtract({args[0]}, {args[1]}, dtype={_wide_enough(node)})"
+            case (GroundOp.MUL | GroundOp.DIV | GroundOp.MOD | GroundOp.MIN | GroundOp.MAX) as op:
+                dtype = _wide_enough(node)
+                return f"np.{_FUNCTIONS[op]}({args[0]}, {args[1]}, dtype={dtype})"
             case GroundOp.IF:
                 typed = [_typed(arg, a) for arg, a in zip(node.args[1:], args[1:], strict=True)]
                 return f"np.where({args[0]}, {typed[0]}, {typed[1]})"

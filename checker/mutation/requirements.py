@@ -104,7 +104,7 @@ def _relaxed(node: Node, *, down: bool) -> Iterator[Node]:
                 yield replace(node, args=(condition, then, other))
         case Apply(Op.LT | Op.LE, (left, right)):
             yield _by_one(node, left, right, down=down)
-        case Quantified(quantity, _, body) if quantity is not Quantity.COUNT:
+        case Quantified(quantity, _, body) if quantity in {Quantity.EVERY, Quantity.SOME}:
             for other in _relaxed(body, down=down):
                 yield replace(node, body=other)
         case Column():

@@ -89,26 +89,58 @@ class Encoding:
                 return terms.or_([self.condition(a) for a in args])
             case GroundOp.EQ:
                 return self._equal(*args)
-            case GroundOp.LT | GroundOp.LE | GroundOp.ADD | GroundOp.SUB:
+            case GroundOp.LT | GroundOp.LE:
+                return self._comparison(node)
+            case (
+                GroundOp.ADD
+                | GroundOp.SUB
+                | GroundOp.MUL
+                | GroundOp.DIV
+                | GroundOp.MOD
+                | GroundOp.MIN
+                | GroundOp.MAX
+            ):
                 return self._arithmetic(node)
             case GroundOp.IF:
                 return self._if(node)
             case GroundOp.TABLE:
                 return self._table(node)
 
+    def _comparison(self, node: GroundNode) -> Term:
+        shape = _common(node.args)
+        a, b = (self._bits(arg, shape) for arg in node.args)
+        compare = self._terms.less if node.op is GroundOp.LT else self._terms.less_or_equal
+        return compare(a, b, shape)
+
     def _arithmetic(self, node: GroundNode) -> Term:
         """Computed in a shape that holds both arguments and the result, so that nothing wraps around."""
         terms, shape = self._terms, _common((*node.args, node))
         a, b = (self._bits(arg, shape) for arg in node.args)
         match node.op:
-            case GroundOp.LT:
-                return terms.less(a, b, shape)
-            case GroundOp.LE:
-                return terms.less_or_equal(a, b, shape)
             case GroundOp.ADD:
-                return terms.resize(terms.add(a, b), shape, _shape(node))
+                result = terms.add(a, b)
+            case GroundOp.SUB:
+                result = terms.subtract(a, b)
+            case GroundOp.MUL:
+                result = terms.multiply(a, b)
+            case GroundOp.DIV:
+                result = self._quotient(node, a, b, shape)
+            case GroundOp.MOD:
+                result = terms.remainder(a, b, shape)
+            case GroundOp.MIN:
+                result = terms.choose(terms.less(a, b, shape), a, b)
             case _:
-                return terms.resize(terms.subtract(a, b), shape, _shape(node))
+                result = terms.choose(terms.less(a, b, shape), b, a)
+        return terms.resize(result, shape, _shape(node))
+
+    def _quotient(self, node: GroundNode, a: Term, b: Term, shape: Shape) -> Term:
+        """Rounded down, where the solver's own rounds towards zero."""
+        terms = self._terms
+        quotient = terms.divide(a, b, shape)
+        if node.args[0].low >= 0:
+            return quotient
+        below = terms.less(a, terms.multiply(quotient, b), shape)
+        return terms.choose(below, terms.subtract(quotient, terms.number(1, shape)), quotient)
 
     def _bits(self, node: GroundNode, shape: Shape) -> Term:
         """The node's number in a shape that holds it; a boolean becomes 0 or 1."""

@@ -129,6 +129,20 @@ class Terms:
         """The difference in the shape of both, which must be able to hold it."""
         return self._bits(z3.Z3_mk_bvsub(self._ref, a.ast, b.ast))
 
+    def multiply(self, a: Term, b: Term) -> Term:
+        """The product in the shape of both, which must be able to hold it."""
+        return self._bits(z3.Z3_mk_bvmul(self._ref, a.ast, b.ast))
+
+    def divide(self, a: Term, b: Term, shape: Shape) -> Term:
+        """The quotient by a positive number, rounded towards zero."""
+        make = z3.Z3_mk_bvsdiv if shape.signed else z3.Z3_mk_bvudiv
+        return self._bits(make(self._ref, a.ast, b.ast))
+
+    def remainder(self, a: Term, b: Term, shape: Shape) -> Term:
+        """The remainder by a positive number, never negative."""
+        make = z3.Z3_mk_bvsmod if shape.signed else z3.Z3_mk_bvurem
+        return self._bits(make(self._ref, a.ast, b.ast))
+
     def resize(self, a: Term, old: Shape, new: Shape) -> Term:
         """The same number in another shape, which must be able to hold it."""
         if new.width == old.width:

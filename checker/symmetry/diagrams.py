@@ -21,6 +21,11 @@ _BINARY: dict[GroundOp, Callable[[int, int], int]] = {
     GroundOp.LE: lambda a, b: int(a <= b),
     GroundOp.ADD: operator.add,
     GroundOp.SUB: operator.sub,
+    GroundOp.MUL: operator.mul,
+    GroundOp.DIV: operator.floordiv,
+    GroundOp.MOD: operator.mod,
+    GroundOp.MIN: min,
+    GroundOp.MAX: max,
 }
 _ABSORBING = {GroundOp.AND: 0, GroundOp.OR: 1}
 _LEAF = 1 << 60  # as a variable: below all cells

@@ -22,7 +22,19 @@ from stagewright.spec.sorts import EntitySort, EnumSort
 from stagewright.spec.source import Source
 from stagewright.spec.values import Value, show
 
-_ORDERED = {Op.LT, Op.LE, Op.ADD, Op.SUB, Op.NEXT, Op.PREVIOUS}
+_ORDERED = {
+    Op.LT,
+    Op.LE,
+    Op.ADD,
+    Op.SUB,
+    Op.MUL,
+    Op.DIV,
+    Op.MOD,
+    Op.LEAST,
+    Op.GREATEST,
+    Op.NEXT,
+    Op.PREVIOUS,
+}
 _UNDECIDED = {PropertyKind.REACHABLE, PropertyKind.LEADS_TO}  # never decided on orbits
 
 

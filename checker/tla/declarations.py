@@ -33,6 +33,27 @@ def put(names: Vocabulary) -> Block:
     )
 
 
+def folds(names: Vocabulary, mentioned: frozenset[str]) -> Block:
+    """The operators on numbers that the module mentions."""
+    total, least, greatest = names.own.total, names.own.least, names.own.greatest
+    lines: list[str] = []
+    if total in mentioned:
+        lines += [
+            "\\* The sum of a function's values.",
+            f"{total}(f) ==",
+            "  LET sum[keys \\in SUBSET DOMAIN f] ==",
+            "        IF keys = {} THEN 0",
+            "        ELSE LET key == CHOOSE k \\in keys : TRUE",
+            "             IN  f[key] + sum[keys \\ {key}]",
+            "  IN  sum[DOMAIN f]",
+            "",
+        ]
+    for name, sign in ((least, "<="), (greatest, ">=")):
+        if name in mentioned:
+            lines += [f"{name}(set) == CHOOSE i \\in set : \\A j \\in set : i {sign} j", ""]
+    return tuple(lines)
+
+
 def tables(names: Vocabulary) -> list[Block]:
     """Every enum with its members, and its columns."""
     found: list[Block] = []

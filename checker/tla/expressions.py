@@ -39,8 +39,9 @@ class Binds(IntEnum):
     NOT = 3
     COMPARE = 4
     SETS = 5
-    SUM = 6
-    ATOM = 7
+    SUM = 6  # also a remainder, which must not stand in a sum without parentheses
+    PRODUCT = 7
+    ATOM = 8
 
 
 Phrase = tuple[str, Binds]
@@ -55,6 +56,9 @@ _INFIX: Mapping[Op, tuple[str, Binds]] = {
     Op.DIFFERENCE: ("\\", Binds.SETS),
     Op.ADD: ("+", Binds.SUM),
     Op.SUB: ("-", Binds.SUM),
+    Op.MOD: ("%", Binds.SUM),
+    Op.MUL: ("*", Binds.PRODUCT),
+    Op.DIV: (r"\div", Binds.PRODUCT),
 }
 _DENIED = {Op.EQ: "#", Op.LT: ">=", Op.LE: ">", Op.MEMBER: r"\notin"}
 _JUNCTIONS = {Op.AND: "/\\", Op.OR: "\\/"}
@@ -118,6 +122,8 @@ class Formulas:
                 return self._column(node)
             case Quantified(Quantity.COUNT):
                 return f"Cardinality({self._counted(node)})", Binds.ATOM
+            case Quantified(Quantity.TOTAL | Quantity.LEAST | Quantity.GREATEST):
+                return self._over_all(node), Binds.ATOM
             case Quantified(quantity):
                 bounds, body = _prefix(node)
                 inner = self.within(*bounds)
@@ -143,6 +149,15 @@ class Formulas:
         inner = self.within(node.bound)
         return f"{{{inner.range_of(node.bound)} : {inner.text(body)}}}"
 
+    def _over_all(self, node: Quantified) -> str:
+        r"""`Total([n \in Node |-> x[n]])`, `Least({x[n] : n \in Node})`."""
+        inner = self.within(node.bound)
+        body, ranged = inner.text(node.body), inner.range_of(node.bound)
+        if node.quantity is Quantity.TOTAL:
+            return f"{self.names.own.total}([{ranged} |-> {body}])"
+        name = self.names.own.least if node.quantity is Quantity.LEAST else self.names.own.greatest
+        return f"{name}({{{body} : {ranged}}})"
+
     def _column(self, node: Column) -> Phrase:
         if is_choice(node):
             return self._choice(node, r"\in")
@@ -164,6 +179,10 @@ class Formulas:
                 return self._junction(node)
             case Op.NEXT | Op.PREVIOUS | Op.LAST:
                 return self._in_order(node)
+            case Op.LEAST | Op.GREATEST:
+                own = self.names.own
+                name = own.least if node.op is Op.LEAST else own.greatest
+                return f"{name}({{{', '.join(self.text(a) for a in node.args)}}})", Binds.ATOM
             case _:
                 sign, binds = _INFIX[node.op]
                 return self._infix(sign, binds, *node.args)

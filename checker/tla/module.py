@@ -22,7 +22,7 @@ from stagewright.checker.tla.actions import (
 )
 from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, hanging
 from stagewright.checker.tla.config import configuration
-from stagewright.checker.tla.declarations import constants, put, tables, variables
+from stagewright.checker.tla.declarations import constants, folds, put, tables, variables
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.initial import initial
 from stagewright.checker.tla.names import words_in
@@ -60,6 +60,7 @@ def tla_module(source: Definition, scope: Scope) -> TlaModule:
         "",
         *constants(names, needs_none=needs_none),
         *(put(names) if names.own.put in mentioned else ()),
+        *folds(names, mentioned),
         *body,
         "=" * _COLUMNS,
     ]

@@ -33,6 +33,9 @@ class Own:
     variables: str
     none: str
     put: str
+    total: str
+    least: str
+    greatest: str
     bounds: str
     first: str
     following: str
@@ -112,6 +115,9 @@ def _own(names: Names) -> Own:
         variables=names.give("vars"),
         none=names.give("NONE"),
         put=names.give("Put"),
+        total=names.give("Total"),
+        least=names.give("Least"),
+        greatest=names.give("Greatest"),
         bounds=names.give("TypeOK"),
         first=names.give("Init"),
         following=names.give("Next"),

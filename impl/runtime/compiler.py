@@ -48,6 +48,9 @@ _INFIX = {
     Op.LE: "<=",
     Op.ADD: "+",
     Op.SUB: "-",
+    Op.MUL: "*",
+    Op.DIV: "//",
+    Op.MOD: "%",
     Op.MEMBER: "in",
     Op.UNION: "|",
     Op.INTERSECTION: "&",
@@ -209,7 +212,28 @@ class Compiler:
                 default = self._constant(column.default)
                 return f"s[{column.index}].get({self._key(keys, names)}, {default})"
 
+    def _folded(self, node: Quantified, names: _Names) -> str:
+        """A sum or an extreme; of a set only the members are visited, as the others add nothing."""
+        found: Sources = None
+        match node.quantity, node.body:
+            case Quantity.TOTAL, Apply(Op.IF, (condition, _, Literal(0))):
+                found = self._candidates.of(condition, node.bound, want=True)
+            case _:
+                pass
+        name = f"v{len(names)}"
+        body = self._expr(node.body, {**names, node.bound: name})
+        over = f"{body} for {name} in {self._over(found, node.bound.sort, names)}"
+        match node.quantity:
+            case Quantity.TOTAL:
+                return f"sum({over})"
+            case Quantity.LEAST:
+                return f"min(({over}), default=0)"  # there may be no living entity
+            case _:
+                return f"max(({over}), default=0)"
+
     def _quantified(self, node: Quantified, names: _Names) -> str:
+        if node.quantity in {Quantity.TOTAL, Quantity.LEAST, Quantity.GREATEST}:
+            return self._folded(node, names)
         every = node.quantity is Quantity.EVERY
         found = self._candidates.of(node.body, node.bound, want=not every)
         over = self._over(found, node.bound.sort, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from tests.random_machines.choices import Choices
 from tests.random_machines.sorts import (
@@ -21,6 +22,16 @@ from tests.random_machines.sorts import (
 
 from stagewright.spec.binding import UNBOUNDED
 from stagewright.spec.definition import Variable
+from stagewright.spec.intervals import (
+    Interval,
+    difference_of,
+    greatest_of,
+    least_of,
+    product_of,
+    quotient_of,
+    remainder_of,
+    sum_of,
+)
 from stagewright.spec.nodes import (
     Apply,
     Bound,
@@ -47,6 +58,8 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
+
+MOST_MEMBERS = 3  # of any sort that is summed over
 
 Makers = list[Callable[[], Node | None]]
 
@@ -170,6 +183,14 @@ class Expressions:
                     lambda: self._sum(Op.ADD, depth - 1),
                     lambda: self._sum(Op.SUB, depth - 1),
                     lambda: self._count(depth - 1),
+                    lambda: self._product(depth - 1),
+                    lambda: self._divided(Op.DIV, depth - 1),
+                    lambda: self._divided(Op.MOD, depth - 1),
+                    lambda: self._extreme(Op.LEAST, depth - 1),
+                    lambda: self._extreme(Op.GREATEST, depth - 1),
+                    lambda: self._folded(Quantity.TOTAL, depth - 1),
+                    lambda: self._folded(Quantity.LEAST, depth - 1),
+                    lambda: self._folded(Quantity.GREATEST, depth - 1),
                     lambda: self._column(sort, depth - 1),
                 ]
             case EnumSort() | OptionalSort(EnumSort()):
@@ -265,14 +286,44 @@ class Expressions:
         left, right = self._number(depth), self._number(depth)
         if left is None or right is None:
             return None
-        assert isinstance(left.sort, IntSort)
-        assert isinstance(right.sort, IntSort)
-        (low, high), (low2, high2) = (
-            (left.sort.low, left.sort.high),
-            (right.sort.low, right.sort.high),
-        )
-        bounds = (low + low2, high + high2) if op is Op.ADD else (low - high2, high - low2)
-        return Apply(op, (left, right), IntSort(*bounds))
+        interval = sum_of if op is Op.ADD else difference_of
+        return Apply(op, (left, right), IntSort(*interval(_bounds(left), _bounds(right))))
+
+    def _product(self, depth: int) -> Node | None:
+        left, right = self._number(depth), self._number(depth)
+        if left is None or right is None:
+            return None
+        bounds = product_of(_bounds(left), _bounds(right))
+        return Apply(Op.MUL, (left, right), IntSort(*bounds))
+
+    def _divided(self, op: Op, depth: int) -> Node | None:
+        left, right = self._number(depth), self._number(depth)
+        if left is None or right is None:
+            return None
+        if _bounds(right)[0] < 1:
+            one = Literal(1, IntSort(1, 1))
+            right = Apply(Op.GREATEST, (right, one), IntSort(*greatest_of(_bounds(right), (1, 1))))
+        interval = quotient_of if op is Op.DIV else remainder_of
+        return Apply(op, (left, right), IntSort(*interval(_bounds(left), _bounds(right))))
+
+    def _extreme(self, op: Op, depth: int) -> Node | None:
+        some = [self._number(depth) for _ in range(self.choices.pick((2, 1, 3)))]
+        numbers = [n for n in some if n is not None]
+        if not numbers:
+            return None
+        interval = least_of if op is Op.LEAST else greatest_of
+        return Apply(op, tuple(numbers), IntSort(*reduce(interval, map(_bounds, numbers))))
+
+    def _folded(self, quantity: Quantity, depth: int) -> Node | None:
+        sorts: list[BasicSort] = [*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
+        bound = self.bound(self.choices.pick(sorts))
+        body = self.within(bound)._number(depth)
+        if body is None:
+            return None
+        low, high = _bounds(body)
+        if quantity is Quantity.TOTAL:
+            low, high = min(low, low * MOST_MEMBERS), max(high, high * MOST_MEMBERS)
+        return Quantified(quantity, bound, body, IntSort(low, high))
 
     def _both(self, op: Op, sort: Sort, result: Sort, depth: int) -> Node | None:
         left, right = self.of(sort, depth), self.of(sort, depth)
@@ -307,6 +358,11 @@ class Expressions:
         if column is None or index is None:
             return None
         return Column(tuple(column(s) for s in Stage), index, sort)  # type: ignore[misc]
+
+
+def _bounds(node: Node) -> Interval:
+    assert isinstance(node.sort, IntSort)
+    return node.sort.low, node.sort.high
 
 
 def _same(one: Sort, other: Sort) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import Builder, GroundNode
+from stagewright.spec.ground import Builder, GroundNode, GroundOp
 from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.initial import Independent, Satisfying
 
@@ -88,6 +88,17 @@ def test_the_search_agrees_with_looking_at_every_candidate(data: st.DataObject) 
             found.find()
 
 
+NUMERIC = (
+    GroundOp.ADD,
+    GroundOp.SUB,
+    GroundOp.MUL,
+    GroundOp.DIV,
+    GroundOp.MOD,
+    GroundOp.MIN,
+    GroundOp.MAX,
+)
+
+
 def conditions(builder: Builder, cells: int) -> st.SearchStrategy[GroundNode]:
     """Random conditions over the cells of a builder, in every operation of the ground form."""
 
@@ -98,8 +109,10 @@ def conditions(builder: Builder, cells: int) -> st.SearchStrategy[GroundNode]:
         return st.recursive(
             leaves,
             lambda inner: st.one_of(
-                st.tuples(inner, inner).map(lambda t: builder.add(*t)),
-                st.tuples(inner, inner).map(lambda t: builder.sub(*t)),
+                *(
+                    st.tuples(inner, inner).map(lambda t, op=op: builder.operation(op, t))  # type: ignore[misc]
+                    for op in NUMERIC
+                ),
                 st.tuples(comparisons(inner), inner, inner).map(lambda t: builder.if_(*t)),
                 inner.filter(lambda n: n.high - n.low < 8).flatmap(tables),
             ),

@@ -140,7 +140,7 @@ class Reduction:
             if _is_scalar(node.sort) and (atom := self._atom(node, entity, env)) is not None:
                 return atom
         match node:
-            case Quantified(quantity, bound, body):
+            case Quantified(quantity, bound, body) if quantity in _OVER:
                 return self._quantified(quantity, bound, body, env)
             case Apply(Op.EQ, (left, right)):
                 return self._equal(left, right, env)
@@ -312,6 +312,8 @@ class Reduction:
                 for one in bodies:
                     total = one if total == Const(0) else Made(Make.ADD, (total, one))
                 return total
+            case Quantity.TOTAL | Quantity.LEAST | Quantity.GREATEST:
+                raise AssertionError(f"{quantity} is no part of a formula")
         assert_never(quantity)
 
     def _family_of(self, bound: Bound, body: Node) -> int:

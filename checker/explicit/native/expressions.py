@@ -99,6 +99,13 @@ class Scope:
                 return f.add(*(self.number(arg) for arg in node.args))
             case GroundOp.SUB:
                 return f.sub(*(self.number(arg) for arg in node.args))
+            case GroundOp.MUL:
+                return f.mul(*(self.number(arg) for arg in node.args))
+            case GroundOp.DIV | GroundOp.MOD:
+                return self._divided(node)
+            case GroundOp.MIN | GroundOp.MAX:
+                a, b = (self.number(arg) for arg in node.args)
+                return f.select(f.compare("slt" if node.op is GroundOp.MIN else "sgt", a, b), a, b)
             case GroundOp.IF:
                 then, otherwise = (self.number(arg) for arg in node.args[1:])
                 return f.select(self.value(node.args[0]), then, otherwise)
@@ -108,6 +115,21 @@ class Scope:
                 raise AssertionError("a constant is not computed")
             case _:
                 assert_never(node.op)
+
+    def _divided(self, node: GroundNode) -> Value:
+        """Quotient or remainder; LLVM rounds towards zero, the language rounds down."""
+        f, dividend = self.function, node.args[0]
+        a, b = (self.number(arg) for arg in node.args)
+        if node.op is GroundOp.DIV:
+            quotient = f.op(f"sdiv {a}, {b.text}", I64)
+            if dividend.low >= 0:
+                return quotient
+            below = f.compare("slt", a, f.mul(quotient, b))
+            return f.sub(quotient, f.zext(below))
+        remainder = f.op(f"srem {a}, {b.text}", I64)
+        if dividend.low >= 0:
+            return remainder
+        return f.select(f.compare("slt", remainder, 0), f.add(remainder, b), remainder)
 
     def _cell(self, node: GroundNode, words: Sequence[Value]) -> Value:
         f, cell = self.function, self.layout.cells[node.value]

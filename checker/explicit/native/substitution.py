@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_never
 
 from stagewright.spec.ground import Builder, GroundNode, GroundOp, GroundStep
 
@@ -66,26 +65,4 @@ class AfterStep:
                 args = [self.of(arg) for arg in node.args]
         if all(new is old for new, old in zip(args, node.args, strict=True)):
             return node
-        match node.op:
-            case GroundOp.NOT:
-                return b.not_(args[0])
-            case GroundOp.AND:
-                return b.and_(args)
-            case GroundOp.OR:
-                return b.or_(args)
-            case GroundOp.EQ:
-                return b.eq(*args)
-            case GroundOp.LT:
-                return b.lt(*args)
-            case GroundOp.LE:
-                return b.le(*args)
-            case GroundOp.ADD:
-                return b.add(*args)
-            case GroundOp.SUB:
-                return b.sub(*args)
-            case GroundOp.IF:
-                return b.if_(*args)
-            case GroundOp.TABLE:
-                return b.table(node.table, args[0], boolean=node.boolean)
-            case _:
-                assert_never(node.op)
+        return b.operation(node.op, args, table=node.table, boolean=node.boolean)

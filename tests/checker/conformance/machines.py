@@ -20,7 +20,7 @@ from stagewright.spec import (
     set_of,
     some,
 )
-from stagewright.spec.terms import Bool
+from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.values import State
 from stagewright.spec.variables import ANY, NumberVar
 from stagewright.spec.verdict import Step

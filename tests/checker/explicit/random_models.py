@@ -75,7 +75,7 @@ class Maker:
         return self.builder.const(value, boolean=boolean)
 
     def number(self, depth: int, *, new: bool = False) -> GroundNode:
-        b, pick = self.builder, self.chance.randint(0, 5) if depth else 0
+        b, pick = self.builder, self.chance.randint(0, 7) if depth else 0
         match pick:
             case 1:
                 return b.add(self.number(depth - 1, new=new), self.number(depth - 1, new=new))
@@ -90,6 +90,13 @@ class Maker:
                 return b.table(values, self.condition(depth - 1, new=new), boolean=False)
             case 5:  # a flag is a number, too
                 return b.add(self.condition(depth - 1, new=new), self.number(depth - 1, new=new))
+            case 6:
+                make = self.chance.choice((b.min_, b.max_))
+                number = make(self.number(depth - 1, new=new), self.number(depth - 1, new=new))
+                return b.mul(number, b.const(self.chance.randint(-3, 3)))
+            case 7:
+                make = self.chance.choice((b.div, b.mod))
+                return make(self.number(depth - 1, new=new), self.number(depth - 1, new=new))
             case _:
                 return self.leaf(boolean=False, new=new)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from stagewright.checker.symbolic.encoding import Encoding, Frame
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, Shape, Solver, Terms
-from stagewright.spec.ground import Builder, Cell, GroundModel, GroundNode
+from stagewright.spec.ground import Builder, Cell, GroundModel, GroundNode, GroundOp
 from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.sorts import BoolSort, IntSort
 
@@ -23,6 +23,19 @@ CELLS = (
     Cell(4, "single", "single", (), IntSort(7, 7), 7, 1),
 )
 MODEL = cast("GroundModel", SimpleNamespace(cells=CELLS))  # frames read nothing else
+
+TWO = (
+    GroundOp.EQ,
+    GroundOp.LT,
+    GroundOp.LE,
+    GroundOp.ADD,
+    GroundOp.SUB,
+    GroundOp.MUL,
+    GroundOp.DIV,
+    GroundOp.MOD,
+    GroundOp.MIN,
+    GroundOp.MAX,
+)
 
 
 @dataclass
@@ -46,24 +59,17 @@ def expressions(draw: st.DrawFn) -> Grown:
 def _grow(draw: st.DrawFn, build: Builder, nodes: list[GroundNode]) -> GroundNode:
     booleans = [n for n in nodes if n.boolean]
     some = st.sampled_from
-    match draw(st.integers(0, 9)):
+    match draw(st.integers(0, 14)):
         case 0:
             return build.not_(draw(some(booleans)))
         case 1:
             return build.and_(draw(st.lists(some(booleans), max_size=3)))
         case 2:
             return build.or_(draw(st.lists(some(booleans), max_size=3)))
-        case 3:
-            return build.eq(draw(some(nodes)), draw(some(nodes)))
-        case 4:
-            return build.lt(draw(some(nodes)), draw(some(nodes)))
-        case 5:
-            return build.le(draw(some(nodes)), draw(some(nodes)))
-        case 6:
-            return build.add(draw(some(nodes)), draw(some(nodes)))
-        case 7:
-            return build.sub(draw(some(nodes)), draw(some(nodes)))
-        case 8:
+        case n if n < 13:
+            op = TWO[n - 3]
+            return build.operation(op, (draw(some(nodes)), draw(some(nodes))))
+        case 13:
             return build.if_(draw(some(booleans)), draw(some(nodes)), draw(some(nodes)))
         case _:
             index = draw(some([n for n in nodes if n.low >= 0 and n.high < 20]))

@@ -72,6 +72,8 @@ def _grow(random: Random, build: Builder, nodes: list[GroundNode]) -> GroundNode
             build.lt(a, b),
             build.add(a, b),
             build.sub(a, b),
+            build.mod(build.mul(a, b), build.const(3)),
+            build.min_(a, build.div(b, a)),
             build.if_(p, a, b),
         ]
     )
