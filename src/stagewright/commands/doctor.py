@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from stagewright import __version__
+from stagewright.commands.capabilities import capability_page
 from stagewright.commands.exit_codes import ExitCode
 
 Status = Literal["ok", "optional", "missing"]
@@ -42,6 +43,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright doctor``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"example:\n  stagewright doctor --spark --json\n\n{parser.epilog or ''}"
+    parser.add_argument(
+        "--capabilities",
+        action="store_true",
+        help="print what each backend can do with each construct of the language, and nothing else",
+    )
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument(
         "--spark", action="store_true", help="also start Spark and run a small job (ten seconds)"
@@ -49,7 +55,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Look, print, and return `ExitCode.VIOLATED` if something needed is missing."""
+    """Look, print (or print what the backends can do), and return `ExitCode.VIOLATED` if something needed is missing."""
+    if args.capabilities:
+        print(capability_page(), end="")
+        return ExitCode.HOLDS
     findings = [_python(), _machine(), *_packages(), _search(), _solver(), _java()]
     if args.spark:
         findings.append(_spark_job())
