@@ -13,6 +13,7 @@ from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
 from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
+from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import is_premise, with_premises
 from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition
@@ -37,6 +38,7 @@ def check(
     keep: bool = True,
     checkpoint: Checkpoint | None = None,
     symmetry: bool = False,
+    deadlock: bool = True,
 ) -> Report:
     """Search every reachable state and decide every promise (or only those named in `properties`).
 
@@ -44,6 +46,7 @@ def check(
     `keep`: False to forget states as early as possible, which saves memory and may cost a second search.
     `symmetry`: search one state of each orbit under permutations of interchangeable entities, where the
     definition has such and everything that is asked can be decided so.
+    `deadlock`: False to let runs end anywhere, as a definition can say by `deadlock = allowed(...)`.
     `checkpoint`: where to write the search from time to time, and take it up again.
     A Ctrl-C while this runs ends the search, and the report says what was found until then.
 
@@ -56,7 +59,7 @@ def check(
     stop = Stop(limits)
     with interruptible(stop):
         model = ground(with_premises(narrowed), scope)
-        deadlock = not properties or NO_DEADLOCK in properties
+        deadlock = deadlock and asks_for_deadlock(definition, properties)
         if why := find_initial_states(model, stop, progress):
             return nothing_searched(narrowed, scope, stop, why, deadlock=deadlock)
         watch = watch_for(model, deadlock=deadlock, coverage=coverage)
@@ -102,15 +105,39 @@ def report_of(
         scope=str(scope),
         method=METHOD,
         verdicts=verdicts,
-        states=found.states,
+        states=found.within,
         transitions=found.transitions,
         depth=max(0, found.depth),
         exhausted=found.exhausted,
         seconds=stop.seconds,
         coverage=coverage_of(definition, found) if found.watch.coverage else None,
-        note=f"not exhausted: {found.stopped}" if found.stopped else "",
+        note=_note(definition, found),
         reduction=None if choice is None else _reduction(choice, found),
     )
+
+
+def asks_for_deadlock(definition: Definition, properties: Collection[str]) -> bool:
+    """Whether the absence of deadlock is to be decided: where runs may end anywhere only if it is named."""
+    if not properties:
+        return definition.deadlock_allowed is None
+    return NO_DEADLOCK in properties
+
+
+def _note(definition: Definition, found: Exploration) -> str:
+    """What a report says of the search as a whole."""
+    parts: list[str] = []
+    if found.tally.beyond:
+        names = " and ".join(f"`{c.name}`" for c in definition.constraints)
+        parts.append(
+            f"bounded by {names}: {found.tally.beyond:,} {_more(found)} beyond were looked at, not left"
+        )
+    if found.stopped:
+        parts.append(f"not exhausted: {found.stopped}")
+    return "; ".join(parts)
+
+
+def _more(found: Exploration) -> str:
+    return "orbits of states" if isinstance(found.engine, Reduced) else "states"
 
 
 def watch_for(model: GroundModel, *, deadlock: bool, coverage: bool = True) -> Watch:

@@ -252,7 +252,7 @@ class _Questions:
     def kept(self, prop: Property) -> PropertyVerdict:
         """What is said of an invariant, or a promise about steps, that nothing broke."""
         found, invariant = self._found, prop.kind is PropertyKind.INVARIANT
-        of_states = f"holds in all {found.states:,} {_states(found)}"
+        of_states = f"holds in all {found.states:,} {_states(found)}{self._of_them_beyond}"
         note = of_states if invariant else f"holds in all {found.transitions:,} steps"
         return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
 
@@ -290,17 +290,22 @@ class _Questions:
         self,
         prop: Property,
         instances: Sequence[GroundProperty],
-        decide: Callable[[GroundProperty], _Breach | None],
+        decide: Callable[[GroundProperty], _Finding | None],
     ) -> _Finding:
         """Decide a promise about runs, one instance after the other, while there is time."""
+        undecided: _Finding | None = None
         for instance in instances:
             if instance.property.name != prop.name:
                 continue
             if reason := self._stop.reason(memory=self._graph_bytes):
                 note = f"not decided: {reason}"
                 return PropertyVerdict(prop.name, Outcome.UNDECIDED, METHOD, note)
-            if (breach := decide(instance)) is not None:
-                return breach
+            finding = decide(instance)
+            if isinstance(finding, _Breach):
+                return finding
+            undecided = undecided or finding
+        if undecided is not None:
+            return undecided
         what = (
             "reachable from"
             if prop.kind is PropertyKind.REACHABLE
@@ -316,18 +321,48 @@ class _Questions:
         a_state = 8 * (2 * found.engine.layout.words + 2)
         return found.transitions * _EDGE_BYTES + found.states * a_state
 
-    def _goal(self, instance: GroundProperty) -> _Breach | None:
+    @cached_property
+    def _beyond(self) -> Bools:
+        """The states beyond the constraint, from which nothing was searched."""
+        constraint = self._model.constraint
+        if constraint is None:
+            return np.zeros(self._found.states, dtype=np.bool_)
+        (within,) = self._evaluate([constraint])
+        return ~within
+
+    @property
+    def _of_them_beyond(self) -> str:
+        beyond = self._found.tally.beyond
+        return f", {beyond:,} of them beyond the constraint" if beyond else ""
+
+    def _leaves(self, prop: Property, what: str) -> PropertyVerdict:
+        """The verdict on a promise that may be kept or broken beyond the constraint."""
+        note = f"{what} leave the constraint, and what is beyond was not searched"
+        return PropertyVerdict(prop.name, Outcome.UNDECIDED, METHOD, note)
+
+    def _goal(self, instance: GroundProperty) -> _Finding | None:
         (goal,) = self._evaluate([instance.condition])
-        state = nearest_hopeless(self._unbudgeted, goal, self._found.expanded)
+        found, graph = self._found, self._unbudgeted
+        state = nearest_hopeless(graph, goal | self._beyond, found.expanded)
+        if state is None and self._beyond.any():
+            inside = graph.closure(graph.into, goal & ~self._beyond)
+            if not (inside | self._beyond).all():
+                return self._leaves(instance.property, "some runs to the goal have to")
         if state is None:
             return None
         return _Breach(state, "from the last state the goal can no longer be reached", instance)
 
-    def _leads_to(self, instance: GroundProperty) -> _Breach | None:
+    def _leads_to(self, instance: GroundProperty) -> _Finding | None:
         assert instance.premise is not None
         premise, conclusion = self._evaluate([instance.premise, instance.condition])
         fair = fair_steps(self._model.steps)
-        lasso = fair_lasso(self.changing, fair, premise, conclusion, self._found.expanded)
+        inside = premise & ~self._beyond, conclusion | self._beyond
+        lasso = fair_lasso(self.changing, fair, *inside, self._found.expanded)
+        if lasso is None and self._beyond.any():
+            graph = self.changing
+            waiting = graph.closure(graph.out, premise & ~conclusion, ~conclusion)
+            if (waiting & self._beyond).any():
+                return self._leaves(instance.property, "runs that wait for the conclusion")
         if lasso is None:
             return None
         if lasso.cycle:

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from stagewright.spec.conditions_and_numbers import Bool
-from stagewright.spec.definition import Actor, Fairness
+from stagewright.spec.definition import Actor, Fairness, Reason
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
 from stagewright.spec.sorts import EnumSort, MapSort
@@ -38,6 +38,7 @@ class MemberKind(Enum):
     LIVENESS = auto()
     INITIALLY = auto()
     FINAL = auto()
+    CONSTRAINT = auto()
 
     @property
     def words(self) -> str:
@@ -228,6 +229,46 @@ def initially(body: P) -> P:
 def final(body: P) -> P:
     """True in states where all may be over; elsewhere, if no action can happen but by a budget, it is a deadlock."""
     return _mark(body, MemberKind.FINAL, _local_names())
+
+
+def constraint(body: P) -> P:
+    """A bound of a check, as TLC's CONSTRAINT: where it is false, states are looked at but not left.
+
+    A state beyond it is checked for invariants, and the step there for step properties; it does not count,
+    no step is taken from it, and it is no deadlock. Goals and liveness are decided on the runs that stay
+    within. It restricts no running system and no trace: what an action may do is said by `require`.
+    """
+    return _mark(body, MemberKind.CONSTRAINT, _local_names())
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What `deadlock = allowed(because=…)` says."""
+
+    reason: Reason
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if name != "deadlock":
+            raise DefinitionError(
+                f"`{name} = allowed(...)` allows nothing",
+                where=self.reason.where,
+                help='write `deadlock = allowed(because="…")`; nothing else can be allowed so',
+            )
+
+
+def allowed(*, because: str) -> Allowed:
+    """Says of a machine that its runs may end anywhere: `deadlock = allowed(because="clients may leave")`.
+
+    It is the word for TLC's `CHECK_DEADLOCK FALSE`; where runs may end in some states only, these are
+    `@final`. A system's own word counts, not that of its parts.
+    """
+    if not because.strip():
+        raise DefinitionError(
+            "allowed(because=...) gives no reason",
+            where=here(),
+            help='say why a run may end anywhere: `deadlock = allowed(because="…")`',
+        )
+    return Allowed(Reason(because, here()))
 
 
 def require(condition: Bool, name: str = "") -> None:

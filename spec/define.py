@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from stagewright.spec.actions import (
+    Allowed,
     BudgetName,
     LeadsTo,
     Member,
@@ -19,9 +20,11 @@ from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import (
     Action,
     Budget,
+    Constraint,
     Definition,
     Property,
     PropertyKind,
+    Reason,
     Variable,
 )
 from stagewright.spec.equivalents import equivalents_of
@@ -92,6 +95,8 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
     trace.machine_at(machine, Root(), ())
     actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
     final = conjunction(trace.finals) if trace.finals else FALSE
+    if trace.deadlock_allowed is not None:
+        final = TRUE
     spent = {a.budget for a in actions}
     return Definition(
         name=machine.__name__,
@@ -103,7 +108,12 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         actions=actions,
         properties=tuple(trace.properties),
         final=final,
-        entities=entities_in(trace.variables, actions, trace.properties, [*trace.initially, final]),
+        entities=entities_in(
+            trace.variables,
+            actions,
+            trace.properties,
+            [*trace.initially, *(c.condition for c in trace.constraints), final],
+        ),
         file=inspect.getsourcefile(machine) or "",
         exercised_at=exercised_at(machine),
         judged_alone=alone_in(machine),
@@ -112,6 +122,8 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
             for part, prefix in trace.machines
             for said in equivalents_of(part, prefix, trace.names)
         ),
+        constraints=tuple(trace.constraints),
+        deadlock_allowed=trace.deadlock_allowed,
     )
 
 
@@ -135,6 +147,8 @@ class _Trace:
         self.properties: list[Property] = []
         self.initially: list[Node] = []
         self.finals: list[Node] = []
+        self.constraints: list[Constraint] = []
+        self.deadlock_allowed: Reason | None = None
         self.names: dict[Var[Any, Any], list[str]] = {}
         self.machines: list[tuple[type[Machine], str]] = []  # itself and its parts, with prefixes
 
@@ -163,6 +177,8 @@ class _Trace:
                     )
                 case Many():
                     self._family(member, name, root, keys)
+                case Allowed() if not root.prefix:
+                    self.deadlock_allowed = member.reason
                 case _:
                     pass
         for member in found.values():
@@ -295,6 +311,9 @@ class _Trace:
         match member.kind:
             case MemberKind.INITIALLY:
                 self.initially.append(_for_all(params, condition))
+            case MemberKind.CONSTRAINT:
+                closed = _for_all(params, condition)
+                self.constraints.append(Constraint(name, closed, member.doc, member.where))
             case MemberKind.FINAL:
                 self.finals.append(_for_all(params, condition))
             case kind:

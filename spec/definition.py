@@ -148,6 +148,16 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Constraint:
+    """A bound of a check: a state beyond it is looked at, but no step is taken from there."""
+
+    name: str
+    condition: Node
+    doc: str = ""
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class ExercisedAt:
     """A scope, by what differs from the default one; see `scopes(...)`."""
 
@@ -236,6 +246,8 @@ class Definition:
     exercised_at: tuple[ExercisedAt, ...] = field(default=(), compare=False)
     judged_alone: tuple[JudgedAlone, ...] = field(default=(), compare=False)
     equivalents: tuple[Equivalent, ...] = field(default=(), compare=False)
+    constraints: tuple[Constraint, ...] = ()
+    deadlock_allowed: Reason | None = field(default=None, compare=False)  # then `final` is true
 
     def variable(self, name: str) -> Variable:
         return next(v for v in self.variables if v.name == name)
@@ -267,6 +279,7 @@ class Definition:
             ),
             tuple((p.name, p.kind, p.params, p.condition, p.premise) for p in self.properties),
             self.final,
+            *((c.name, c.condition) for c in self.constraints),
         )
         return hashlib.sha256(_stable(parts).encode()).hexdigest()[:16]
 

@@ -406,6 +406,8 @@ class GroundModel:
     final: GroundNode  # true in states that may have no successor
     builder: Builder = field(repr=False, compare=False)
     initial_condition: GroundNode | None = None  # over CELLs: exactly the initial states
+    # Of a check: no step leaves a state in which it is false, as the steps' guards say, too.
+    constraint: GroundNode | None = None
 
     def decode(self, state: tuple[int, ...]) -> State:
         """The state in the definition's own values."""

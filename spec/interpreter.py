@@ -116,6 +116,10 @@ class Interpreter:
     def is_final(self, state: State) -> bool:
         return bool(self.evaluate(self.definition.final, state))
 
+    def is_within(self, state: State) -> bool:
+        """Whether the state satisfies the constraints: a check takes no step from one that does not."""
+        return all(self.evaluate(c.condition, state) for c in self.definition.constraints)
+
     def is_deadlock(self, state: State) -> bool:
         """Whether no step is enabled but those that spend a budget, and the state is not final."""
         return not self.is_final(state) and all(

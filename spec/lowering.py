@@ -37,14 +37,19 @@ from stagewright.spec.values import Value
 FOUND_AT_ONCE = 1 << 12  # candidates: that there is no initial state is then known early
 
 
-def ground(definition: Definition, scope: Scope) -> GroundModel:
+def ground(definition: Definition, scope: Scope, *, bounded: bool = True) -> GroundModel:
     """The ground form of a definition at a scope.
+
+    `bounded`: no step leaves a state beyond the definition's constraints, as it is in checks. They say
+    nothing of running systems and of traces.
 
     Raises:
         AssignedTwiceError: a step assigns one place twice.
         ScopeError: no state satisfies the initial conditions, or they leave too many to list. Where there
             are many candidates, that comes out only when the initial states are first asked for.
     """
+    if not bounded:
+        definition = replace(definition, constraints=())
     return Lowering(definition, scope).model()
 
 
@@ -62,8 +67,15 @@ class Lowering:
         # What the definition itself lowered to, by name; the rest is forgotten once it was used.
         self._known_steps: dict[str, tuple[Action, list[GroundStep]]] = {}
         self._known_promises: dict[str, tuple[Property, list[GroundProperty]]] = {}
+        self._within = self.builder.and_(
+            self.expressions.scalar(c.condition, {}) for c in self.definition.constraints
+        )
         self._nodes = 0
         self._reads: dict[tuple[str, bool], Shape] = {}
+
+    @property
+    def _beyond(self) -> GroundNode:
+        return self.builder.not_(self._within)
 
     def beside(self, definition: Definition) -> GroundModel:
         """The ground form of another definition: what is equal in the two is not lowered again.
@@ -110,9 +122,12 @@ class Lowering:
             step_properties=promises[PropertyKind.STEP],
             reachable=promises[PropertyKind.REACHABLE],
             leads_to=promises[PropertyKind.LEADS_TO],
-            final=self.expressions.scalar(self.definition.final, {}),
+            final=self.builder.or_(
+                (self.expressions.scalar(self.definition.final, {}), self._beyond)
+            ),
             builder=self.builder,
             initial_condition=self.builder.and_([*fixed, condition]),
+            constraint=self._within if self.definition.constraints else None,
         )
         self._keep(model)
         return model
@@ -182,10 +197,14 @@ class Lowering:
     def _step(self, index: int, action: Action, chosen: Mapping[Bound, Value]) -> GroundStep:
         env = self.expressions.constants(chosen)
         requirements = tuple(
-            GroundRequirement(r.name, self.expressions.scalar(r.condition, env))
+            # Beyond the constraint it is not asked: there it refuses nothing.
+            GroundRequirement(
+                r.name,
+                self.builder.or_((self._beyond, self.expressions.scalar(r.condition, env))),
+            )
             for r in action.requirements
         )
-        guard = self.builder.and_(r.condition for r in requirements)
+        guard = self.builder.and_((self._within, *(r.condition for r in requirements)))
         updates: dict[int, GroundNode] = {}
         overflows: list[GroundNode] = []
         if guard is not self.builder.false:
@@ -235,7 +254,7 @@ class Lowering:
 
 def _frame(definition: Definition) -> tuple[object, ...]:
     """What two definitions must have in common, so that one can be lowered beside the other."""
-    return (definition.variables, definition.initially, definition.final)
+    return (definition.variables, definition.initially, definition.final, definition.constraints)
 
 
 def _leaves(place: Place, value: Shape) -> Iterator[tuple[int, GroundNode]]:

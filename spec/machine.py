@@ -343,7 +343,7 @@ def members(machine: type[Machine]) -> Mapping[str, object]:
             if (
                 isinstance(value, Var | Part | Many | Profiles)
                 or hasattr(value, MARK)
-                or type(value).__name__ == "BudgetName"
+                or type(value).__name__ in ("BudgetName", "Allowed")
             ):
                 found[name] = value
             elif name in found:

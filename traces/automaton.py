@@ -66,7 +66,9 @@ def automaton(
     """
     from stagewright.spec.lowering import ground
 
-    return of_model(ground(definition, scope), recording or Recording(), max_states=max_states)
+    return of_model(
+        ground(definition, scope, bounded=False), recording or Recording(), max_states=max_states
+    )
 
 
 def of_model(

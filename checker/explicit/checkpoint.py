@@ -184,6 +184,9 @@ def _tally(plain: dict[str, Any], engine: Engine, watch: Watch) -> Tally:
         noted_depth=plain["noted_depth"],
         met_states=plain["met_states"],
         met_steps=plain["met_steps"],
+        beyond=plain["beyond"],
+        within_depth=plain["within_depth"],
+        _settled=plain["_settled"],
     )
 
 

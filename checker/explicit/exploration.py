@@ -66,6 +66,9 @@ class Tally:
     noted_depth: int = 0  # the depth of the last note
     met_states: list[bool] = field(default_factory=list)  # of the conditions that are no promises
     met_steps: list[bool] = field(default_factory=list)
+    beyond: int = 0  # expanded states beyond the constraint: no step was taken from them
+    within_depth: int = 0  # the greatest depth of an expanded state within it
+    _settled: int = 0  # states that were expanded when `beyond` was counted
 
     @classmethod
     def empty(cls, engine: Engine, watch: Watch) -> Tally:
@@ -92,6 +95,12 @@ class Tally:
             note is not None
             for note in (*self.state_notes, *self.step_notes, self.deadlock, self.overflow)
         )
+
+    def count_beyond(self, beyond: int, depth: int) -> None:
+        """So many of all states expanded until now are beyond the constraint; the last ones are of a depth."""
+        if self.expanded - self._settled > beyond - self.beyond:
+            self.within_depth = depth
+        self.beyond, self._settled = beyond, self.expanded
 
     def segments(self) -> list[tuple[int, int]]:
         """Where states are in one order: the levels, the last one's expanded part by itself."""
@@ -160,6 +169,11 @@ class Exploration:
         return self.tally.states
 
     @property
+    def within(self) -> int:
+        """How many distinct states are known that are not beyond the constraint, so far as was looked at."""
+        return self.tally.states - self.tally.beyond
+
+    @property
     def expanded(self) -> int:
         """States with smaller ids have been expanded."""
         return self.tally.expanded
@@ -193,7 +207,9 @@ class Exploration:
     @property
     def depth(self) -> int:
         """The greatest depth of which all states are known and were looked at."""
-        return len(self.levels) - 1 if self.exhausted else self.depth_of(self.expanded)
+        if not self.exhausted:
+            return self.depth_of(self.expanded)
+        return self.tally.within_depth if self.tally.beyond else len(self.levels) - 1
 
     def depth_of(self, state: int) -> int:
         """How many steps the nearest initial state is away."""

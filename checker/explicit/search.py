@@ -54,6 +54,9 @@ class _Search:
         self._state_conditions = engine.state_conditions(watch.states)
         self._step_conditions = engine.step_conditions(watch.steps)
         self._final = engine.state_conditions([engine.model.final])
+        constraint = engine.model.constraint
+        self._constraint = None if constraint is None else engine.state_conditions([constraint])
+        self._beyond = 0
         self._counts = np.array([not s.action.spends for s in engine.model.steps], dtype=np.bool_)
         self.table = StateTable(engine.layout.words)
         self.tally = Tally.empty(engine, watch)
@@ -62,6 +65,7 @@ class _Search:
     def run(self, checkpoint: Checkpoint | None) -> None:
         if checkpoint is not None and checkpoint.exists:
             self.tally, levels = checkpoint.load(self._engine, self._watch)
+            self._beyond = self.tally.beyond
             for level in levels:
                 self.table.add(level)
         else:
@@ -119,6 +123,9 @@ class _Search:
     def _batch(self, end: int) -> None:
         tally = self.tally
         states = self.table.states[:, tally.expanded : end]
+        if self._constraint is not None:
+            (within,) = self._constraint(states)
+            self._beyond += int(np.count_nonzero(~within))
         self._look_at_states(states)
         expansion = self._engine.expand(states)
         self.table.add(expansion.successors)
@@ -182,6 +189,7 @@ class _Search:
     def _settle_level(self) -> None:
         """What was noted in this level is the nearest of its kind, and stays."""
         tally = self.tally
+        tally.count_beyond(self._beyond, len(tally.levels) - 1)
         for (kind, i), note in self._level.least.items():
             match kind:
                 case "state":

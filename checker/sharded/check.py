@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from stagewright.checker.check import only, report_of, watch_for
+from stagewright.checker.check import asks_for_deadlock, only, report_of, watch_for
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.jit import available
 from stagewright.checker.initial import find_initial_states, nothing_searched
@@ -13,7 +13,7 @@ from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.sharded.search import Place, explore
 from stagewright.checker.symmetry.choice import Choice, choose
 from stagewright.checker.vacuity import with_premises
-from stagewright.checker.verdicts import METHOD, NO_DEADLOCK, verdicts_of
+from stagewright.checker.verdicts import METHOD, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
@@ -34,6 +34,7 @@ def check_sharded(
     properties: Collection[str] = (),
     coverage: bool = True,
     symmetry: bool = False,
+    deadlock: bool = True,
 ) -> Report:
     """Search every reachable state; goals and leads-to promises stay undecided.
 
@@ -49,7 +50,7 @@ def check_sharded(
     decided = tuple(p for p in narrowed.properties if p.kind in _OF_STATES_AND_STEPS)
     searched = replace(narrowed, properties=decided)
     model = ground(with_premises(searched), scope)
-    deadlock = not properties or NO_DEADLOCK in properties
+    deadlock = deadlock and asks_for_deadlock(definition, properties)
     if why := find_initial_states(model, stop, progress):
         return nothing_searched(narrowed, scope, stop, why, deadlock=deadlock)
     watch = watch_for(model, deadlock=deadlock, coverage=coverage)

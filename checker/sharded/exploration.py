@@ -36,7 +36,7 @@ class ShardedExploration(Exploration):
     @property
     def depth(self) -> int:
         """The greatest depth of which all states are known and were looked at."""
-        return len(self.tally.levels) - 1
+        return self.tally.within_depth if self.tally.beyond else len(self.tally.levels) - 1
 
     @property
     def levels(self) -> list[int]:

@@ -49,6 +49,7 @@ def settle(
     if tally.overflow is None:
         tally.overflow = _settled(tally, place, numbers, place.overflow, depth)
     tally.fired += numbers[place.fired : place.false]
+    tally.count_beyond(tally.beyond + int(numbers[place.beyond]), depth)
     if tally.watch.coverage:
         tally.false_counts += engine.false_counts(numbers[place.false :], states)
 

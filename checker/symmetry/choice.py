@@ -46,4 +46,8 @@ def states_stood_for(found: Exploration) -> int | None:
     assert isinstance(engine, Reduced)
     if not found.exhausted or not found.kept or found.states > _MOST_COUNTED:
         return None
-    return states_in(engine.canonical, found.words)
+    words, constraint = found.words, engine.model.constraint
+    if constraint is not None:
+        (within,) = engine.state_conditions([constraint])(words)
+        words = words[:, within]
+    return states_in(engine.canonical, words)

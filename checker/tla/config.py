@@ -7,8 +7,13 @@ from stagewright.checker.tla.properties import Promise
 from stagewright.checker.tla.vocabulary import Vocabulary
 
 
-def configuration(names: Vocabulary, promises: list[Promise], *, needs_none: bool) -> str:
-    """The text of the `.cfg`: constants by the scope, and every promise that TLC can decide."""
+def configuration(
+    names: Vocabulary, promises: list[Promise], *, needs_none: bool, ends_anywhere: bool
+) -> str:
+    """The text of the `.cfg`: constants by the scope, and every promise that TLC can decide.
+
+    `ends_anywhere`: no deadlock is looked for.
+    """
     own = names.own
     constants = [
         f"{names.sizes[kind]} = {len(names.members[kind])}"
@@ -18,14 +23,19 @@ def configuration(names: Vocabulary, promises: list[Promise], *, needs_none: boo
     ]
     constants += [f"{name} = {name}" for name in names.distinguished]
     constants += [f"{own.none} = {own.none}"] if needs_none else []
-    invariants = [own.bounds, own.no_deadlock, *(i for p in promises for i in p.invariants)]
+    deadlock = () if ends_anywhere else (own.no_deadlock,)
+    invariants = [own.bounds, *deadlock, *(i for p in promises for i in p.invariants)]
     sections = {
         "SPECIFICATION": [own.whole],
         "CONSTANTS": constants,
+        "CONSTRAINTS": list(names.constraints.values()),
         "INVARIANTS": invariants,
         "PROPERTIES": [name for p in promises for name in p.properties],
     }
-    lines = [f"\\* For {names.module}.tla. Run TLC with -deadlock."]
+    lines = [
+        f"\\* For {names.module}.tla. Run TLC with -deadlock",
+        "\\* (newer versions also take it from here, as CHECK_DEADLOCK FALSE).",
+    ]
     for keyword, entries in sections.items():
         if keyword == "PROPERTIES" and any(p.live for p in promises):
             lines += ["\\* Without properties that speak of fair runs TLC is many times faster."]

@@ -28,7 +28,7 @@ from stagewright.checker.tla.initial import initial
 from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.properties import Promise, about_states, promise
 from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
-from stagewright.spec.definition import Definition, Fairness
+from stagewright.spec.definition import Constraint, Definition, Fairness
 from stagewright.spec.nodes import BOOL, FALSE, Apply, Op
 from stagewright.spec.scope import Scope, within_budgets
 
@@ -65,7 +65,14 @@ def tla_module(source: Definition, scope: Scope) -> TlaModule:
         "=" * _COLUMNS,
     ]
     module = "\n".join(line.rstrip() for line in lines) + "\n"
-    return TlaModule(names.module, module, configuration(names, promises, needs_none=needs_none))
+    config = configuration(
+        names, promises, needs_none=needs_none, ends_anywhere=_ends_anywhere(definition)
+    )
+    return TlaModule(names.module, module, config)
+
+
+def _ends_anywhere(definition: Definition) -> bool:
+    return definition.deadlock_allowed is not None
 
 
 def _heading(definition: Definition, scope: Scope, names: Vocabulary) -> Block:
@@ -74,7 +81,26 @@ def _heading(definition: Definition, scope: Scope, names: Vocabulary) -> Block:
         *comment(definition.doc),
         *(("\\*",) if definition.doc else ()),
         *comment(f"Written by Stagewright from {definition.name}{profile}, at {scope}."),
-        f"\\* Run TLC with -deadlock: {names.own.no_deadlock} says where a run may end.",
+        _on_deadlock(definition, names),
+    )
+
+
+def _on_deadlock(definition: Definition, names: Vocabulary) -> str:
+    if definition.deadlock_allowed is not None:
+        why = " ".join(definition.deadlock_allowed.text.split())
+        return f"\\* Run TLC with -deadlock: a run may end anywhere, for {why}."
+    return f"\\* Run TLC with -deadlock: {names.own.no_deadlock} says where a run may end."
+
+
+def _constraint(constraint: Constraint, names: Vocabulary) -> Block:
+    """A bound of the check."""
+    return (
+        *comment(constraint.doc or "A bound of the check."),
+        *hanging(
+            f"{names.constraints[constraint.name]} ==",
+            Formulas(names).block(constraint.condition, WIDTH - 4),
+            WIDTH,
+        ),
     )
 
 
@@ -99,7 +125,8 @@ def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) ->
     parts += [
         (f"{own.whole} == {run} /\\ {own.fairness}" if fair else f"{own.whole} == {run}",),
         ("-" * _COLUMNS,),
-        _no_deadlock(definition, names),
+        *(() if _ends_anywhere(definition) else (_no_deadlock(definition, names),)),
+        *(_constraint(c, names) for c in definition.constraints),
         *(p.lines for p in promises),
     ]
     return chain.from_iterable((*part, "") for part in parts)

@@ -59,6 +59,7 @@ class Vocabulary:
     actions: dict[str, str]
     guards: dict[str, str]
     properties: dict[str, str]
+    constraints: dict[str, str]
     standing: dict[str, str]  # of step properties: their part that is an invariant
     columns: dict[ColumnKey, str]
     own: Own
@@ -99,6 +100,7 @@ def vocabulary_of(definition: Definition, scope: Scope) -> Vocabulary:
         actions=actions,
         guards={a: names.give(f"can_{a}") for a in actions},
         properties=properties,
+        constraints={c.name: names.give(c.name) for c in definition.constraints},
         standing={
             p.name: names.give(f"{properties[p.name]}_standing")
             for p in definition.properties
@@ -157,6 +159,7 @@ def field_names(sort: RecordSort) -> dict[str, str]:
 def nodes_of(definition: Definition) -> Iterator[Node]:
     """Every expression of the definition, each before its parts."""
     todo: list[Node] = [definition.final, *definition.initially]
+    todo += [c.condition for c in definition.constraints]
     for action in definition.actions:
         todo += [*action.params, *(r.condition for r in action.requirements)]
         for assignment in action.assignments:

@@ -81,7 +81,7 @@ class Program:
             ScopeError: there is none, or there are too many candidates.
         """
         assert self.scope is not None, "a program without a scope has no list of initial states"
-        return ground(replace(self.running, actions=(), properties=()), self.scope)
+        return ground(replace(self.running, actions=(), properties=()), self.scope, bounded=False)
 
     def check_bounds(self, action: Action, label: str, writes: Writes) -> None:
         """Refuse numbers outside of their variables' bounds, at a scope.

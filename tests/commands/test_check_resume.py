@@ -86,7 +86,7 @@ def test_misuse_is_refused_with_the_mend(
     (tmp_path / "full" / "file").write_text("")
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "settings.json").write_text(
-        '"machine profile size budget property no_coverage no_symmetry lean definition"'
+        '"machine profile size budget property no_coverage no_symmetry no_deadlock lean definition"'
     )
     code, _, err = run(capsys, *(word.format(tmp_path) for word in words))
     assert code == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 from tests.random_machines.actions import action
 from tests.random_machines.choices import Choices
 from tests.random_machines.expressions import Expressions
@@ -22,6 +22,7 @@ from tests.random_machines.sorts import (
 from stagewright.spec.definition import (
     Action,
     Budget,
+    Constraint,
     Definition,
     Fairness,
     Property,
@@ -59,6 +60,18 @@ def machines(draw: st.DrawFn) -> RandomMachine:
     chosen = {kind: sizes[kind] for kind in definition.entities}
     limits = {b.name: choices.pick((b.default, 0, 2, None)) for b in definition.budgets}
     return RandomMachine(definition, Scope(FrozenMap(chosen), FrozenMap(limits)))
+
+
+@st.composite
+def bounded_machines(draw: st.DrawFn) -> RandomMachine:
+    """Random machines with a constraint."""
+    machine = draw(machines())
+    choices = Choices(draw)
+    condition = Expressions(choices, machine.definition.variables).condition(2)
+    known = set(machine.definition.entities)
+    assume(set(entities_in((), (), (), [condition])) <= known)
+    constraint = Constraint("bound", condition)
+    return replace(machine, definition=replace(machine.definition, constraints=(constraint,)))
 
 
 def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations
@@ -26,7 +26,7 @@ class TooLargeError(Exception):
 
 @dataclass
 class Explored:
-    """All reachable states and steps."""
+    """All reachable states and steps; none are taken from states beyond the constraints."""
 
     machine: RandomMachine
     most: int
@@ -59,8 +59,15 @@ class Explored:
             for environment in self.judge.instances(action.params)
         ]
 
+    @cached_property
+    def beyond(self) -> set[State]:
+        """The states beyond the constraints."""
+        return {s for s in self.states if not self.judge.is_within(s)}
+
     def _expand(self, state: State) -> Iterator[State]:
         self.enabled[state] = []
+        if not self.judge.is_within(state):
+            return
         for step in self.steps:
             if self.judge.failed_requirements(step, state):
                 continue
@@ -96,9 +103,9 @@ class Explored:
             case PropertyKind.STEP:
                 holds = all(self.judge.holds(prop, s, t)[0] for s, _, t in self.edges)
             case PropertyKind.REACHABLE:
-                holds = all(self._always_reachable(prop, e) for e in self._instances(prop))
+                return worst(self._always_reachable(prop, e) for e in self._instances(prop))
             case PropertyKind.LEADS_TO:
-                holds = not any(self._breaks(prop, e) for e in self._instances(prop))
+                return worst(self._leads_to(prop, e) for e in self._instances(prop))
             case _:
                 assert_never(prop.kind)
         return Outcome.HOLDS if holds else Outcome.VIOLATED
@@ -108,7 +115,7 @@ class Explored:
         """Whether each state is final in which at the most budgeted steps are enabled."""
         stuck = [
             s
-            for s in self.states
+            for s in self.states - self.beyond
             if all(step.action in self._spending for step in self.enabled[s])
             and not self.judge.is_final(s)
         ]
@@ -124,27 +131,36 @@ class Explored:
     def _where(self, node: Node, environment: dict[Bound, object] | Environment) -> set[State]:
         return {s for s in self.states if self.judge.evaluate(node, s, None, environment)}  # type: ignore[arg-type]
 
-    def _always_reachable(self, prop: Property, environment: Environment) -> bool:
+    def _always_reachable(self, prop: Property, environment: Environment) -> Outcome:
         """Whether the goal can be reached from everywhere by steps that spend no budget."""
-        reached = self._where(prop.condition, environment)
+        goal = self._where(prop.condition, environment)
         edges = [e for e in self.edges if e[1].action not in self._spending]
-        while True:
-            more = {s for s, _, t in edges if t in reached} - reached
-            if not more:
-                return reached == self.states
-            reached |= more
+        if _before(edges, goal | self.beyond) != self.states:
+            return Outcome.VIOLATED
+        inside = _before(edges, goal - self.beyond) | self.beyond
+        return Outcome.HOLDS if inside == self.states else Outcome.UNDECIDED
 
-    def _breaks(self, prop: Property, environment: Environment) -> bool:
-        """Whether some fair run waits for ever: by fixpoints, with no strongly connected parts in sight."""
+    def _leads_to(self, prop: Property, environment: Environment) -> Outcome:
         assert prop.premise is not None
-        reached_goal = self._where(prop.condition, environment)
-        waiting = self.states - reached_goal
+        waiting = self.states - self._where(prop.condition, environment)
         begin = self._where(prop.premise, environment) & waiting
+        if self._breaks(begin - self.beyond, waiting - self.beyond):
+            return Outcome.VIOLATED
+        leaves = self._onward(begin, waiting) & self.beyond
+        return Outcome.UNDECIDED if leaves else Outcome.HOLDS
+
+    def _onward(self, begin: Set[State], region: Set[State]) -> set[State]:
+        """The states that can be reached from some without leaving a region."""
+        found = set(begin)
         while True:
-            more = {t for s, _, t in self.edges if s in begin and t in waiting} - begin
+            more = {t for s, _, t in self.edges if s in found and t in region} - found
             if not more:
-                break
-            begin |= more
+                return found
+            found |= more
+
+    def _breaks(self, start: Set[State], waiting: Set[State]) -> bool:
+        """Whether some fair run waits for ever: by fixpoints, with no strongly connected parts in sight."""
+        begin = self._onward(start, waiting)
         fair = self._fair(Fairness.WEAK) | self._fair(Fairness.STRONG)
         if any(not fair & self.urged[s] for s in begin):
             return True  # the run may stop there
@@ -171,6 +187,14 @@ class Explored:
             if kept == inside:
                 return bool(inside)
             inside = kept
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The outcome of a promise, from those of its instances."""
+    found = set(outcomes)
+    if Outcome.VIOLATED in found:
+        return Outcome.VIOLATED
+    return Outcome.UNDECIDED if Outcome.UNDECIDED in found else Outcome.HOLDS
 
 
 def _before(edges: list[Edge], goal: set[State]) -> set[State]:

@@ -94,6 +94,9 @@ class _Expansion:
         scope = Scope(f, plan.layout, self.tables, state.words)
         if plan.coverage:
             self._count_requirements(scope)
+        if plan.model.constraint is not None:
+            beyond = f.zext(f.not_(scope.value(plan.model.constraint)))
+            f.increase(f["observed"], plan.observed.beyond, beyond)
         before = f.get(state.successors)
         f.set(state.spending, Value("0", I64))
         overflowing: list[Value] = []

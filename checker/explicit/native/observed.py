@@ -82,8 +82,13 @@ class Observed:
         return self.fired + self.steps
 
     @property
-    def size(self) -> int:
+    def beyond(self) -> int:
+        """How many states were beyond the constraint."""
         return self.false + self.requirements
+
+    @property
+    def size(self) -> int:
+        return self.beyond + 1
 
     def block(self) -> Numbers:
         """A fresh block: nothing noted, everything to be noted."""

@@ -281,6 +281,8 @@ class _Search:
         self.tally.states = self.visited.count
         tally, place = self.tally, self._plan.observed
         depth = len(tally.levels) - 1
+        new = sum(int(one.block[place.beyond]) for one in self._workers)
+        tally.count_beyond(self._base.beyond + new, depth)
         for i, note in enumerate(tally.state_notes):
             if note is None:
                 tally.state_notes[i] = self._settled(place.state_note(i), depth)

@@ -73,6 +73,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--property", action="append", default=[], metavar="NAME", help="decide only this promise"
     )
+    parser.add_argument(
+        "--no-deadlock",
+        action="store_true",
+        help="let runs end anywhere (a definition says so by `deadlock = allowed(because=...)`)",
+    )
     parser.add_argument("--max-states", type=positive, metavar="N", help="stop at N states")
     parser.add_argument("--max-depth", type=count, metavar="N", help="take N steps at most")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="stop after S seconds")
@@ -192,6 +197,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
                 keep=not args.lean,
                 checkpoint=checkpoint,
                 symmetry=not args.no_symmetry,
+                deadlock=not args.no_deadlock,
             )
     if checkpoint is not None:
         tell_of(checkpoint, exhausted=report.exhausted)
@@ -220,4 +226,5 @@ def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -
         words += [] if value is None else [flag, str(value)]
     words += ["--stop-at-first"] if args.stop_at_first else []
     words += ["--no-symmetry"] if args.no_symmetry else []
+    words += ["--no-deadlock"] if args.no_deadlock else []
     return shlex.join([*words, *words_of(args)])

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
 
 _SETTINGS = "settings.json"
-_KEPT = ("machine", "profile", "size", "budget", "property", "no_coverage", "no_symmetry", "lean")
+_KEPT = (
+    *("machine", "profile", "size", "budget", "property"),
+    *("no_coverage", "no_symmetry", "no_deadlock", "lean"),
+)
 
 
 def add_checkpoint(parser: argparse.ArgumentParser) -> None:

@@ -22,6 +22,11 @@ def differences(old: MachineFacts, new: MachineFacts) -> list[str]:
         *_section("budgets", old.budgets, new.budgets, lambda b: b[0], _budget),
         *_plain("initially", old.initially, new.initially),
         *_plain("final", (old.final,) if old.final else (), (new.final,) if new.final else ()),
+        *_plain(
+            "runs may end anywhere",
+            *((f.deadlock_allowed,) if f.deadlock_allowed else () for f in (old, new)),
+        ),
+        *_section("constraints", old.constraints, new.constraints, _constraint_name, _constraint),
         *_section("actions", old.actions, new.actions, _action_name, _action),
         *_section("promises", old.properties, new.properties, _property_name, _property),
     ]
@@ -39,6 +44,14 @@ def _variable(variable: VariableFacts) -> list[str]:
 
 def _budget(budget: tuple[str, str, str]) -> list[str]:
     return [f"default {budget[1]}"]
+
+
+def _constraint_name(constraint: tuple[str, str]) -> str:
+    return constraint[0]
+
+
+def _constraint(constraint: tuple[str, str]) -> list[str]:
+    return [constraint[1]]
 
 
 def _action_name(action: ActionFacts) -> str:

@@ -79,6 +79,8 @@ class MachineFacts:
     variables: tuple[VariableFacts, ...]
     budgets: tuple[tuple[str, str, str], ...]  # name, default, what it counts
     initially: tuple[str, ...]
+    constraints: tuple[tuple[str, str], ...]  # name, condition
+    deadlock_allowed: str  # why, if runs may end anywhere
     final: str
     actions: tuple[ActionFacts, ...]
     properties: tuple[PropertyFacts, ...]
@@ -86,6 +88,7 @@ class MachineFacts:
 
 def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineFacts:
     """The facts of a definition; `profiles` are the names of all profiles of its machine."""
+    allowed = definition.deadlock_allowed
     return MachineFacts(
         name=definition.name,
         doc=definition.doc.strip(),
@@ -99,7 +102,9 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
             for b in definition.budgets
         ),
         initially=tuple(words(condition) for condition in definition.initially),
-        final="" if definition.final == FALSE else words(definition.final),
+        constraints=tuple((c.name, words(c.condition)) for c in definition.constraints),
+        deadlock_allowed="" if allowed is None else allowed.text,
+        final="" if allowed or definition.final == FALSE else words(definition.final),
         actions=tuple(_action(definition, action) for action in definition.actions),
         properties=tuple(map(_property, definition.properties)),
     )

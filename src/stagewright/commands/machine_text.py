@@ -77,6 +77,10 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
         yield _at(f"initially {condition}", 2)
     if facts.final:
         yield _at(f"final where {facts.final}", 2)
+    if facts.deadlock_allowed:
+        yield _at(f"a run may end anywhere: {facts.deadlock_allowed}", 2)
+    for name, condition in facts.constraints:
+        yield _at(f"checks are bounded by {name}: {condition}", 2)
     for enum in facts.enums:
         yield Text("")
         yield _enum(enum)
@@ -152,6 +156,10 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
         yield from (f"Initially {plain(condition)}.", "")
     if facts.final:
         yield from (f"Final where {plain(facts.final)}.", "")
+    if facts.deadlock_allowed:
+        yield from (f"A run may end anywhere: {plain(facts.deadlock_allowed)}.", "")
+    for name, condition in facts.constraints:
+        yield from (f"Checks are bounded by {plain(name)}: {plain(condition)}.", "")
     for enum in facts.enums:
         yield from (f"## {plain(enum.name)}", "")
         yield from markdown_table((enum.name, *enum.columns), enum.rows)

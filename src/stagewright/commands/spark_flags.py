@@ -134,6 +134,7 @@ def check_on_spark(
                 properties=args.property,
                 coverage=not args.no_coverage,
                 symmetry=not args.no_symmetry,
+                deadlock=not args.no_deadlock,
             )
 
     print(f"starting Spark at {args.spark}", file=sys.stderr, flush=True)
