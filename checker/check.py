@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from stagewright.checker.coverage import coverage_of
@@ -12,6 +12,7 @@ from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
+from stagewright.checker.refinement.verdicts import Searching, decide, named
 from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import is_premise, with_premises
@@ -20,9 +21,10 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
-from stagewright.spec.scope import Scope
+from stagewright.spec.refinement import Mapped
+from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.values import FrozenMap
-from stagewright.spec.verdict import PropertyVerdict, Reduction, Report
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Reduction, Report
 
 
 def check(
@@ -39,6 +41,7 @@ def check(
     checkpoint: Checkpoint | None = None,
     symmetry: bool = False,
     deadlock: bool = True,
+    refinements: Sequence[Mapped] = (),
 ) -> Report:
     """Search every reachable state and decide every promise (or only those named in `properties`).
 
@@ -48,6 +51,7 @@ def check(
     definition has such and everything that is asked can be decided so.
     `deadlock`: False to let runs end anywhere, as a definition can say by `deadlock = allowed(...)`.
     `checkpoint`: where to write the search from time to time, and take it up again.
+    `refinements`: what this machine is seen as, or what is seen as it; each is decided like a promise.
     A Ctrl-C while this runs ends the search, and the report says what was found until then.
 
     Raises:
@@ -55,7 +59,8 @@ def check(
         DefinitionError, ScopeError: the definition cannot be grounded at this scope.
     """
     limits = limits or Limits()
-    narrowed = only(definition, properties)
+    narrowed = only(definition, properties, refinements)
+    refinements = [m for m in refinements if not properties or m.refinement.name in properties]
     stop = Stop(limits)
     with interruptible(stop):
         model = ground(with_premises(narrowed), scope)
@@ -76,6 +81,11 @@ def check(
             symmetry=choice.symmetry,
         )
         verdicts = verdicts_of(narrowed, found, stop, progress)
+        for mapped in refinements:
+            if progress is not None:
+                progress(found.tally.progress(stop.seconds, deciding=mapped.refinement.name))
+            how = Searching(limits, engine, workers)
+            verdicts = (*verdicts, _refines(mapped, definition, scope, how, found, stop))
     return report_of(
         definition,
         scope,
@@ -85,6 +95,25 @@ def check(
         asked=properties,
         choice=choice if symmetry else None,
     )
+
+
+def _refines(
+    mapped: Mapped,
+    definition: Definition,
+    scope: Scope,
+    how: Searching,
+    found: Exploration,
+    stop: Stop,
+) -> PropertyVerdict:
+    """The verdict on one refinement; what was searched of its concrete machine is not searched again."""
+    name = mapped.refinement.name
+    if mapped.concrete.fingerprint() != definition.fingerprint():
+        name += f" of {named(mapped.concrete)}"
+    if reason := stop.reason():
+        return PropertyVerdict(name, Outcome.UNDECIDED, METHOD, f"not decided: {reason}")
+    if mapped.concrete.fingerprint() != definition.fingerprint():
+        return replace(decide(mapped, scope_of(mapped.concrete), how), name=name)
+    return decide(mapped, scope, how, None if isinstance(found.engine, Reduced) else found)
 
 
 def report_of(
@@ -153,11 +182,14 @@ def watch_for(model: GroundModel, *, deadlock: bool, coverage: bool = True) -> W
     )
 
 
-def only(definition: Definition, names: Collection[str]) -> Definition:
+def only(
+    definition: Definition, names: Collection[str], refinements: Sequence[Mapped] = ()
+) -> Definition:
     """The definition with the named promises only; with all of them if none is named."""
     if not names:
         return definition
     known = [p.name for p in definition.properties] + [NO_DEADLOCK, IN_BOUNDS]
+    known += [m.refinement.name for m in refinements]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -63,3 +63,6 @@ SHIPPED = {
     "partition-versions": "stagewright.machines.partition_versions:PartitionVersions",
 }
 """What the command line calls a machine, and where its class is."""
+
+REFINEMENTS = ("stagewright.machines.refinements.topology",)
+"""Where it is declared which machine is seen as which other one."""

@@ -47,8 +47,16 @@ class TopologyRequest(Machine):
         self.started = True
 
     @action(by=COORDINATOR)
+    def refuse(self) -> None:
+        """It is rejected, cancelled or aborted: that it is done, and its error, are one commit."""
+        self._is_pending()
+        require(~self.error, "it has not failed yet")
+        self.error = True
+        self.done = True
+
+    @action(by=COORDINATOR)
     def fail(self) -> None:
-        """It is rejected, cancelled or aborted, and done at once; or rolled back, and done later."""
+        """It is bound to fail: what it has begun is rolled back, and it is done later."""
         self._is_pending()
         require(~self.error, "it has not failed yet")
         self.error = True

@@ -22,7 +22,7 @@ from stagewright.spec.actions import (
 )
 from stagewright.spec.arithmetic import greatest as greatest, least as least, total as total
 from stagewright.spec.binding import count as count, every as every, some as some
-from stagewright.spec.choices import choose as choose
+from stagewright.spec.choices import choose as choose, first_where as first_where
 from stagewright.spec.conditions_and_numbers import Bool as Bool, Number as Number
 from stagewright.spec.define import define as define
 from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
@@ -55,6 +55,11 @@ from stagewright.spec.machine import (
     profiles as profiles,
 )
 from stagewright.spec.parameters import between as between
+from stagewright.spec.refinement import (
+    Refinement as Refinement,
+    alike as alike,
+    refinement as refinement,
+)
 from stagewright.spec.scope import Scope as Scope, scope_of as scope_of
 from stagewright.spec.terms import (
     MapOf as MapOf,

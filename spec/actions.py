@@ -39,6 +39,7 @@ class MemberKind(Enum):
     INITIALLY = auto()
     FINAL = auto()
     CONSTRAINT = auto()
+    REFINEMENT = auto()  # no member of a class: a function of its own (`spec/refinement.py`)
 
     @property
     def words(self) -> str:
@@ -402,3 +403,7 @@ def _local_names() -> Mapping[str, object]:
         names = {**outer.f_locals, **names}
         outer = outer.f_back
     return names
+
+
+local_names = _local_names
+"""For decorators of other modules."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Set
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stagewright.spec.machine import Record
 
 X = TypeVar("X", bound=Enum | Entity)
+F = TypeVar("F", bound=Enum)
 R = TypeVar("R", bound="Record")
 K = TypeVar("K")
 S = TypeVar("S")
@@ -135,6 +136,26 @@ def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
     for node in (first, second):
         check_use(node)
     return facade(sort)(apply(Op.IF, sort, test, first, second))
+
+
+def first_where(members: Iterable[F], holds: Callable[[F], Bool]) -> Maybe[F]:
+    """The first of these members of an enum for which a condition holds, or none.
+
+    `first_where(NodeState, lambda s: some(node_state[n] == s for n in Node))` is the state that some node is in.
+    """
+    listed = list(members)
+    if not listed:
+        raise DefinitionError(
+            "first_where(...) is given no members",
+            where=here(),
+            help="name an enum, or some members",
+        )
+    sort = OptionalSort(EnumSort(type(listed[0])))
+    found: Node = lift(None, sort, "none")
+    for member in reversed(listed):
+        test = lift(holds(member), BOOL, "the condition of first_where(...)")
+        found = apply(Op.IF, sort, test, lift(member, sort, "a member"), found)
+    return Maybe(found)
 
 
 def _hint(then: object, otherwise: object) -> Sort:

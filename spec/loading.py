@@ -33,14 +33,22 @@ def find(name: str, shipped: Mapping[str, str]) -> type[Machine]:
 
     `shipped` maps short names to `module:Class`.
     """
+    return find_in_module(name, shipped)[0]
+
+
+def find_in_module(name: str, shipped: Mapping[str, str]) -> tuple[type[Machine], ModuleType]:
+    """The same, with the module that was named or found: it may declare more than the machine."""
     if name in shipped:
         module_name, _, class_name = shipped[name].partition(":")
-        return _class_in(importlib.import_module(module_name), class_name, name)
+        module = importlib.import_module(module_name)
+        return _class_in(module, class_name, name), module
     place, _, class_name = name.partition(":")
     if place.endswith(".py"):
-        return _class_in(_file(Path(place)), class_name, place)
+        module = _file(Path(place))
+        return _class_in(module, class_name, place), module
     if class_name and place:
-        return _class_in(_module(place), class_name, place)
+        module = _module(place)
+        return _class_in(module, class_name, place), module
     near = get_close_matches(name, shipped, n=1, cutoff=0.4)
     hint = f"did you mean `{near[0]}`? " if near else ""
     raise InputError(

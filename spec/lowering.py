@@ -265,3 +265,7 @@ def _leaves(place: Place, value: Shape) -> Iterator[tuple[int, GroundNode]]:
     else:
         assert isinstance(value, GroundNode)
         yield place, value
+
+
+leaves = _leaves
+"""The cells of a place with the parts of a value that belong there, for other modules."""

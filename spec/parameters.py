@@ -84,6 +84,8 @@ def _sorts(member: Member) -> tuple[tuple[str, ParameterSort], ...]:
                 where=member.where,
                 help=f"write `def {member.name}(self, after: Self) -> Bool`",
             )
+    elif member.kind is MemberKind.REFINEMENT:
+        skipped = 2
     return tuple((p.name, _sort_of(p, member)) for p in listed[skipped:])
 
 

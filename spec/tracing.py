@@ -42,6 +42,16 @@ class Binding:
     condition: Node | None
 
 
+@dataclass(frozen=True)
+class Alike:
+    """Two conditions of a refinement that hold in the same states, for every value of the `binders`."""
+
+    seen: Node
+    concrete: Node
+    binders: tuple[Bound, ...]
+    where: Source
+
+
 class NotInProfileError(Exception):
     """Ends the trace of a body that does not exist under the profile at hand."""
 
@@ -61,6 +71,8 @@ class Tracing:
     names: list[str] = field(default_factory=list[str])  # of parameters and open loops
     broken_loop: Source | None = None
     serials: Iterator[int] = field(default_factory=itertools.count)
+    maps: str = ""  # of a refinement: how the names of the seen machine's variables begin
+    alike: list[Alike] = field(default_factory=list[Alike])
 
     def require(self, condition: Node, name: str, where: Source) -> None:
         self._only_in_actions("require(...)", where)
@@ -214,6 +226,12 @@ def current(construct: str) -> Tracing:
             help="write it in a method decorated with @action, @invariant, …",
         )
     return tracing
+
+
+def maps() -> bool:
+    """Whether the body being traced says what a machine is seen as: then constants are assigned, too."""
+    tracing = _current.get()
+    return tracing is not None and bool(tracing.maps)
 
 
 def part_at_work() -> str:

@@ -25,6 +25,7 @@ from stagewright.spec.sorts import (
 from stagewright.spec.source import Source, here
 from stagewright.spec.symbolic import Symbolic, assign
 from stagewright.spec.terms import MapOf, Maybe, SetOf, Term, named
+from stagewright.spec.tracing import maps
 from stagewright.spec.values import Value
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Var(Generic[S, V]):
 
     def __set__(self, holder: Holder, value: S | V) -> None:
         where = here()
-        if self.constant:
+        if self.constant and not maps():
             raise DefinitionError(
                 f"`{self.name}` is declared constant and cannot be assigned",
                 where=where,

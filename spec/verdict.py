@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from stagewright.spec.definition import Definition
+from stagewright.spec.scope import Scope
+from stagewright.spec.source import Source
 from stagewright.spec.values import FrozenMap, State, Value
+
+REFINEMENT = "refinement"
+"""The kind of a verdict on one, beside the kinds of properties."""
 
 
 class Outcome(Enum):
@@ -51,6 +56,29 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Refined:
+    """What a verdict on a refinement adds: which machine is seen as which, and what is seen of its run.
+
+    `concrete` and `scope` are those of the run; they are another machine's where the refinement was decided for
+    the machine that is seen. `looks` says what is seen of each state of the run, place by place; `instead` what
+    the seen machine could have done in the place of the last step. `taken` of its `edges` (its steps between
+    things that look different) were taken by the concrete machine; `untaken` are the others, in words.
+    """
+
+    doc: str
+    where: Source
+    concrete: Definition
+    scope: Scope
+    seen: Definition
+    hidden: tuple[str, ...] = ()
+    looks: tuple[FrozenMap[str, str], ...] = ()
+    instead: tuple[str, ...] = ()
+    edges: int = 0
+    taken: int = 0
+    untaken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PropertyVerdict:
     """What was decided about one promise, by which method, and the run that shows a violation.
 
@@ -68,6 +96,7 @@ class PropertyVerdict:
     arguments: FrozenMap[str, Value] = field(default_factory=lambda: FrozenMap({}))
     seconds: float = 0.0
     vacuous: bool = False  # it holds, but what it speaks of never happened
+    refined: Refined | None = None  # the verdict is one on a refinement
 
 
 @dataclass(frozen=True)
@@ -112,6 +141,8 @@ class Report:
     coverage: Coverage | None = None
     note: str = ""
     reduction: Reduction | None = None
+    # By refinement for this machine: the profiles of it that no profile of the concrete machine is seen as.
+    uncovered: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Outcome:

@@ -22,7 +22,7 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.source import Source
 from stagewright.spec.values import State, show
-from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined, Run
 from stagewright.spec.words import Values, words
 
 NO_DEADLOCK = "no deadlock"
@@ -61,6 +61,9 @@ def breach_of(
     if broken is not None:
         told, reasons = _property(interpreter, broken, verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
+    elif verdict.refined is not None:
+        told, reasons = _refinement(verdict, verdict.refined)
+        promise, place = verdict.refined.doc, _place(verdict.refined.where)
     elif verdict.name == NO_DEADLOCK:
         told = "Nothing can happen any more, and the state is not marked final."
         promise, place = "In every state that is not final some action can happen.", ""
@@ -110,6 +113,21 @@ def _property(
             return _leads_to(interpreter, broken, names, run)
         case _:
             assert_never(broken.kind)
+
+
+def _refinement(verdict: PropertyVerdict, refined: Refined) -> tuple[str, tuple[Reason, ...]]:
+    """What the seen machine has no step for, and what it could have done instead."""
+    seen = refined.seen.name
+    last = ", ".join(f"{place} = {value}" for place, value in refined.looks[-2:][0].items())
+    listed = tuple(Reason(text) for text in refined.instead)
+    if len(refined.looks) == 1:
+        instead = Reason(f"{seen} begins otherwise")
+    elif listed:
+        instead = Reason(f"where {last}, {seen} could do:", listed)
+    else:
+        instead = Reason(f"where {last}, {seen} has no step that shows")
+    hidden = Reason(f"of {seen} this is hidden, any value would do: {', '.join(refined.hidden)}")
+    return f"{verdict.note}.", (instead, *([hidden] if refined.hidden else []))
 
 
 def _leads_to(

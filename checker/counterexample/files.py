@@ -44,7 +44,7 @@ def write_all(
     forms: dict[str, Callable[[], str]] = {
         ".txt": lambda: plain_text(definition, verdict, story.scope),
         ".md": lambda: markdown(story),
-        ".itf.json": lambda: itf_text(definition, verdict, story.scope),
+        ".itf.json": lambda: itf_text(story.definition, verdict, story.scope),
         ".html": lambda: render_page(definition, verdict, story.scope),
     }
     # Render all before the first write: an error in one leaves nothing behind.

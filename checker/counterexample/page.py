@@ -30,7 +30,7 @@ def render_page(
     story = tell(definition, verdict, scope)
     script = _asset("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    itf = json.dumps(to_itf(definition, verdict, story.scope), indent=1, ensure_ascii=False)
+    itf = json.dumps(to_itf(story.definition, verdict, story.scope), indent=1, ensure_ascii=False)
     return _filled(
         _asset("page.html"),
         {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stagewright.checker.counterexample.breach import IN_BOUNDS, NO_DEADLOCK, Breach, breach_of
 from stagewright.checker.counterexample.scopes import scope_of_run
@@ -16,6 +16,8 @@ from stagewright.spec.values import State, Value, flatten, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
 from stagewright.spec.words import spoken, variable_name
 
+SEEN = "seen: "
+"""How the places of the machine begin that a run is seen as."""
 _KEY = re.compile(r"\[[^\]]*\]")
 
 
@@ -76,6 +78,8 @@ class Story:
         after = f"after {many} step{'s' if many != 1 else ''}" if many else "in its initial state"
         if self.verdict.outcome is not Outcome.VIOLATED:
             return f"{self.machine}: the induction for {self.verdict.name} fails {after}"
+        if (refined := self.verdict.refined) is not None:
+            return f"{self.machine} is not seen as {_machine(refined.seen)} {after}"
         what = {NO_DEADLOCK: "comes to a deadlock", IN_BOUNDS: "can leave the bounds of a variable"}
         return (
             f"{self.machine} {what.get(self.verdict.name, f'breaks {self.verdict.name}')} {after}"
@@ -112,6 +116,8 @@ def tell(definition: Definition, verdict: PropertyVerdict, scope: Scope | None =
             f": {verdict.note or 'it holds'}",
             help="only a violated promise, or an induction that failed, comes with a run",
         )
+    if verdict.refined is not None:  # the run may be another machine's
+        definition, scope = verdict.refined.concrete, verdict.refined.scope
     scope = scope or scope_of_run(definition, run)
     interpreter = Interpreter(definition, scope)
     return Story(
@@ -119,8 +125,8 @@ def tell(definition: Definition, verdict: PropertyVerdict, scope: Scope | None =
         verdict,
         run,
         scope,
-        summary(run.states[0]),
-        _steps(definition, run),
+        (*summary(run.states[0]), *_seen_at_first(verdict)),
+        tuple(with_seen(verdict, step) for step in _steps(definition, run)),
         run.loop,
         breach_of(interpreter, definition, verdict, run),
     )
@@ -137,6 +143,22 @@ def _steps(definition: Definition, run: Run) -> tuple[StoryStep, ...]:
             _step(definition, len(told) + 1, run.loop_step, last, back, looping=True, closing=True)
         )
     return tuple(told)
+
+
+def _seen_at_first(verdict: PropertyVerdict) -> tuple[tuple[str, str], ...]:
+    """Of a refinement, what is seen of the first state."""
+    if verdict.refined is None:
+        return ()
+    return tuple((f"{SEEN}{place}", value) for place, value in verdict.refined.looks[0].items())
+
+
+def with_seen(verdict: PropertyVerdict, step: StoryStep) -> StoryStep:
+    """Of a refinement's run, the step with what it changes of what is seen."""
+    if verdict.refined is None:
+        return step
+    old, new = verdict.refined.looks[step.number - 1 : step.number + 1]
+    seen = [Change(f"{SEEN}{place}", old[place], v) for place, v in new.items() if old[place] != v]
+    return replace(step, changes=(*step.changes, *seen))
 
 
 def _in_loop(run: Run, index: int) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -176,9 +177,11 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     from stagewright.checker.check import check
     from stagewright.checker.explicit.engines import EngineKind
     from stagewright.commands.progress import progress_on
+    from stagewright.commands.refined import refinements_of
     from stagewright.commands.report_result import Result, written
 
     scope = scope_from(definition, args.size, args.budget)
+    asked = refinements_of(args.machine, definition, as_seen=not args.all)
     checkpoint = checkpoint_of(args, definition)
     name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
     with progress_on(sys.stderr, f"checking {name} at {scope}") as progress:
@@ -198,7 +201,9 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
                 checkpoint=checkpoint,
                 symmetry=not args.no_symmetry,
                 deadlock=not args.no_deadlock,
+                refinements=asked.mapped,
             )
+    report = replace(report, uncovered=asked.uncovered)
     if checkpoint is not None:
         tell_of(checkpoint, exhausted=report.exhausted)
     files = written(report, scope, directory) if directory else ()

@@ -63,9 +63,13 @@ def print_line(name: str, result: Result) -> None:
     report = result.report
     version = f" ({report.definition.profile})" if report.definition.profile else ""
     what = "orbits" if report.reduction is not None and report.reduction.used else "states"
-    promises = len(report.verdicts)
+    refinements = sum(v.refined is not None for v in report.verdicts)
+    promises = len(report.verdicts) - refinements
     line = Text("✓ ", style="green").append(f"{name}{version}", style="bold")
-    line.append(f"  {promises} promises, {report.states:,} {what}, depth {report.depth}, ")
+    line.append(f"  {promises} promises, ")
+    if refinements:
+        line.append(f"{refinements} refinement{'s' if refinements > 1 else ''}, ")
+    line.append(f"{report.states:,} {what}, depth {report.depth}, ")
     line.append(f"{report.seconds:.1f} s")
     console().print(line, soft_wrap=True)
 

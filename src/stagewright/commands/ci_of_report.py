@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from stagewright.commands.ci_places import Place, class_place, place_of
 from stagewright.commands.ci_suite import Case, FlowStep, Level, Remark, Suite
 from stagewright.spec.definition import Definition, Property, PropertyKind
-from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Report
+from stagewright.spec.verdict import REFINEMENT, Coverage, Outcome, PropertyVerdict, Report
 
 if TYPE_CHECKING:
     from stagewright.checker.counterexample import Story
     from stagewright.commands.report_result import Result
 
-MEANING = {
+MEANING: dict[str, str] = {
     PropertyKind.INVARIANT.value: "An invariant must hold in every reachable state.",
     PropertyKind.STEP.value: (
         "A step property must hold between the old and the new state of every reachable step."
@@ -27,6 +27,10 @@ MEANING = {
         "Whenever the premise holds, the condition must hold then or later, on every fair run."
     ),
 }
+MEANING[REFINEMENT] = (
+    "Every reachable step of the concrete machine must be a step of the machine that it is seen as, or "
+    "change nothing that is seen."
+)
 OF_EVERY_MACHINE = "of every machine"
 PROMISES_OF_EVERY_MACHINE = {
     "no deadlock": "In every state that is not final some action can happen.",
@@ -69,6 +73,8 @@ def _case(result: Result, verdict: PropertyVerdict) -> Case:
     promise = made.doc if made else PROMISES_OF_EVERY_MACHINE.get(verdict.name, "")
     kind = made.kind.value if made else OF_EVERY_MACHINE
     where = (place_of(made.where) if made else None) or class_place(definition)
+    if (refined := verdict.refined) is not None:
+        kind, promise, where = REFINEMENT, refined.doc, place_of(refined.where)
     headline = why = told = ""
     flow: tuple[FlowStep, ...] = ()
     if verdict.run is not None:
@@ -124,6 +130,7 @@ def _why(story: Story, verdict: PropertyVerdict) -> str:
 
 def _flow(definition: Definition, story: Story, promise: Place | None) -> Iterator[FlowStep]:
     """The first state, every step with the line of its action, last the promise that is broken."""
+    definition = story.definition  # of a refinement, perhaps another machine's
     lines = {action.name: place_of(action.where) for action in definition.actions}
     start = class_place(definition) or promise
     yield FlowStep(0, story.opening, start, story.start, kinds=("initial state",))
@@ -142,6 +149,8 @@ def _flow(definition: Definition, story: Story, promise: Place | None) -> Iterat
 
 
 def _remarks(definition: Definition, report: Report) -> Iterator[Remark]:
+    for text in report.uncovered:
+        yield Remark("profile-not-covered", definition.profile, Level.NOTE, text, None)
     if report.coverage is None:
         return
     so_far = "" if report.exhausted else " so far"

@@ -128,6 +128,11 @@ REMARK_RULES: Mapping[str, RemarkRule] = {
         "Its premise is false in every reachable state, so it was never put to the test. Check the "
         "premise, or make it reachable; a larger scope may do so.",
     ),
+    "profile-not-covered": RemarkRule(
+        "Nothing is declared of a profile that a refinement could cover.",
+        "Declare what it is seen as, or what is seen as it, in `profiles=`; or accept that nothing relates "
+        "the two machines there.",
+    ),
     "action-never-happens": RemarkRule(
         "An action is enabled in no reachable state.",
         "Its requirements are never all true together, so no promise was tested against it. Check the "

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from stagewright.commands.report_result import Result, overall
 from stagewright.spec.definition import Definition
 from stagewright.spec.values import Value, plain
-from stagewright.spec.verdict import Coverage, PropertyVerdict, Reduction, Run, Step
+from stagewright.spec.verdict import (
+    REFINEMENT,
+    Coverage,
+    PropertyVerdict,
+    Reduction,
+    Refined,
+    Run,
+    Step,
+)
 
 Json = object
 
@@ -39,6 +47,7 @@ def _report(result: Result) -> Json:
         "verdicts": [_verdict(report.definition, v) for v in report.verdicts],
         "symmetry": None if report.reduction is None else _reduction(report.reduction),
         "coverage": None if report.coverage is None else _coverage(report.coverage),
+        "uncovered": list(report.uncovered),
         "files": [str(path) for path in result.written],
         "reproduce": result.reproduce,
     }
@@ -46,11 +55,13 @@ def _report(result: Result) -> Json:
 
 def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
     declared = [p for p in definition.properties if p.name == verdict.name]
-    where = declared[0].where if declared else None
+    refined = verdict.refined
+    where = declared[0].where if declared else refined.where if refined else None
+    kind = REFINEMENT if refined else "of every machine"
     return {
         "name": verdict.name,
-        "kind": declared[0].kind.value if declared else "of every machine",
-        "doc": declared[0].doc if declared else "",
+        "kind": declared[0].kind.value if declared else kind,
+        "doc": declared[0].doc if declared else refined.doc if refined else "",
         "where": None if where is None else str(where),
         "outcome": verdict.outcome.name.lower(),
         "method": verdict.method,
@@ -59,7 +70,26 @@ def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
         "seconds": round(verdict.seconds, 3),
         "arguments": _plain(verdict.arguments),
         "run": None if verdict.run is None else _run(verdict.run),
+        "refinement": None if refined is None else _refined(refined),
     }
+
+
+def _refined(refined: Refined) -> Json:
+    return {
+        "concrete": _machine(refined.concrete),
+        "scope": str(refined.scope),
+        "seen": _machine(refined.seen),
+        "hidden": list(refined.hidden),
+        "looks": [dict(look) for look in refined.looks],
+        "instead": list(refined.instead),
+        "edges": refined.edges,
+        "taken": refined.taken,
+        "untaken": list(refined.untaken),
+    }
+
+
+def _machine(definition: Definition) -> Json:
+    return {"machine": definition.name, "profile": definition.profile}
 
 
 def _run(run: Run) -> Json:

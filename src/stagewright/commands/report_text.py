@@ -20,6 +20,9 @@ _MARKS = {
 }
 
 
+_UNTAKEN_LISTED = 8  # steps of a seen machine
+
+
 def render_result(result: Result) -> RenderableType:
     """The whole report of one check or proof."""
     return Group(*_parts(result))
@@ -37,6 +40,7 @@ def _parts(result: Result) -> Iterator[RenderableType]:
             yield render_text(report.definition, verdict, result.scope)
     if report.coverage is not None:
         yield from _complaints(report.coverage, exhausted=report.exhausted)
+    yield from _of_refinements(report)
     yield Text("")
     if report.reduction is not None and report.reduction.used:
         yield Text(_symmetry(report, report.reduction))
@@ -70,7 +74,8 @@ def _told(definition: Definition, verdict: PropertyVerdict) -> str:
     if verdict.outcome is not Outcome.VIOLATED:
         return verdict.note
     promises = [p for p in definition.properties if p.name == verdict.name]
-    said = first_sentence(promises[0].doc) if promises else ""
+    doc = promises[0].doc if promises else verdict.refined.doc if verdict.refined else ""
+    said = first_sentence(doc)
     shown = "violated"
     if verdict.run is not None:
         steps = len(verdict.run.steps)
@@ -99,6 +104,23 @@ def _complaints(coverage: Coverage, *, exhausted: bool) -> Iterator[RenderableTy
     if vacuous:
         yield Text(f"never false{so_far}, where the action was tried:", style="yellow")
         yield from (Text(f"  {action}: {requirement}") for action, requirement in vacuous)
+
+
+def _of_refinements(report: Report) -> Iterator[RenderableType]:
+    """What no refinement covers, and what of a seen machine the concrete one never does."""
+    if report.uncovered:
+        yield Text("")
+        yield Text("not covered by a refinement:", style="yellow")
+        yield from (Text(f"  {text}") for text in report.uncovered)
+    for verdict in report.verdicts:
+        if verdict.refined is None or not verdict.refined.untaken:
+            continue
+        seen, listed = verdict.refined.seen.name, verdict.refined.untaken
+        yield Text("")
+        yield Text(f"steps of {seen} that {verdict.name} never takes:", style="yellow")
+        yield from (Text(f"  {text}") for text in listed[:_UNTAKEN_LISTED])
+        if len(listed) > _UNTAKEN_LISTED:
+            yield Text(f"  and {len(listed) - _UNTAKEN_LISTED} more (--json lists all)")
 
 
 def _symmetry(report: Report, reduction: Reduction) -> str:

@@ -1,0 +1,1 @@
+"""Which machine is seen as which other one: declared here, decided by `stagewright check`."""

@@ -1,0 +1,57 @@
+"""What logs and tables show of the topology, as views of the machine that says why and when."""
+
+from __future__ import annotations
+
+from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.topology_control import TopologyControl
+from stagewright.machines.topology_node import TopologyNode
+from stagewright.machines.topology_request import TopologyRequest
+from stagewright.machines.topology_states import NodeState
+from stagewright.machines.topology_transition import TopologyTransition
+from stagewright.spec import Term, first_where, refinement, some
+
+IN_TRANSITION = tuple(state for state in NodeState if state.in_transition)
+
+
+@refinement(profiles={"seed": "seed", "scylla-2026.2": "scylla-2026.2"})
+def as_the_coordinator_logs_it(topology: TopologyControl, seen: TopologyTransition) -> None:
+    """The topology coordinator's log and `system.topology` show the transition state, and of the node that is
+    in transition its state.
+    """
+    seen.transition_state = topology.transition_state
+    seen.in_transition = first_where(
+        IN_TRANSITION, lambda state: some(topology.node_state[n] == state for n in Node)
+    )
+
+
+@refinement(
+    profiles={
+        "seed": "seed",
+        "scylla-6.0": "scylla-6.0",
+        "scylla-2025.4": "scylla-6.0",
+        "scylla-2026.2": "scylla-6.0",
+    },
+    from_start=False,
+)
+def a_node_of_the_topology(topology: TopologyControl, seen: TopologyNode, n: Term[Node]) -> None:
+    """A row of `system.topology`: the node's state. A log may begin anywhere in a node's life."""
+    seen.node_state = topology.node_state[n]
+
+
+@refinement(
+    anew=(
+        TopologyControl.ask_to_join,
+        TopologyControl.ask_to_replace,
+        TopologyControl.ask_to_leave,
+        TopologyControl.ask_to_remove,
+        TopologyControl.ask_to_rebuild,
+    ),
+    from_start=False,
+)
+def the_newest_request_of_a_node(
+    topology: TopologyControl, seen: TopologyRequest, n: Term[Node]
+) -> None:
+    """A row of `system.topology_requests`; a node's next request is another row."""
+    seen.asked = topology.asked[n].is_some()
+    seen.error = topology.error.has(n)
+    seen.done = topology.done.has(n)
