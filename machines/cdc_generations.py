@@ -39,6 +39,7 @@ from stagewright.spec import (
     Term,
     action,
     between,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -115,9 +116,9 @@ class CdcGenerations(CdcNodes):
     @action(by=TIME)
     def tick(self) -> None:
         """Time passes; by then whoever is reached has learned, and what Paxos decided is tried again."""
-        require(self.now < END, "there is time left")
+        bounded(self.now < END, "there is time left")
         in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
-        require(in_time, "time is left for what is on its way to operate")
+        bounded(in_time, "time is left for what is on its way to operate")
         learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
         require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
@@ -273,7 +274,7 @@ class CdcGenerations(CdcNodes):
 
     def _is_new(self, g: Term[Generation]) -> None:
         require(~self.introduced.has(g), "it is a new one")
-        require(self.now <= LAST_COMMIT, "time is left for it to operate")
+        bounded(self.now <= LAST_COMMIT, "time is left for it to operate")
 
     def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
         start = self.clock(n) + DELAY

@@ -22,6 +22,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    bounded,
     budget,
     equivalent_drop,
     equivalent_loss,
@@ -225,7 +226,7 @@ class FencingNodes(Machine):
 
     def _commit_version_beside_stages(self) -> None:
         left = self.stage.number_column(lambda stage: stage.left)
-        require(
+        bounded(
             self.version + left < LAST_VERSION, "there is a version for each stage that is left"
         )
         self.version = self.version + 1

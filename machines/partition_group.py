@@ -27,6 +27,7 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    bounded,
     choose,
     equivalent_drop,
     equivalent_loss,
@@ -350,7 +351,7 @@ class PartitionStates(PartitionGroup):
     @action
     def index_mutation(self, p: Term[Partition]) -> None:
         """There are mutations up to the last sequence number."""
-        require(self.group[p].content.seq < LAST_SEQ, "a mutation is left")
+        bounded(self.group[p].content.seq < LAST_SEQ, "a mutation is left")
         self.index(p)
 
     @step_property

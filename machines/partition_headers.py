@@ -15,6 +15,7 @@ from stagewright.spec import (
     Machine,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_loss,
@@ -24,7 +25,6 @@ from stagewright.spec import (
     per,
     profiles,
     record,
-    require,
     scopes,
 )
 
@@ -85,7 +85,7 @@ class PartitionHeaders(Machine):
     @action
     def index_mutation(self, p: Term[Partition]) -> None:
         """The updater indexes a mutation."""
-        require(self.index.group[p].content.seq < LAST_SEQ, "a mutation is left")
+        bounded(self.index.group[p].content.seq < LAST_SEQ, "a mutation is left")
         self.index.index(p)
 
     @action(spends=rollbacks)

@@ -23,6 +23,7 @@ from stagewright.spec import (
     OptionalVar,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -90,7 +91,7 @@ class PartitionQueries(Machine):
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
         """A document of the partition changes, and the client is told so."""
-        require(self.source[p] < LAST_SEQ, "a sequence number is left")
+        bounded(self.source[p] < LAST_SEQ, "a sequence number is left")
         self.source[p] = self.source[p] + 1
 
     # -- requests of the cluster manager -----------------------------------------------------------------

@@ -30,6 +30,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -142,7 +143,7 @@ class PartitionRebalance(Machine):
     def write(self, p: Term[Partition], n: Term[Node]) -> None:
         """A client changes a document on the node that the map names, if that has not handed it over."""
         require((self.master[p] == n) & (self.documents_at[p] == n), "the node takes writes")
-        require(self.acknowledged[p] < LAST_SEQ, "a sequence number is left")
+        bounded(self.acknowledged[p] < LAST_SEQ, "a sequence number is left")
         self.kv[n][p] = self.kv[n][p] + 1
         self.acknowledged[p] = self.acknowledged[p] + 1
 

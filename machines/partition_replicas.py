@@ -29,6 +29,7 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -92,7 +93,7 @@ class PartitionReplicas(Machine):
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
         """A document changes, here or on the server of which this one has the replica."""
-        require(self.kv[p] < LAST_SEQ, "a sequence number is left")
+        bounded(self.kv[p] < LAST_SEQ, "a sequence number is left")
         self.kv[p] = self.kv[p] + 1
 
     # -- the cluster manager -----------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    bounded,
     budget,
     choose,
     constant,
@@ -75,7 +76,7 @@ class PartitionWorkers(Machine):
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
         """A document of the partition changes."""
-        require(self.source[p] < LAST_SEQ, "a sequence number is left")
+        bounded(self.source[p] < LAST_SEQ, "a sequence number is left")
         self.source[p] = self.source[p] + 1
 
     # -- requests: the group process stops the workers whose result would be of another index -------------

@@ -22,6 +22,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -204,7 +205,7 @@ class IntranodeMigration(Machine):
     def begin_write(self) -> None:
         """A write reaches the node, which holds its stage meanwhile."""
         require(self.write == 0, "no write is under way")
-        require(self.written < LAST_VALUE, "a value is left")
+        bounded(self.written < LAST_VALUE, "a value is left")
         self.write = self.written + 1
         self.written = self.written + 1
         self.write_stage = self.known
@@ -387,7 +388,6 @@ class IntranodeMigration(Machine):
         ),
         equivalent_loss(give_up_streaming, stage, because="a migration that is not undone goes on"),
         equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
-        equivalent_drop(begin_write, "a value is left", because="a write of nothing is none"),
         equivalent_loss(begin_write, write, written, because="a write of nothing is none"),
         equivalent_loss(store, data, because="writes reach the node one after the other"),
         equivalent_drop(acknowledge, "a write is under way", because="there is nothing to answer"),

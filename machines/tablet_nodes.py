@@ -30,6 +30,7 @@ from stagewright.spec import (
     SetOf,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -331,7 +332,7 @@ class TabletNodes(Machine):
 
     def _write_next_value(self, n: Term[Node], t: Term[Tablet]) -> None:
         self.request[n].write = True
-        require(self.written[t] < LAST_VALUE, "a value is left")
+        bounded(self.written[t] < LAST_VALUE, "a value is left")
         self.request[n].value = self.written[t] + 1
         self.written[t] = self.written[t] + 1
 
@@ -452,7 +453,6 @@ class TabletNodes(Machine):
             Request.stage,
             because="a request that is taken for older than it is, is drained as well",
         ),
-        equivalent_drop(_write_next_value, "a value is left", because="a write of nothing is none"),
         equivalent_loss(
             _write_next_value, Request.value, written, because="a write of nothing is none"
         ),

@@ -27,6 +27,7 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    bounded,
     budget,
     choose,
     count,
@@ -285,7 +286,7 @@ class TabletReplicas(Machine):
     def begin_write(self, c: Term[Client]) -> None:
         """A client writes: a quorum of the replicas must store it, and each pending replica adds one."""
         require(self.write[c].value == 0, "the coordinator is free")
-        require(self.written < LAST_VALUE, "a value is left")
+        bounded(self.written < LAST_VALUE, "a value is left")
         view, write = self.view[c], self.write[c]
         targets = self._chosen(view, view.stage.column(lambda stage: stage.writes))
         write.stage = view.stage

@@ -8,6 +8,7 @@ from stagewright.spec.actions import (
     LeadsTo as LeadsTo,
     action as action,
     allowed as allowed,
+    bounded as bounded,
     budget as budget,
     constraint as constraint,
     final as final,

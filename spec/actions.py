@@ -278,18 +278,38 @@ def require(condition: Bool, name: str = "") -> None:
     The name may be left out in a method that the action calls: then it is the method's own name in words.
     """
     where = here()
-    tracing = current("require(...)")
+    node, name = _guard("require", condition, name, where)
+    current("require(...)").require(node, name, where)
+
+
+def bounded(condition: Bool, name: str = "") -> None:
+    """A guard that keeps a check finite, and says nothing about the system: `bounded(self.seq < 3)`.
+
+    Every check holds to it as to a requirement; a running system does without it, no mutant drops it.
+    """
+    where = here()
+    tracing = current("bounded(...)")
+    node, name = _guard("bounded", condition, name or _WITHIN_BOUNDS, where)
+    tracing.require(node, name, where, bound=True)
+
+
+_WITHIN_BOUNDS = "the check is within its bounds"
+
+
+def _guard(word: str, condition: Bool, name: str, where: Source) -> tuple[Node, str]:
+    """The condition and the name of a guard that a body says with this word."""
+    tracing = current(f"{word}(...)")
     given = cast("object", condition)  # not every caller is type-checked
     if callable(given) and not isinstance(given, Bool):
         called = getattr(given, "__name__", repr(given))
         raise DefinitionError(
-            f"require(...) is given the method `{called}`, not the condition that it returns",
+            f"{word}(...) is given the method `{called}`, not the condition that it returns",
             where=where,
             help=f"call it: `{called}(...)`",
         )
     if not isinstance(given, Bool):
         raise DefinitionError(
-            f"require(...) is given {condition!r}, not a condition on the state",
+            f"{word}(...) is given {condition!r}, not a condition on the state",
             where=where,
             help="what depends on the profile alone is `only_when(...)`; "
             "otherwise check that the comparison involves a variable",
@@ -304,7 +324,7 @@ def require(condition: Bool, name: str = "") -> None:
                 "names appear in counterexamples, traces and tests",
             )
         name = function.replace("_", " ")
-    tracing.require(condition.node, name, where)
+    return condition.node, name
 
 
 def only_when(in_profile: bool) -> None:

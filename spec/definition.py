@@ -79,6 +79,7 @@ class Requirement:
     join: str = field(
         default="", compare=False
     )  # the part's action that says it in a system's step
+    bound: bool = field(default=False, compare=False)  # of a check alone: what runs does without it
 
 
 @dataclass(frozen=True)
@@ -303,7 +304,7 @@ def _stable(value: object) -> str:
         inner = ",".join(
             _stable(getattr(value, f))
             for f in fields
-            if f not in ("where", "doc", "serial", "said_in", "part", "join")
+            if f not in ("where", "doc", "serial", "said_in", "part", "join", "bound")
         )
         return f"{type(value).__name__}({inner})"
     return repr(value)

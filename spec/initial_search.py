@@ -149,9 +149,10 @@ class InitialSearch:
         self._parts = rest
         for cell, values in self._values.items():
             self._choices[cell] = range(int(values[0]), int(values[-1]) + 1)
-            if values.size == 1:
-                self._fixed[cell] = int(values[0])
-        return True
+        known = len(self._fixed)
+        self._fixed |= {c: int(v[0]) for c, v in self._values.items() if v.size == 1}
+        # What is known now may leave one cell, or none, in a condition that had several.
+        return len(self._fixed) == known or self._narrowed()
 
     def _values_of(self, cell: int) -> NDArray[Any]:
         if cell not in self._values:

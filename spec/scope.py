@@ -114,6 +114,15 @@ def within_budgets(definition: Definition, scope: Scope) -> Definition:
     )
 
 
+def living(definition: Definition) -> Definition:
+    """The definition as a running system follows it: without the guards that bound a check."""
+    actions = tuple(
+        replace(a, requirements=tuple(r for r in a.requirements if not r.bound))
+        for a in definition.actions
+    )
+    return replace(definition, actions=actions)
+
+
 def _spending(action: Action, scope: Scope) -> Action:
     assert action.budget is not None
     limit = scope.budgets[action.budget]

@@ -84,7 +84,8 @@ def effect(assignment: Assignment, values: Values = _NO_VALUES) -> str:
 def requirement(guard: Requirement, values: Values = _NO_VALUES) -> str:
     """A requirement's name and its condition, or only one of them when they say the same."""
     told = words(guard.condition, values)
-    return told if _KEY.sub("", told) == guard.name else f"{guard.name}: {told}"
+    text = told if _KEY.sub("", told) == guard.name else f"{guard.name}: {told}"
+    return f"{text} (a bound of the check)" if guard.bound else text
 
 
 def _assigned(place: Node, value: Node, values: Values) -> str:

@@ -31,6 +31,8 @@ _MANY = IntSort(0, UNBOUNDED)  # the upper bound of a count is the scope's busin
 def changed_requirements(definition: Definition, action: Action) -> Iterator[Mutant]:
     """Each requirement of an action dropped, and weakened in each way."""
     for guard in action.requirements:
+        if guard.bound:
+            continue  # without it there would be more of the same, not another system
         others = tuple(r for r in action.requirements if r is not guard)
         dropped = replace(action, requirements=others)
         yield _mutant(Kind.DROP, definition, action, dropped, guard, in_words(guard))

@@ -58,7 +58,13 @@ def _required(requirements: tuple[Requirement, ...], formulas: Formulas) -> list
     blocks = [formulas.block(r.condition, WIDTH - 5) for r in requirements]
     short = [len(b[0]) for b in blocks if len(b) == 1 and len(b[0]) <= _WITH_REMARK]
     column = max(short, default=0)
-    return [_named(r.name, block, column) for r, block in zip(requirements, blocks, strict=True)]
+    return [
+        _named(_remark(r), block, column) for r, block in zip(requirements, blocks, strict=True)
+    ]
+
+
+def _remark(requirement: Requirement) -> str:
+    return f"bound of this check: {requirement.name}" if requirement.bound else requirement.name
 
 
 def _named(name: str, block: Block, column: int) -> Block:

@@ -21,7 +21,7 @@ from stagewright.spec.errors import DomainError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.nodes import root_variable
-from stagewright.spec.scope import Scope, within_budgets
+from stagewright.spec.scope import Scope, living, within_budgets
 from stagewright.spec.sorts import IntSort, OptionalSort
 from stagewright.spec.values import show
 
@@ -30,7 +30,7 @@ class Program:
     """What all instances of a definition share; `control` names its control variable if not the obvious one.
 
     Without a scope an instance is of a living system: any number of entities, which come and go, and
-    counters and budgets without bounds. With one, it does what a check at that scope does: its
+    nothing that is `bounded(...)` for the sake of a check; numbers and budgets have no bounds either. With one, it does what a check at that scope does: its
     entities are there, budgets are spent, and a number outside of its bounds is a DomainError.
 
     Raises:
@@ -42,7 +42,7 @@ class Program:
     ) -> None:
         self.definition = definition
         self.scope = scope
-        self.running = definition if scope is None else within_budgets(definition, scope)
+        self.running = living(definition) if scope is None else within_budgets(definition, scope)
         self.compiler = Compiler(self.running)
         self.columns = self.compiler.columns
         self.actions = {a.name: a for a in self.running.actions}

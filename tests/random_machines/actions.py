@@ -27,7 +27,10 @@ def action(
     outside = Expressions(choices, variables)
     params = tuple(_param(outside) for _ in range(choices.pick((0, 1, 1, 2))))
     scope = outside.within(*params)
-    requirements = [Requirement(f"r{i}", _likely(scope)) for i in range(choices.pick((1, 0, 0, 2)))]
+    requirements = [
+        Requirement(f"r{i}", _likely(scope), bound=choices.chance(20))
+        for i in range(choices.pick((1, 0, 0, 2)))
+    ]
     free = [v for v in variables if not v.constant]
     chosen = [v for v in free if choices.chance(70)] or [choices.pick(free)]
     assignments: list[Assignment] = []

@@ -183,3 +183,18 @@ def test_too_many_initial_states_are_refused() -> None:
     condition = builder.not_(builder.eq(builder.cell(0), builder.cell(1)))
     with pytest.raises(ScopeError, match="Machine: 10,000 candidates for the initial state"):
         Satisfying("Machine", "", wide, condition, most=5_000).find()
+
+
+def test_conditions_whose_cells_are_all_decided_by_others_are_asked() -> None:
+    builder = Builder((0, 1, True) for _ in range(3))
+    one, other, _ = (builder.cell(i) for i in range(3))
+    decided = [one, other, builder.or_([builder.not_(one), builder.not_(other)])]
+    wide = (range(2),) * 3
+    assert list(Satisfying("Machine", "", wide, builder.and_(decided[:2]))) == [
+        (1, 1, 0),
+        (1, 1, 1),
+    ]
+    with pytest.raises(ScopeError, match="no state satisfies"):
+        list(Satisfying("Machine", "", wide, builder.and_(decided)))
+    more = builder.and_([*decided[:2], builder.or_([builder.not_(one), other])])
+    assert len(list(Satisfying("Machine", "", wide, more))) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,7 @@ def execute(args: argparse.Namespace) -> int:
         print(json.dumps(_as_json(definition, scope, args.seed, done), indent=2))
     else:
         _print(definition, scope, args.seed, done)
+        _print_validation(args, definition, done)
     return ExitCode.HOLDS
 
 
@@ -81,6 +83,7 @@ def _as_json(definition: Definition, scope: Scope, seed: int, done: Walk) -> dic
         "instances": done.instances,
         "steps": done.steps,
         "stuck": done.stuck,
+        "at_bounds": done.at_bounds,
         "fired": dict(done.fired),
         "trace": str(done.trace),
     }
@@ -99,6 +102,21 @@ def _print(definition: Definition, scope: Scope, seed: int, done: Walk) -> None:
         table.add_row(f"  {action}", f"{times:,}" if times else "never")
     out.print(table)
     stuck = f"; {done.stuck} came to where no step is enabled" if done.stuck else ""
+    if done.at_bounds:
+        stuck += f"; {done.at_bounds} came to the bounds of their numbers"
     out.print(f"{done.steps:,} steps{stuck}")
     out.print(f"trace: {done.trace}", soft_wrap=True)
-    out.print(f"validate it: stagewright validate {done.trace}", soft_wrap=True)
+
+
+def _print_validation(args: argparse.Namespace, definition: Definition, done: Walk) -> None:
+    """The command that validates the trace: it names a user's machine, and sizes that were chosen."""
+    from stagewright.commands.output import console
+    from stagewright.machines import SHIPPED
+
+    words = ["stagewright", "validate", str(done.trace)]
+    if args.machine not in SHIPPED:
+        named = args.machine if ":" in args.machine else f"{args.machine}:{definition.name}"
+        words += ["--machine", named]
+    for size in args.size:
+        words += ["--size", size]
+    console().print(f"validate it: {shlex.join(words)}", soft_wrap=True, highlight=False)

@@ -6,6 +6,7 @@ order, or leads to the same state; a step goes through `transitions`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -21,8 +22,8 @@ from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedErro
 from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
-from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.values import State
+from stagewright.spec.scope import Scope, living, scope_of
+from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
 
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
@@ -43,7 +44,7 @@ def all_steps(judge: Interpreter) -> list[Step]:
 def outcome_of(judge: Interpreter, step: Step, state: State) -> State | type[Exception]:
     try:
         return judge.take(step, state)
-    except (DomainError, AssignedTwiceError) as error:
+    except (DomainError, AssignedTwiceError, RefusedError) as error:
         return type(error)
 
 
@@ -77,8 +78,14 @@ def agree(judge: Interpreter, running: Instance, step: Step, state: State) -> No
     assert indexes_are_right(running.cells)
 
 
-def walk(definition: Definition, scope: Scope, steps: int, chance: Random) -> None:
-    """Walk at random, and compare some steps in each state."""
+def walk(
+    definition: Definition, scope: Scope, steps: int, chance: Random, *, live: bool = False
+) -> None:
+    """Walk at random, and compare some steps in each state; `live`: without a check's bounds."""
+    if live:
+        scope = replace(scope, budgets=FrozenMap({b.name: None for b in definition.budgets}))
+        walk_live(definition, Interpreter(living(definition), scope), steps, chance)
+        return
     judge, program = Interpreter(definition, scope), Program(definition, scope)
     listed = all_steps(judge)
 
@@ -101,6 +108,25 @@ def walk(definition: Definition, scope: Scope, steps: int, chance: Random) -> No
             running = started()
 
 
+def walk_live(definition: Definition, judge: Interpreter, steps: int, chance: Random) -> None:
+    """The same without a scope, as far as the interpreter knows numbers: the program has no bounds."""
+    program, listed = Program(definition), all_steps(judge)
+    starts = Program(definition, judge.scope).starts
+    state = starts.decode(chance.choice(starts.initial))
+    entities = [k(i) for k, size in judge.scope.sizes.items() for i in range(size)]
+    for _ in range(steps):
+        step = chance.choice(listed)
+        running = Instance(program, state, entities=entities)
+        if outcome_of(judge, step, state) is not DomainError:
+            agree(judge, running, step, state)
+            state = running.state
+        enabled = Instance(program, state, entities=entities).enabled()
+        assert set(enabled) == {s for s in listed if not judge.failed_requirements(s, state)}
+        inside = [s for s in enabled if isinstance(outcome_of(judge, s, state), FrozenMap)]
+        if inside:
+            state = judge.take(chance.choice(inside), state)
+
+
 def random_scope(definition: Definition, chance: Random) -> Scope:
     """One to three of each entity, budgets as by default or without bound."""
     sizes = {kind.__name__: chance.choice((1, 2, 2, 3)) for kind in definition.entities}
@@ -112,7 +138,9 @@ def walk_somewhere(name: str, profile: str, steps: int, chance: Random) -> None:
     definition = define(find(name, SHIPPED), profile)
     for _ in range(8):
         try:
-            walk(definition, random_scope(definition, chance), steps, chance)
+            scope = random_scope(definition, chance)
+            walk(definition, scope, steps, chance)
+            walk(definition, scope, steps // 2, chance, live=True)
         except ScopeError:
             continue  # no initial state there, or too many
         return
@@ -134,6 +162,7 @@ def test_long_walks_of_each_profile_agree(name: str, profile: str) -> None:
 def look_at_random_machine(machine: RandomMachine) -> None:
     try:
         walk(machine.definition, machine.scope, 12, Random(0))
+        walk(machine.definition, machine.scope, 4, Random(1), live=True)
     except ScopeError:
         return  # no state satisfies its initial conditions
 
