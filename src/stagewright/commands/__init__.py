@@ -44,6 +44,7 @@ COMMANDS = (
     Command("validate", "stagewright.commands.validate", "validate recorded traces on Spark"),
     Command("export", "stagewright.commands.export", "write a machine for other tools to read"),
     Command("docs", "stagewright.commands.docs", "write the pages of machines"),
+    Command("view", "stagewright.commands.view", "keep map/reduce indexes over documents"),
     Command(
         "view-file", "stagewright.commands.view_file", "verify an index file of the view engine"
     ),

@@ -1,0 +1,1 @@
+"""Design documents: views, their map and reduce functions, signatures."""

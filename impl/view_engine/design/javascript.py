@@ -1,0 +1,192 @@
+"""Map and reduce functions in JavaScript, in V8, in batches, within limits of time and memory.
+
+Functions must be pure, or the back index would lie: `Date` and `Math.random` are not there, built-in
+objects are frozen, and a function that carries state of its own (a closure) is refused. Needs the
+package `mini-racer`, which the extra `js` installs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from stagewright.impl.view_engine.design.mapping import Emitted
+from stagewright.impl.view_engine.documents.changes import Change
+
+TIME_LIMIT = 5.0  # seconds for one batch, or one document where a batch takes longer
+MEMORY_LIMIT = 256 << 20  # bytes of V8's heap
+
+_SANDBOX = """
+(function () {
+  'use strict';
+  var maps = [], reduces = [], rows = [], global = globalThis, evaluate = eval;
+  function text(value) { var t = JSON.stringify(value); return t === undefined ? 'null' : t; }
+  global.emit = function (key, value) { rows.push([text(key), text(value)]); };
+  global.sum = function (values) {
+    var s = 0;
+    for (var i = 0; i < values.length; i++) s += values[i];
+    return s;
+  };
+  global.$add = function (kind, source) {
+    var f = evaluate('"use strict";(' + source + '\\n)');
+    if (typeof f !== 'function') throw new Error('it is not a function');
+    if (f.toString() !== source) throw new Error('it must be one function, without anything around it');
+    (kind === 'map' ? maps : reduces).push(f);
+  };
+  global.$run = function (texts, ids) {
+    return JSON.stringify(texts.map(function (body, d) {
+      return maps.map(function (map) {
+        rows = [];
+        try { map(JSON.parse(body), {id: ids[d]}); return rows; } catch (e) { return String(e); }
+      });
+    }));
+  };
+  global.$reduce = function (number, keys, values, again) {
+    return text(reduces[number](keys, values, again));
+  };
+  global.$freeze = function () {
+    var seen = new Set();
+    ['Date', 'Atomics', 'WeakRef', 'FinalizationRegistry', 'SharedArrayBuffer', 'Intl', 'eval', '$add',
+     'Function', 'WebAssembly', 'Promise', '$freeze'].forEach(function (n) { delete global[n]; });
+    delete Math.random;
+    ['function', 'function*', 'async function', 'async function*'].forEach(function (kind) {
+      delete Object.getPrototypeOf(evaluate('(' + kind + '(){})')).constructor;
+    });
+    (function freeze(o) {
+      if ((typeof o !== 'object' && typeof o !== 'function') || o === null || seen.has(o)) return;
+      seen.add(o);
+      Object.getOwnPropertyNames(o).forEach(function (name) {
+        var p = Object.getOwnPropertyDescriptor(o, name);
+        freeze(p.value); freeze(p.get); freeze(p.set);
+      });
+      freeze(Object.getPrototypeOf(o));
+      Object.freeze(o);
+    })(global);
+  };
+})();
+"""
+
+
+class JavaScriptMissingError(ImportError):
+    """The package that runs JavaScript is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("JavaScript views need mini-racer: pip install 'stagewright[js]'")
+
+
+class JavaScriptError(ValueError):
+    """A JavaScript function is none, or failed; the text says why."""
+
+
+class JavaScriptFunctions:
+    """The map and reduce functions of one design document, in one V8 context; one call at a time."""
+
+    def __init__(
+        self,
+        maps: Sequence[str] = (),
+        reduces: Sequence[str] = (),
+        *,
+        time_limit: float = TIME_LIMIT,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> None:
+        """Raises JavaScriptError for a text that is not one function."""
+        self._maps = [source.strip() for source in maps]
+        self._reduces = [source.strip() for source in reduces]
+        self._time_limit = time_limit
+        self._memory_limit = memory_limit
+        self._lock = threading.Lock()
+        self._context: Any = None
+        self._used_up: list[Any] = []
+        self._error_type: type[Exception] = Exception
+        self._fresh_context()
+
+    def map(self, changes: Sequence[Change]) -> list[list[Sequence[Emitted] | str]]:
+        """For each change, for each map function: its rows, or what failed."""
+        present = [number for number, change in enumerate(changes) if change.body is not None]
+        found: list[list[Sequence[Emitted] | str]] = [[() for _ in self._maps] for _ in changes]
+        with self._lock:
+            made = self._mapped([changes[number] for number in present])
+        for number, rows in zip(present, made, strict=True):
+            found[number] = rows
+        return found
+
+    def reduce(self, number: int, keys: object, values: bytes, *, again: bool) -> bytes:
+        """One reduction as JSON. Raises JavaScriptError."""
+        call = f"$reduce({number}, {json.dumps(keys)}, {values.decode()}, {str(again).lower()})"
+        with self._lock:
+            try:
+                return self._eval(call).encode()
+            except self._error_type as error:
+                raise JavaScriptError(self._reason(error)) from None
+
+    def _mapped(self, changes: Sequence[Change]) -> list[list[Sequence[Emitted] | str]]:
+        if not changes:
+            return []
+        texts = [(change.body or b"").decode("utf-8", "replace") for change in changes]
+        ids = [change.doc_id.decode("utf-8", "replace") for change in changes]
+        try:
+            answer = json.loads(self._eval(f"$run({json.dumps(texts)}, {json.dumps(ids)})"))
+        except (self._error_type, ValueError) as error:  # a limit was reached
+            reason = self._reason(error)
+            if len(changes) == 1:
+                return [[reason for _ in self._maps]]
+            half = len(changes) // 2
+            return self._mapped(changes[:half]) + self._mapped(changes[half:])
+        return [
+            [
+                rows if isinstance(rows, str) else [(k.encode(*_U), v.encode(*_U)) for k, v in rows]
+                for rows in of_change
+            ]
+            for of_change in answer
+        ]
+
+    def _eval(self, code: str) -> str:
+        limits = {"timeout_sec": self._time_limit, "max_memory": self._memory_limit}
+        return str(self._context.eval(code, **limits))
+
+    def _reason(self, error: Exception) -> str:
+        """What happened; after memory ran out there is a new context."""
+        name = type(error).__name__
+        if "Timeout" in name:
+            return f"the function ran longer than {self._time_limit:g} seconds"
+        if "OOM" in name or "Memory" in name:
+            self._fresh_context()
+            return f"the function used more than {self._memory_limit >> 20} MB"
+        lines = str(error).splitlines()
+        return next((line for line in lines if "Error" in line), lines[0] if lines else name)
+
+    def _fresh_context(self) -> None:
+        try:
+            racer: Any = importlib.import_module("py_mini_racer")
+        except ImportError:
+            raise JavaScriptMissingError from None
+        if self._context is not None:
+            self._used_up.append(self._context)  # V8 may still report to it: closed in the end
+        self._error_type = racer.JSEvalException
+        self._context = racer.MiniRacer()
+        self._context.eval(_SANDBOX)
+        for kind, sources in (("map", self._maps), ("reduce", self._reduces)):
+            for source in sources:
+                try:
+                    self._eval(f"$add({json.dumps(kind)}, {json.dumps(source)})")
+                except self._error_type as error:
+                    why = str(error).split("Error: ")[-1].splitlines()[0]
+                    raise JavaScriptError(f"{source[:60]!r}: {why}") from None
+        self._context.eval("$freeze()")
+
+    def close(self) -> None:
+        """End the context; the functions can't be called any more."""
+        for context in (self._context, *self._used_up):
+            if context is not None:
+                with suppress(Exception):
+                    context.eval("0")  # after it, nothing of an interrupted call is under way
+                context.close()
+        self._context = None
+        self._used_up = []
+
+
+_U = ("utf-8", "surrogatepass")

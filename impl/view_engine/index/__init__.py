@@ -1,0 +1,1 @@
+"""The index of one design document: its group server, updater, cleaner and compactor."""

@@ -1,0 +1,277 @@
+"""The updater: loader, mapper and writer in a pipeline with bounded queues, from one checkpoint to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from stagewright.impl.view_engine.design.design import DesignDocument
+from stagewright.impl.view_engine.design.mapping import MapError, Mapped
+from stagewright.impl.view_engine.documents.changes import Change, Position, Source
+from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
+from stagewright.impl.view_engine.file.index_file import IndexFile
+from stagewright.impl.view_engine.index.queues import BoundedQueue, QueueClosedError
+from stagewright.impl.view_engine.index.sort_files import SORT_MEMORY, ExternalSort
+from stagewright.impl.view_engine.index.writing import apply_batch, root_of, rows_of_document
+from stagewright.impl.view_engine.tree.build import build
+from stagewright.impl.view_engine.tree.entries import back_key
+from stagewright.impl.view_engine.tree.nodes import BACK_INDEX
+from stagewright.impl.view_engine.tree.packed import Packed, pack
+
+
+@dataclass(frozen=True)
+class UpdaterLimits:
+    """How much the updater holds at once, in bytes and documents."""
+
+    map_queue: int = 256 << 10
+    write_queue: int = 512 << 10
+    batch: int = 1 << 20  # emitted bytes after which an incremental update writes a checkpoint
+    sort_memory: int = SORT_MEMORY
+    documents_a_call: int = 500  # that a mapper gets together
+
+
+class UpdateStoppedError(Exception):
+    """The group stopped the updater; what was not checkpointed is done again later."""
+
+
+class _Loaded(NamedTuple):
+    """Changes of one partition; `end` where its snapshot is complete: the seq up to which it is."""
+
+    partition: int
+    changes: list[Change]
+    end: int | None
+
+
+class _MappedPart(NamedTuple):
+    partition: int
+    documents: list[Mapped]
+    end: int | None
+
+
+Checkpoint = Callable[[IndexHeader], IndexHeader]
+
+
+class Updater:
+    """One run: brings an index from the sequence numbers of its header to those of the source."""
+
+    def __init__(
+        self,
+        file: IndexFile,
+        design: DesignDocument,
+        source: Source,
+        folder: Path,
+        *,
+        checkpoint: Checkpoint,
+        on_map_error: Callable[[MapError], None],
+        limits: UpdaterLimits | None = None,
+    ) -> None:
+        """`checkpoint` gets each new header, commits it and hands it over; it may give back another."""
+        self._file = file
+        self._design = design
+        self._source = source
+        self._folder = folder
+        self._checkpoint = checkpoint
+        self._on_map_error = on_map_error
+        self._limits = limits or UpdaterLimits()
+        self._loaded: BoundedQueue[_Loaded] = BoundedQueue(self._limits.map_queue)
+        self._mapped: BoundedQueue[_MappedPart] = BoundedQueue(self._limits.write_queue)
+        self._stop = threading.Event()
+        self._logs: dict[int, FailoverLog] = {}
+        self.documents = 0
+
+    def stop(self) -> None:
+        """Ask a running update to end; `run` raises UpdateStoppedError soon."""
+        self._stop.set()
+        self._loaded.close(UpdateStoppedError())
+        self._mapped.close(UpdateStoppedError())
+
+    def run(self, header: IndexHeader) -> IndexHeader:
+        """Update; gives the last header that was checkpointed.
+
+        Raises RollbackError where a partition has to go back first, ReduceError where a reduce function
+        failed (the index stays at its last checkpoint), and UpdateStoppedError.
+        """
+        positions = self._source.positions()
+        behind = {
+            partition: seq
+            for partition, seq in sorted(header.seqs.items())
+            if partition in positions and is_behind(header, partition, positions[partition])
+        }
+        if not behind:
+            return header
+        high = {partition: positions[partition].seq for partition in behind}
+        self._logs = {partition: self._source.failover_log(partition) for partition in behind}
+        threads = [
+            threading.Thread(target=self._guarded, args=(work, *args), daemon=True, name=name)
+            for name, work, args in (
+                ("view-loader", self._load, (behind, high, header.partition_versions)),
+                ("view-mapper", self._map, ()),
+            )
+        ]
+        for thread in threads:
+            thread.start()
+        initial = not any(header.seqs.values()) and header.id_root is None
+        try:
+            return self._build(header) if initial else self._update(header)
+        finally:
+            self._loaded.close()
+            self._mapped.close()
+            for thread in threads:
+                thread.join()
+
+    def _guarded(self, work: Callable[..., None], *args: object) -> None:
+        """A failure of a thread reaches the writer, through the queues."""
+        try:
+            work(*args)
+        except QueueClosedError:
+            pass
+        except BaseException as error:  # noqa: BLE001 - raised again where the writer waits
+            self._loaded.close(error)
+            self._mapped.close(error)
+
+    def _load(
+        self, behind: Mapping[int, int], high: Mapping[int, int], logs: Mapping[int, FailoverLog]
+    ) -> None:
+        """All changes since, partition by partition."""
+        for partition, since in behind.items():
+            part: list[Change] = []
+            size = 0
+            last = high[partition]  # deletions at the end may not come, if nothing was there before
+            for change in self._source.snapshot(partition, since, logs.get(partition, ())):
+                part.append(change)
+                size += len(change.body or b"") + len(change.doc_id)
+                last = max(last, change.seq)
+                if (
+                    len(part) >= self._limits.documents_a_call
+                    or size >= self._limits.map_queue // 2
+                ):
+                    self._loaded.put(_Loaded(partition, part, None), size)
+                    part, size = [], 0
+            self._loaded.put(_Loaded(partition, part, last), size)
+        self._loaded.end()
+
+    def _map(self) -> None:
+        """Changes of several partitions go through the map functions together."""
+        for parts in _together(self._loaded, self._limits.documents_a_call):
+            mapped, errors = self._design.map([c for part in parts for c in part.changes])
+            for error in errors:
+                self._on_map_error(error)
+            first = 0
+            for part in parts:
+                documents = mapped[first : first + len(part.changes)]
+                first += len(part.changes)
+                size = sum(_size(document) for document in documents)
+                self._mapped.put(_MappedPart(part.partition, documents, part.end), size)
+        self._mapped.end()
+
+    def _build(self, header: IndexHeader) -> IndexHeader:
+        """Initial: everything into sort files, no look-ups, trees bottom up, one header."""
+        memory = self._limits.sort_memory // (len(self._design.shapes) + 1)
+        ids = ExternalSort(self._folder, "back", BACK_INDEX, memory)
+        views = [
+            ExternalSort(self._folder, f"view{number}", shape, memory)
+            for number, shape in enumerate(self._design.shapes)
+        ]
+        seqs = dict(header.seqs)
+        try:
+            for part in self._mapped:
+                entries: list[bytes] = []
+                items: list[list[bytes]] = [[] for _ in views]
+                for document in part.documents:
+                    trees, entry = rows_of_document(document)
+                    if entry:
+                        change = document.change
+                        entries.append(pack(back_key(change.partition, change.doc_id), entry))
+                    for number, rows in enumerate(trees):
+                        items[number] += (pack(*row) for row in rows)
+                ids.add(entries)
+                for view, of_view in zip(views, items, strict=True):
+                    view.add(of_view)
+                self.documents += len(part.documents)
+                if part.end is not None:
+                    seqs[part.partition] = part.end
+            id_root = build(self._file, BACK_INDEX, self._going_on(ids.sorted()))
+            roots = tuple(
+                root_of(build(self._file, shape, self._going_on(view.sorted())))
+                for view, shape in zip(views, self._design.shapes, strict=True)
+            )
+        finally:
+            for sort in (ids, *views):
+                sort.remove()
+        built = replace(header, id_root=root_of(id_root), view_roots=roots, seqs=seqs)
+        return self._checkpoint(self._with_logs(built))
+
+    def _update(self, header: IndexHeader) -> IndexHeader:
+        """Incremental: batch by batch; a header follows where the snapshots of all partitions are whole.
+
+        A header within a snapshot would claim a sequence number at which the index never was, and could
+        not be gone back to.
+        """
+        batch: list[Mapped] = []
+        size = unwritten = 0
+        reached: dict[int, int] = {}
+        for part in self._mapped:
+            if self._stop.is_set():
+                raise UpdateStoppedError
+            batch += part.documents
+            size += sum(_size(document) for document in part.documents)
+            if part.end is not None:
+                reached[part.partition] = part.end
+            if size >= self._limits.batch:
+                header = self._apply(header, batch)
+                unwritten += size
+                batch, size = [], 0
+            if part.end is not None and unwritten >= self._limits.batch:
+                header = self._write(header, batch, reached)
+                batch, size, unwritten, reached = [], 0, 0, {}
+        return self._write(header, batch, reached) if reached else header
+
+    def _apply(self, header: IndexHeader, batch: list[Mapped]) -> IndexHeader:
+        self.documents += len(batch)
+        return apply_batch(self._file, self._design.shapes, header, batch)
+
+    def _write(
+        self, header: IndexHeader, batch: list[Mapped], reached: Mapping[int, int]
+    ) -> IndexHeader:
+        written = self._apply(header, batch) if batch else header
+        return self._checkpoint(self._with_logs(replace(written, seqs={**header.seqs, **reached})))
+
+    def _with_logs(self, header: IndexHeader) -> IndexHeader:
+        """With the histories that the source had when this run began."""
+        logs = {**header.partition_versions, **self._logs}
+        return replace(header, partition_versions={p: logs[p] for p in header.seqs if p in logs})
+
+    def _going_on(self, batches: Iterator[Packed]) -> Iterator[Packed]:
+        for batch in batches:
+            if self._stop.is_set():
+                raise UpdateStoppedError
+            yield batch
+
+
+def is_behind(header: IndexHeader, partition: int, now: Position) -> bool:
+    """Whether the source has changes of a partition that the index lacks, or another history."""
+    seq = header.seqs[partition]
+    log = header.partition_versions.get(partition, ())
+    return seq != now.seq or (seq > 0 and bool(log) and log[0][0] != now.uuid)
+
+
+def _together(loaded: BoundedQueue[_Loaded], most: int) -> Iterator[list[_Loaded]]:
+    """Parts that follow each other, up to a number of documents; an end is never held back long."""
+    parts: list[_Loaded] = []
+    documents = 0
+    for part in loaded:
+        parts.append(part)
+        documents += len(part.changes)
+        if documents >= most or len(parts) >= 64:
+            yield parts
+            parts, documents = [], 0
+    if parts:
+        yield parts
+
+
+def _size(document: Mapped) -> int:
+    rows = sum(len(key) + len(value) + 16 for of_map in document.rows for key, value in of_map)
+    return rows + len(document.change.doc_id) + 32

@@ -1,0 +1,1 @@
+"""Queries: parameters, and the rows or reductions of one snapshot."""

@@ -1,0 +1,181 @@
+"""`stagewright view`: incremental map/reduce indexes over documents in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stagewright.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from stagewright.impl.view_engine import Query, ViewEngine
+
+_BATCH = 10_000  # documents a transaction
+_EXAMPLES = """examples:
+  stagewright view load shop orders.jsonl --id order_no
+  stagewright view define shop sales total "emit([doc.country, doc.city], doc.price)" --reduce _sum
+  stagewright view query shop sales total --group-level 1
+  stagewright view query shop sales total --no-reduce --startkey '["NO"]' --endkey '["NO", {}]' --limit 5
+  stagewright view list shop
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `view`: one action, each with its own."""
+    parser.description = "Keep documents in a folder, define views over them, and query these."
+    parser.epilog = _EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    load = actions.add_parser("load", help="write documents from JSON lines")
+    load.add_argument("folder", type=Path, help="created if it is not there")
+    load.add_argument("file", type=Path, help="one JSON object a line; - is standard input")
+    load.add_argument("--id", default="id", help="the member that is the document's id (id)")
+    load.add_argument("--partitions", type=int, default=64, help="of a new folder: 1 to 1024 (64)")
+
+    define = actions.add_parser("define", help="add a view to a design document, or change it")
+    define.add_argument("folder", type=Path)
+    define.add_argument("design", help="the design document")
+    define.add_argument("view", help="the view")
+    define.add_argument("map", help="emit(…), a JavaScript function, or @FILE with either")
+    define.add_argument("--reduce", help="_count, _sum, _stats, a JavaScript function, or @FILE")
+
+    query = actions.add_parser("query", help="print rows of a view, or reductions, as JSON lines")
+    query.add_argument("folder", type=Path)
+    query.add_argument("design")
+    query.add_argument("view")
+    for name in ("key", "startkey", "endkey", "keys"):
+        query.add_argument(f"--{name}", metavar="JSON", type=_json)
+    query.add_argument("--exclusive-end", action="store_true", help="leave the endkey out")
+    query.add_argument("--descending", action="store_true")
+    query.add_argument("--skip", type=int, default=0, metavar="N")
+    query.add_argument("--limit", type=int, metavar="N")
+    query.add_argument("--no-reduce", action="store_true", help="rows, although there is a reduce")
+    query.add_argument("--group", action="store_true", help="one row for each key")
+    query.add_argument(
+        "--group-level", type=int, default=0, metavar="N", help="by N elements of keys"
+    )
+    query.add_argument("--stale", choices=["ok", "update_after", "false"], default="false")
+
+    listed = actions.add_parser("list", help="print the design documents and how current they are")
+    listed.add_argument("folder", type=Path)
+    drop = actions.add_parser("drop", help="delete a design document and its index")
+    drop.add_argument("folder", type=Path)
+    drop.add_argument("design")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Do one action."""
+    from stagewright.impl.view_engine import ViewEngine, ViewEngineError
+    from stagewright.impl.view_engine.design.javascript import JavaScriptMissingError
+    from stagewright.impl.view_engine.index.group import IndexNotReadyError
+
+    actions = {"load": _load, "define": _define, "query": _query, "list": _list, "drop": _drop}
+    try:
+        if args.action != "load" and not (args.folder / "documents.sqlite").exists():
+            raise ViewEngineError(
+                f"{args.folder} holds no documents: `stagewright view load` some first"
+            )
+        with ViewEngine(args.folder, partitions=_partitions(args)) as engine:
+            actions[args.action](engine, args)
+    except (ValueError, OSError, JavaScriptMissingError, IndexNotReadyError) as error:
+        print(f"stagewright view: {error}", file=sys.stderr)
+        return ExitCode.BAD_INPUT
+    return ExitCode.HOLDS
+
+
+def _partitions(args: argparse.Namespace) -> int | None:
+    """Only a new folder asks how many; an existing one knows."""
+    new = args.action == "load" and not (args.folder / "documents.sqlite").exists()
+    return args.partitions if new else None
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JSON (strings have quotes)") from None
+
+
+def _load(engine: ViewEngine, args: argparse.Namespace) -> None:
+    loaded = 0
+    batch: list[tuple[str, object]] = []
+    with sys.stdin if str(args.file) == "-" else args.file.open(encoding="utf-8") as lines:
+        for document in _documents(lines, args.id, args.file):
+            batch.append(document)
+            if len(batch) == _BATCH:
+                loaded += engine.put_many(batch)
+                batch = []
+    loaded += engine.put_many(batch)
+    print(f"{loaded:,} documents")
+
+
+def _documents(lines: Iterator[str], member: str, name: Path) -> Iterator[tuple[str, object]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{name}, line {number}: {error}") from None
+        if not isinstance(document, dict) or member not in document:
+            raise ValueError(
+                f"{name}, line {number}: no object with a member {member!r} (see --id)"
+            )
+        yield str(document[member]), document
+
+
+def _define(engine: ViewEngine, args: argparse.Namespace) -> None:
+    from stagewright.impl.view_engine import View
+
+    views = engine.views_of(args.design)
+    reduce = None if args.reduce is None else _text(args.reduce)
+    views[args.view] = View.of_text(_text(args.map), reduce)
+    engine.define(args.design, views)
+    print(f"{args.design}: {', '.join(sorted(views))}")
+
+
+def _text(given: str) -> str:
+    return Path(given[1:]).read_text("utf-8") if given.startswith("@") else given
+
+
+def _query(engine: ViewEngine, args: argparse.Namespace) -> None:
+    for row in engine.stream(args.design, args.view, _asked(args)):
+        shown: dict[str, object] = {} if row.id is None else {"id": row.id}
+        print(json.dumps({**shown, "key": row.key, "value": row.value}, ensure_ascii=False))
+    for error in engine.map_errors(args.design):
+        print(f"stagewright view: no rows of {error.doc_id}: {error.message}", file=sys.stderr)
+
+
+def _asked(args: argparse.Namespace) -> Query:
+    from stagewright.impl.view_engine import Query
+
+    keys = {name: getattr(args, name) for name in ("key", "startkey", "endkey")}
+    return Query(
+        stale=args.stale,
+        **{name: key for name, key in keys.items() if key is not None},
+        keys=args.keys,
+        inclusive_end=not args.exclusive_end,
+        descending=args.descending,
+        skip=args.skip,
+        limit=args.limit,
+        reduce=False if args.no_reduce else None,
+        group=args.group,
+        group_level=args.group_level,
+    )
+
+
+def _list(engine: ViewEngine, _args: argparse.Namespace) -> None:
+    for name, views in engine.designs().items():
+        pending = engine.group(name).pending_changes()
+        state = f"{pending:,} changes are not indexed yet" if pending else "current"
+        print(f"{name}: {', '.join(views)} ({state})")
+
+
+def _drop(engine: ViewEngine, args: argparse.Namespace) -> None:
+    engine.drop(args.design)
+    print(f"{args.design} is deleted")

@@ -1,0 +1,118 @@
+"""JavaScript map and reduce functions: pure, within limits, and equal to the same functions in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stagewright.impl.view_engine import View, ViewEngine
+from stagewright.impl.view_engine.design.design import DesignDocument
+from stagewright.impl.view_engine.design.javascript import JavaScriptError, JavaScriptFunctions
+from stagewright.impl.view_engine.documents.changes import Change
+
+pytest.importorskip("py_mini_racer", reason="the extra js is not installed")
+
+CITY = "function (doc, meta) { if (doc.city) emit([doc.city, meta.id], doc.n); }"
+LONGEST = """function (keys, values, rereduce) {
+  return values.reduce(function (a, b) { return a > b ? a : b; });
+}"""
+
+
+@pytest.fixture
+def functions() -> Iterator[list[JavaScriptFunctions]]:
+    made: list[JavaScriptFunctions] = []
+    yield made
+    for one in made:
+        one.close()
+
+
+def test_index_of_javascript_functions(tmp_path: Path) -> None:
+    with ViewEngine(tmp_path) as engine:
+        engine.put_many((f"d{n:03}", {"city": "Ab"[n % 2], "n": n * 7 % 101}) for n in range(400))
+        engine.put("other", {"town": "x"})
+        engine.define("d", {"most": View(CITY, LONGEST), "sum": View(CITY, "_sum")})
+        assert engine.query("d", "most").rows[0].value == 100
+        found = engine.query("d", "most", group_level=1, endkey=["a"])
+        assert [(row.key, row.value) for row in found] == [(["A"], 100)]
+        assert engine.query("d", "sum").rows[0].value == sum(n * 7 % 101 for n in range(400))
+    with ViewEngine(tmp_path) as engine:  # the text says all: nothing to define again
+        assert engine.query("d", "most", stale="ok").rows[0].value == 100
+
+
+def test_document_on_which_a_function_fails_keeps_its_rows_in_other_views() -> None:
+    design = DesignDocument(
+        "d", {"a": View(CITY), "b": View("function (doc) { emit(doc.x.y, 1); }")}
+    )
+    changes = [
+        Change(0, 1, b"d", b'{"city": "\xc3\x85", "n": 1.5}'),
+        Change(0, 2, b"e", b"no JSON"),
+    ]
+    mapped, errors = design.map(changes)
+    assert mapped[0].rows == ([('["Å","d"]'.encode(), b"1.5")], ())
+    assert mapped[1].rows == ((), ())
+    assert [(e.doc_id, e.map_number, e.message.partition(":")[0]) for e in errors] == [
+        ("d", 1, "TypeError"), ("e", 0, "SyntaxError"), ("e", 1, "SyntaxError"),
+    ]  # fmt: skip
+    design.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "emit(Date.now())",
+        "emit(Math.random())",
+        "leak = 1; emit(1)",
+        "globalThis.leak = 1; emit(1)",
+        "Object.prototype.leak = 1; emit(1)",
+        "emit.leak = 1",
+        "emit(new Function('return 1')())",
+        "emit((function () {}).constructor('return 1')())",
+        "emit(eval('1'))",
+    ],
+)
+def test_function_that_is_not_pure_fails(body: str, functions: list[JavaScriptFunctions]) -> None:
+    functions.append(JavaScriptFunctions([f"function (doc) {{ {body}; }}"]))
+    [[found]] = functions[0].map([Change(0, 1, b"d", b"{}")])
+    assert isinstance(found, str)
+    assert "Error" in found
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (
+            "(function () { var n = 0; return function () { emit(n++); }; })()",
+            "without anything around it",
+        ),
+        ("17", "not a function"),
+        ("function (", "SyntaxError|Unexpected"),
+    ],
+)
+def test_text_that_is_not_one_function_is_refused(source: str, why: str) -> None:
+    with pytest.raises(JavaScriptError, match=why):
+        JavaScriptFunctions([source])
+
+
+def test_endless_function_ends_and_the_other_documents_are_indexed(
+    functions: list[JavaScriptFunctions],
+) -> None:
+    source = "function (doc) { while (doc.n == 3) {} emit(doc.n); }"
+    functions.append(JavaScriptFunctions([source], time_limit=0.2))
+    changes = [Change(0, n, b"d%d" % n, b'{"n": %d}' % n) for n in range(8)]
+    found = [rows for [rows] in functions[0].map(changes)]
+    assert found[3] == "the function ran longer than 0.2 seconds"
+    assert [rows for n, rows in enumerate(found) if n != 3] == [
+        [(b"%d" % n, b"null")] for n in range(8) if n != 3
+    ]
+
+
+def test_function_that_takes_all_memory_ends(functions: list[JavaScriptFunctions]) -> None:
+    source = "function (doc) { var a = []; while (doc.n == 1) a.push(new Array(1e6).fill(1)); emit(doc.n); }"
+    functions.append(JavaScriptFunctions([source], time_limit=20, memory_limit=64 << 20))
+    found = [
+        rows
+        for [rows] in functions[0].map([Change(0, n, b"d", b'{"n": %d}' % n) for n in (0, 1, 2)])
+    ]
+    assert found == [[(b"0", b"null")], "the function used more than 64 MB", [(b"2", b"null")]]
