@@ -110,6 +110,11 @@ class Action:
     where: Source | None = field(default=None, compare=False)
 
     @property
+    def guards(self) -> tuple[Requirement, ...]:
+        """The requirements that the system has: all but the bounds of a check."""
+        return tuple(r for r in self.requirements if not r.bound)
+
+    @property
     def spends(self) -> bool:
         """Whether it is the environment's: it happens so often at most, and nobody counts on it."""
         return self.budget is not None

@@ -91,7 +91,7 @@ def _refusing(thing: Thing) -> bool:
 def _refused(space: Space, patterns: Numbers, thing: RequirementOf) -> tuple[int, int] | None:
     """The instance and the first state in which a requirement refuses it, alone if it ever does so."""
     action = space.definition.action(thing.action)
-    bit = 1 << [r.name for r in action.requirements].index(thing.requirement)
+    bit = 1 << [r.name for r in action.guards].index(thing.requirement)
     rows = [row for row, one in enumerate(space.instances) if one.step.action == thing.action]
     for alone in (True, False):
         best: tuple[int, int] | None = None

@@ -65,7 +65,7 @@ class Gaps:
 
 def gaps(definition: Definition, leaves: Iterable[str], exercised: Exercised) -> Gaps:
     """What a definition has and the suites did not exercise; `leaves` are all that could be observed."""
-    keys = list(dict.fromkeys((a.name, r.name) for a in definition.actions for r in a.requirements))
+    keys = list(dict.fromkeys((a.name, r.name) for a in definition.actions for r in a.guards))
     return Gaps(
         tuple(a.name for a in definition.actions if not exercised.fired[a.name]),
         tuple(key for key in keys if not exercised.refused[key]),

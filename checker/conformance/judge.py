@@ -25,7 +25,8 @@ _MOST_REMEMBERED = 50_000  # answers of one kind
 class Allowed:
     """The steps that may happen in a state, and those that an implementation must refuse there.
 
-    A step that only a spent budget forbids is neither: budgets bound a check, not an implementation.
+    A step that only a spent budget or `bounded(...)` forbids is neither: these bound a check, not an
+    implementation.
     """
 
     enabled: tuple[Step, ...]
@@ -48,7 +49,7 @@ class Judge:
         # The budgets are spelled out already: the interpreter must not count them again.
         self._interpreter = Interpreter(self.definition, replace(scope, budgets=unbounded))
         self._written: dict[str, tuple[Requirement, ...]] = {
-            action.name: action.requirements for action in definition.actions
+            action.name: action.guards for action in definition.actions
         }
         self._instances = [
             (action, step_of(action, values), values)
@@ -84,7 +85,7 @@ class Judge:
         return known
 
     def false_requirements(self, step: Step, state: State) -> tuple[Requirement, ...]:
-        """The written requirements that refuse a step; none if at most a budget does."""
+        """The written requirements that refuse a step; none if at most a budget or a bound does."""
         return tuple(
             r for r in self._written[step.action] if not self._true(r, state, self._values[step])
         )

@@ -201,7 +201,7 @@ def _requirements_as_invariants(definition: Definition, scope: Scope, sides: _Si
     conditions: list[Property] = []
     for action in definition.actions:
         if action.budget is None or scope.budgets[action.budget] != 0:
-            named = [(action.name, guard.condition) for guard in action.requirements]
+            named = [(action.name, guard.condition) for guard in action.guards]
             named += [
                 (f"{action.name} {k}", side)
                 for k, (_, side) in enumerate(sides.get(action.name, ()))

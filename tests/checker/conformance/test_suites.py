@@ -7,14 +7,26 @@ from tests.checker.conformance.machines import Counter, CounterAdapter, Stuck, V
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 
-from stagewright.checker.conformance import Fault
+from stagewright.checker.conformance import Fault, RefusedEvent
 from stagewright.checker.conformance.divergence import Walk
 from stagewright.checker.conformance.judge import Judge, without_budgets
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import Cover, explored
 from stagewright.checker.conformance.suites import refusal_suite, transition_tour
 from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.spec import RefusedError, define, scope_of
+from stagewright.spec import (
+    FlagVar,
+    Machine,
+    NumberVar,
+    RefusedError,
+    action,
+    bounded,
+    define,
+    flag,
+    number,
+    require,
+    scope_of,
+)
 from stagewright.spec.errors import DomainError, ScopeError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.trace import observation
@@ -192,3 +204,51 @@ def test_interrupt_keeps_what_was_found() -> None:
     result = play(Judge(definition, scope), Interrupted, transition_tour(definition, scope))
     assert (result.failure, result.stopped) == (None, "interrupted")
     assert result.exercised.steps >= 2
+
+
+class Counted(Machine):
+    """A number that grows, in a check up to three."""
+
+    n: NumberVar = number(0, 3)
+    open: FlagVar = flag(init=True)
+
+    @action
+    def grow(self) -> None:
+        """One more."""
+        require(self.open, "open")
+        bounded(self.n < 3)
+        self.n = self.n + 1
+
+    @action
+    def close(self) -> None:
+        """No more."""
+        require(self.open, "open")
+        self.open = False
+
+
+class Endless:
+    """An implementation that knows no largest number."""
+
+    def reset(self, initial: State) -> None:
+        self.n, self.open = 0, True
+
+    def do(self, step: Step) -> None:
+        if not self.open:
+            raise RefusedEvent("closed")
+        self.n += step.action == "grow"
+        self.open = step.action != "close"
+
+    def observe(self) -> dict[str, object]:
+        return {"n": self.n, "open": self.open}
+
+
+def test_what_only_a_bound_of_the_check_forbids_need_not_be_refused() -> None:
+    definition = define(Counted)
+    scope = scope_of(definition)
+    space = explored(definition, scope)
+    tried = 0
+    for suite in (transition_tour(definition, scope), refusal_suite(definition, scope)):
+        result = play(Judge(definition, scope), Endless, suite, way_to=space.way_to)
+        assert result.failure is None
+        tried += result.exercised.steps + result.exercised.refusals
+    assert tried > 10
