@@ -27,7 +27,7 @@ def doubled(value: Any) -> Any:
 
 
 @compiled
-def twice_doubled(value: int) -> int:
+def twice_doubled(value: Any) -> Any:
     return doubled(doubled(value))
 
 
