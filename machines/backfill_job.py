@@ -11,6 +11,7 @@ from typing import Self
 
 from stagewright.machines.backfill_states import (
     Checkpoint,
+    HybridTime,
     InJob,
     Step,
     TableState,
@@ -263,6 +264,11 @@ class BackfillJob(BackfillSteps):
         cleared = self.step.any_of(Step.clear_checkpoints, Step.clear_job)
         waits = self.permission[i] == Permission.do_backfill
         return cleared.implies(~(waits & (self.job[i] != InJob.absent)))
+
+    @invariant
+    def the_clock_goes_on_while_rows_are_read(self) -> Bool:
+        """Lemma: a time that is chosen after rows were read is another one."""
+        return (self.clock == HybridTime.first) == self.scanned_at.is_empty()
 
     @invariant
     def the_chosen_time_is_the_recorded_one(self) -> Bool:

@@ -23,6 +23,7 @@ from stagewright.machines.backfill_table import (
 )
 from stagewright.machines.index_states import Permission
 from stagewright.spec import (
+    Actor,
     Bool,
     FlagVar,
     OneVar,
@@ -36,6 +37,8 @@ from stagewright.spec import (
     equivalent_loss,
     equivalents,
     flag,
+    history,
+    observed,
     one_of,
     only_when,
     optional,
@@ -44,8 +47,10 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    volatile,
 )
 
+CLOCK = Actor("clock")
 AT_A_STEP = "a leader is at a step exactly while it is backfilling"
 
 
@@ -64,12 +69,14 @@ class BackfillSteps(IndexedTable):
     read_time: OptionalVar[HybridTime] = optional(HybridTime)  # `backfilling_timestamp`
     checkpoint = per(Tablet, per(Index, one_of(Checkpoint, init=Checkpoint.never_begun)))
     # the leader's memory
-    is_backfilling: FlagVar = flag()
-    step: OneVar[Step] = one_of(Step, init=Step.none)
-    requested: SetVar[Index] = set_of(Index)  # of the job that is being launched
-    chosen_time: OptionalVar[HybridTime] = optional(HybridTime)
+    is_backfilling: FlagVar = volatile(flag(), of=MASTER)
+    step: OneVar[Step] = volatile(one_of(Step, init=Step.none), of=MASTER)
+    requested: SetVar[Index] = volatile(set_of(Index), of=MASTER)  # of the job that it launches
+    chosen_time: OptionalVar[HybridTime] = volatile(optional(HybridTime), of=MASTER)
+    # the clock of the masters: it goes on while rows are read
+    clock: OneVar[HybridTime] = observed(one_of(HybridTime, init=HybridTime.first), of=CLOCK)
     # what befalls the job
-    scanned_at: SetVar[HybridTime] = set_of(HybridTime)  # the times at which it has read rows
+    scanned_at: SetVar[HybridTime] = history(set_of(HybridTime))  # when it has read rows
     gave_up: SetVar[Index] = set_of(Index)
 
     @action(by=MASTER, fair=WEAK)
@@ -122,10 +129,9 @@ class BackfillSteps(IndexedTable):
     @step.step(Step.get_safe_time, Step.backfill_tablets, by=MASTER, fair=WEAK)
     def choose_read_time(self) -> None:
         """J2: every tablet has answered; the largest safe time is written before any row is read."""
-        time = choose(self.scanned_at.is_empty(), HybridTime.first, HybridTime.later)
-        self.chosen_time = time
+        self.chosen_time = self.clock
         if self.era.read_time_recorded:
-            self.read_time = time
+            self.read_time = self.clock
 
     @action(by=MASTER, fair=WEAK)
     def backfill_chunk(self, t: Term[Tablet]) -> None:
@@ -136,6 +142,7 @@ class BackfillSteps(IndexedTable):
         require(~blocked, "no two rows with one key in a unique index")
         for time in self.chosen_time:
             self.scanned_at.add(time)
+        self.clock = HybridTime.later
         for i in Index:
             here = self.checkpoint[t][i]
             self.checkpoint[t][i] = choose(self._is_to_do(t, i), here.column(_after), here)
@@ -249,6 +256,7 @@ class BackfillSteps(IndexedTable):
             self.job[i] = InJob.absent
         self._forget_read_time()
         self.scanned_at = frozenset()
+        self.clock = HybridTime.first
 
     def _may_begin(self) -> None:
         self._all_tablets_are_current()

@@ -42,6 +42,7 @@ from stagewright.spec import (
     require,
     scopes,
     set_of,
+    volatile,
 )
 
 COORDINATOR = Actor("topology coordinator")
@@ -70,8 +71,8 @@ class TabletMigration(MigrationPromises):
     session: FlagVar = flag()  # an open session in group0: streaming is accepted
     excluded: SetVar[Role] = set_of(Role)  # replicas that are down for good and ignored
     unwanted: FlagVar = flag()  # the leaving host must go, or the pending one's disk is nearly full
-    barrier: OneVar[Progress] = one_of(Progress, init=Progress.none)
-    operation: OneVar[Progress] = one_of(Progress, init=Progress.none)
+    barrier: OneVar[Progress] = volatile(one_of(Progress, init=Progress.none), of=COORDINATOR)
+    operation: OneVar[Progress] = volatile(one_of(Progress, init=Progress.none), of=COORDINATOR)
 
     # -- the way forward -----------------------------------------------------------------------------
 

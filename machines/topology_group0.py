@@ -7,7 +7,7 @@ releases, its `version`, `fence_version`, `session` and `cleanup_status`, and `d
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_nodes import Node
+from stagewright.machines.tablet_nodes import NETWORK, Node
 from stagewright.machines.topology_states import (
     LEAVING,
     SCYLLA_6_0,
@@ -32,7 +32,6 @@ from stagewright.spec import (
     OptionalVar,
     Term,
     budget,
-    count,
     equivalent_drop,
     equivalent_loss,
     equivalents,
@@ -40,6 +39,7 @@ from stagewright.spec import (
     flag,
     initially,
     number,
+    observed,
     one_of,
     optional,
     per,
@@ -47,6 +47,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    volatile,
 )
 
 COORDINATOR = Actor("topology coordinator")
@@ -89,11 +90,13 @@ class TopologyGroup0(Machine):
     tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
     tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
     # nodes, as the failure detector sees them
-    down = set_of(Node)
+    down = observed(set_of(Node), of=NETWORK)
     # what only the coordinator of the moment knows
-    barrier: OneVar[Barrier] = one_of(Barrier, init=Barrier.none)
-    streamed: FlagVar = flag()  # stream_ranges has ended well
-    giving_up: FlagVar = flag()  # `_rollback`: an action has failed, the operation is to be undone
+    barrier: OneVar[Barrier] = volatile(one_of(Barrier, init=Barrier.none), of=COORDINATOR)
+    streamed: FlagVar = volatile(flag(), of=COORDINATOR)  # stream_ranges has ended well
+    giving_up: FlagVar = volatile(
+        flag(), of=COORDINATOR
+    )  # `_rollback`: an action has failed, the operation is to be undone
 
     @initially
     def a_cluster_of_normal_nodes(self) -> Bool:
@@ -242,7 +245,7 @@ class TopologyGroup0(Machine):
         return self._is(n, NodeState.normal) & ~self._wants_to_go(n) & ~wanted
 
     def _others_stay(self, n: Term[Node]) -> Bool:
-        return count((m != n) & self.stays(m) for m in Node) >= 1
+        return some((m != n) & self.stays(m) for m in Node)
 
     def _nothing_goes_on(self) -> None:
         require(self.is_at_rest(), "the topology is at rest")

@@ -15,6 +15,7 @@ from stagewright.machines.tablet_nodes import Node
 from stagewright.machines.view_task import TOPOLOGY, Life, ViewTask
 from stagewright.spec import (
     ANY,
+    Actor,
     Bool,
     Entity,
     Fairness,
@@ -31,6 +32,7 @@ from stagewright.spec import (
     equivalents,
     initially,
     many,
+    observed,
     one_of,
     optional,
     per,
@@ -69,6 +71,9 @@ class ViewStatus(Enum):
     dropped = auto()
 
 
+REPLICAS = Actor("replicas")
+
+
 @dataclass(frozen=True)
 class ViewRelease(Profile):
     """What a version does about the tasks of a tablet that moves."""
@@ -100,8 +105,9 @@ class ViewTablet(Machine):
     next: SetVar[Node] = set_of(Node, init=ANY)  # the same at rest
     status: OneVar[ViewStatus] = one_of(ViewStatus, init=ViewStatus.none)
     # data
-    base: SetVar[Node] = set_of(Node, init=ANY)  # replicas that store the row, older than the view
-    view: SetVar[Node] = set_of(Node)  # replicas whose view replica has the row
+    # replicas that store the row, older than the view; and those whose view replica has it
+    base: SetVar[Node] = observed(set_of(Node, init=ANY), of=REPLICAS)
+    view: SetVar[Node] = observed(set_of(Node), of=REPLICAS)
 
     @initially
     def one_replica(self) -> Bool:

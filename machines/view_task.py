@@ -29,15 +29,18 @@ from stagewright.spec import (
     equivalents,
     final,
     flag,
+    history,
     invariant,
     leads_to,
     liveness,
+    observed,
     one_of,
     reachable,
     require,
     scopes,
     set_of,
     step_property,
+    volatile,
 )
 
 
@@ -101,12 +104,11 @@ class ViewTask(Machine):
     exercised_at = scopes({}, {aborts: 0, deletions: 0})
 
     life: OneVar[Life] = one_of(Life, init=Life.absent)
-    call: OneVar[Call] = one_of(Call, init=Call.none)
-    late: SetVar[Reign] = set_of(
-        Reign
-    )  # requests whose sender has given them up; they may still arrive
-    work: OneVar[Work] = one_of(Work, init=Work.none)
-    worked: FlagVar = flag()  # history: the worker has executed it to the end
+    call: OneVar[Call] = volatile(one_of(Call, init=Call.none), of=COORDINATOR)
+    # requests whose sender has given them up; they may still arrive
+    late: SetVar[Reign] = observed(set_of(Reign), of=NETWORK)
+    work: OneVar[Work] = volatile(one_of(Work, init=Work.none), of=WORKER)
+    worked: FlagVar = history(flag())  # the worker has executed it to the end
 
     # -- group0 ----------------------------------------------------------------------------------------
 

@@ -78,10 +78,13 @@ from stagewright.spec.variables import (
     Var as Var,
     constant as constant,
     flag as flag,
+    history as history,
     number as number,
+    observed as observed,
     one_of as one_of,
     optional as optional,
     per as per,
     record as record,
     set_of as set_of,
+    volatile as volatile,
 )

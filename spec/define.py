@@ -31,6 +31,7 @@ from stagewright.spec.equivalents import equivalents_of
 from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
 from stagewright.spec.exercised import alone_in, exercised_at
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
+from stagewright.spec.marks import refuse_steering
 from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import (
     FALSE,
@@ -94,6 +95,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
     trace = _Trace(profile)
     trace.machine_at(machine, Root(), ())
     actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
+    refuse_steering(trace.variables, actions)
     final = conjunction(trace.finals) if trace.finals else FALSE
     if trace.deadlock_allowed is not None:
         final = TRUE
@@ -221,7 +223,8 @@ class _Trace:
             sort = MapSort(key.bound.sort, sort)
         name = root.prefix + var.name
         self.names.setdefault(var, []).append(name)
-        self.variables.append(Variable(name, sort, var.initial, var.constant, var.doc, var.where))
+        marks = var.constant, var.doc, var.where, var.kept, var.actor
+        self.variables.append(Variable(name, sort, var.initial, *marks))
 
     def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:
         what = member.what

@@ -44,6 +44,15 @@ class Actor:
     name: str
 
 
+class Kept(Enum):
+    """Where a running system has a variable, and what becomes of it when its owner fails."""
+
+    COMMITTED = "committed"  # written to what survives every crash
+    VOLATILE = "volatile"  # in the memory of its owner, and forgotten with it
+    OBSERVED = "observed"  # a fact of the world around, which is seen again and not committed
+    HISTORY = "history"  # the model's alone: promises look at it, nothing is decided by it
+
+
 @dataclass(frozen=True)
 class Reason:
     """Why no promise can tell when a thing is dropped, lost or changed, in the definition's own words."""
@@ -65,6 +74,8 @@ class Variable:
     constant: bool = False  # keeps its initial value for ever
     doc: str = ""
     where: Source | None = field(default=None, compare=False)
+    kept: Kept = field(default=Kept.COMMITTED, compare=False)
+    actor: Actor | None = field(default=None, compare=False)  # of what is volatile or observed
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from stagewright.spec.definition import Action, Assignment, Definition, Requirement, Variable
+from stagewright.spec.definition import Action, Assignment, Definition, Kept, Requirement, Variable
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.nodes import BOOL, Apply, Literal, Op, Read
+from stagewright.spec.nodes import BOOL, Apply, Literal, Op, Read, root_variable, variables_in
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.values import FrozenMap
 
@@ -115,12 +115,21 @@ def within_budgets(definition: Definition, scope: Scope) -> Definition:
 
 
 def living(definition: Definition) -> Definition:
-    """The definition as a running system follows it: without the guards that bound a check."""
+    """The definition as a running system follows it: without bounds of a check, and without history."""
+    asked = {name for c in definition.initially for name in variables_in(c)}
+    history = {
+        v.name for v in definition.variables if v.kept is Kept.HISTORY and v.name not in asked
+    }
     actions = tuple(
-        replace(a, requirements=tuple(r for r in a.requirements if not r.bound))
+        replace(
+            a,
+            requirements=tuple(r for r in a.requirements if not r.bound),
+            assignments=tuple(s for s in a.assignments if root_variable(s.place) not in history),
+        )
         for a in definition.actions
     )
-    return replace(definition, actions=actions)
+    variables = tuple(v for v in definition.variables if v.name not in history)
+    return replace(definition, actions=actions, variables=variables)
 
 
 def _spending(action: Action, scope: Scope) -> Action:

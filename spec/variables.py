@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, overload
 
 from stagewright.spec.conditions_and_numbers import Bool, Number
-from stagewright.spec.definition import Actor, AnyValue, Fairness
+from stagewright.spec.definition import Actor, AnyValue, Fairness, Kept
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.nodes import BOOL, Literal
@@ -26,7 +26,7 @@ from stagewright.spec.source import Source, here
 from stagewright.spec.symbolic import Symbolic, assign
 from stagewright.spec.terms import MapOf, Maybe, SetOf, Term, named
 from stagewright.spec.tracing import maps
-from stagewright.spec.values import Value
+from stagewright.spec.values import FrozenMap, Value
 
 if TYPE_CHECKING:
     from stagewright.spec.actions import BudgetName
@@ -53,6 +53,8 @@ class Var(Generic[S, V]):
     where: Source
     constant: bool = False
     doc: str = ""
+    kept: Kept = Kept.COMMITTED
+    actor: Actor | None = None  # that holds what is volatile, or causes what is observed
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
@@ -172,12 +174,14 @@ def per(key: type[K], value: Var[S, V]) -> Var[MapOf[K, S, V], V]:
             where=here(),
             help=f"write `per({sort}, flag())`, `per({sort}, one_of(…))`, …",
         )
-    return Var(MapSort(sort, value.sort), value.initial, here(), value.constant, value.doc)
+    keyed = MapSort(sort, value.sort)
+    marks = value.constant, value.doc, value.kept, value.actor
+    return Var(keyed, value.initial, here(), *marks)
 
 
 def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
     """A variable with the fields of a `Record` class; each starts as its field says."""
-    from stagewright.spec.machine import Record, record_initial, record_sort
+    from stagewright.spec.machine import Record, record_initial, record_sort, variables_of
 
     given = cast("object", kind)
     if not (isinstance(given, type) and issubclass(given, Record)) or not record_sort(kind).fields:
@@ -186,18 +190,70 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
             where=here(),
             help="derive the class from Record and declare its fields as variables: `present = flag()`",
         )
+    for name, field in variables_of(kind).items():
+        if field.kept is not Kept.COMMITTED:
+            raise DefinitionError(
+                f"the field `{name}` of {kind.__name__} is {field.kept.value}",
+                where=field.where,
+                help=f"a record is kept as a whole: write `{field.kept.value}(record({kind.__name__}))`",
+            )
     return Var(record_sort(kind), record_initial(kind), here(), doc=doc)
 
 
 def constant(variable: Var[S, V]) -> Var[S, V]:
     """A variable that keeps its initial value for ever: what a run cannot change, but runs differ in."""
-    if not isinstance(cast("object", variable), Var):
-        raise DefinitionError(
-            f"constant({variable!r}) is no variable",
-            where=here(),
-            help="write `constant(one_of(…))`, `constant(per(…, …))`, …",
-        )
+    _check_variable("constant", variable)
     return replace(variable, constant=True)
+
+
+def volatile(variable: Var[S, V], *, of: Actor) -> Var[S, V]:
+    """A variable that only the memory of its owner holds: `volatile(one_of(Progress, …), of=COORDINATOR)`.
+
+    When its owner fails it is again as it starts. All other variables are committed, if nothing is said.
+    """
+    _check_variable("volatile", variable)
+    if _leaves_open(variable.initial):
+        raise DefinitionError(
+            "a volatile variable may start as anything",
+            where=here(),
+            help="give it an `init`: that is what its owner knows when it starts anew",
+        )
+    return replace(variable, kept=Kept.VOLATILE, actor=of)
+
+
+def observed(variable: Var[S, V], *, of: Actor) -> Var[S, V]:
+    """A variable that is a fact of the world, `of` those who cause it: `observed(set_of(Node), of=NETWORK)`.
+
+    Nobody commits it, and who fails finds it as it was. What a running system sees of it, it reports as
+    steps of the definition.
+    """
+    _check_variable("observed", variable)
+    return replace(variable, kept=Kept.OBSERVED, actor=of)
+
+
+def history(variable: Var[S, V]) -> Var[S, V]:
+    """A variable that only the model has, for promises to look at: `worked = history(flag())`.
+
+    No guard reads it, and no effect but those on other such variables; what runs does without it.
+    """
+    _check_variable("history", variable)
+    return replace(variable, kept=Kept.HISTORY)
+
+
+def _check_variable(word: str, variable: object) -> None:
+    if not isinstance(variable, Var):
+        raise DefinitionError(
+            f"{word}({variable!r}) is no variable",
+            where=here(),
+            help=f"write `{word}(one_of(…))`, `{word}(per(…, …))`, …",
+        )
+
+
+def _leaves_open(initial: object) -> bool:
+    """Whether a variable, or a field of it, may start as anything."""
+    if isinstance(initial, FrozenMap):
+        return any(map(_leaves_open, cast("FrozenMap[object, object]", initial).values()))
+    return isinstance(initial, AnyValue)
 
 
 def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | EntitySort:

@@ -17,8 +17,6 @@ from stagewright.machines.tablet_stages import Kind, Stage
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 
-VOLATILE = ("barrier", "operation")  # what only the topology coordinator's memory holds
-
 
 class Group0:
     """The committed log, with what it comes to."""

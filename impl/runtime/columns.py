@@ -178,6 +178,14 @@ class Cells:
                 undo[where] = set(now) if self.columns[where[0]].is_set else now
         return undo
 
+    def reset(self, column: Column) -> None:
+        """Let a column be as it starts."""
+        i = column.index
+        if not column.keys:
+            self.held[i] = set(column.default) if column.is_set else column.default
+            return
+        self.put({(i, key): column.default for key in list(self.held[i])})
+
     # -- entities ------------------------------------------------------------------------------------
 
     def add(self, entity: Entity) -> None:

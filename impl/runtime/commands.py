@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stagewright.impl.runtime.steps import StepModel
+from stagewright.spec.definition import Kept
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.values import FrozenMap, Value, show
 from stagewright.spec.verdict import Step
@@ -33,11 +34,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Taken:
-    """One step of a command, with what it changed."""
+    """One step of a command, with what it changed, and that part of it which is committed."""
 
     instance: Instance
     step: Step
     mutations: Mapping[Place, Value]
+    committed: Mapping[Place, Value]
 
 
 @dataclass(frozen=True)
@@ -81,13 +83,17 @@ def taken(step: StepModel) -> Taken:
     program = step.instance.program
     names = [p.name for p in program.actions[step.action].params]
     mutations: dict[Place, Value] = {}
+    committed: dict[Place, Value] = {}
     for where, value in step.writes.items():
         if step.undo[where] == value:
             continue
-        place = Place(program.columns[where[0]].name, *where[1:])
+        column = program.columns[where[0]]
+        place = Place(column.name, *where[1:])
         mutations[place] = frozenset(value) if isinstance(value, set) else value
+        if column.variable.kept is Kept.COMMITTED:
+            committed[place] = mutations[place]
     arguments = FrozenMap(dict(zip(names, step.arguments, strict=True)))
-    return Taken(step.instance, Step(step.action, arguments), mutations)
+    return Taken(step.instance, Step(step.action, arguments), mutations, committed)
 
 
 def refused(step: StepModel) -> RefusedError:

@@ -12,7 +12,7 @@ from stagewright.impl.runtime.commands import Log, command
 from stagewright.impl.runtime.program import Program
 from stagewright.impl.runtime.shapes import entities_named, misfit, refuse_misfits
 from stagewright.impl.runtime.steps import StepModel
-from stagewright.spec.definition import Action, Definition
+from stagewright.spec.definition import Action, Actor, Definition, Kept
 from stagewright.spec.domains import values_of
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
@@ -70,6 +70,9 @@ class Instance:
         self.program = program
         self.name = name
         self.log = log
+        if state is not None:  # what is the model's alone is not there when it runs
+            unknown = program.history
+            state = {n: v for n, v in state.items() if n not in unknown}
         if state is None and program.scope is not None:
             state = program.starts.decode(program.starts.initial[0])
         self.cells = program.cells(_living(program, entities, state or {}))
@@ -100,6 +103,33 @@ class Instance:
     def starts(self) -> bool:
         """Whether the definition may start in this state, as far as its @initially conditions say."""
         return not self.program.unmet(self.cells)
+
+    # -- what survives -----------------------------------------------------------------------------------
+
+    def committed(self) -> State:
+        """The values of the variables that are committed: `Instance(program, committed)` goes on from them."""
+        kept = {c.variable.name for c in self.program.columns if c.variable.kept is Kept.COMMITTED}
+        return FrozenMap({n: v for n, v in self.state.items() if n in kept})
+
+    def forget(self, actor: Actor) -> None:
+        """An actor fails: what only its memory held is as it starts.
+
+        Raises:
+            InputError: no variable is volatile, of that actor.
+        """
+        held = [
+            c
+            for c in self.program.columns
+            if c.variable.kept is Kept.VOLATILE and c.variable.actor == actor
+        ]
+        if not held:
+            known = {c.variable.actor.name for c in self.program.columns if c.variable.actor}
+            raise InputError(
+                f"{self.program.definition.name} has nothing that is volatile, of {actor.name}",
+                help=f"its actors with variables of their own: {', '.join(sorted(known)) or 'none'}",
+            )
+        for column in held:
+            self.cells.reset(column)
 
     # -- steps -----------------------------------------------------------------------------------------
 

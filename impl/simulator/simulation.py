@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from stagewright.impl.cluster.coordinator import TopologyCoordinator
-from stagewright.impl.cluster.group0 import VOLATILE, Group0
+from stagewright.impl.cluster.group0 import Group0
 from stagewright.impl.cluster.messages import CLIENT, ClientRequest, Effect, Row
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.simulator.balancer import Balancer
@@ -122,7 +122,6 @@ class _Simulation:
             directory / "group0.sqlite",
             rules.definition,
             without_budgets(rules.definition),
-            volatile=VOLATILE,
             synchronous=False,  # a killed process loses nothing that it gave to the operating system
         )
         stack.callback(store.close)

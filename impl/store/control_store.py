@@ -1,23 +1,23 @@
 """Committed control state in SQLite: a log of steps, one transaction each, that survives a crash.
 
 The log is also what the nodes of a cluster learn from, in order of `position`. A term keeps a deposed
-coordinator from committing. Volatile variables are what only the coordinator's memory holds: they are
-not written, and whoever loads a state finds them as they were initially.
+coordinator from committing. Only what the definition commits is written: whoever loads a state finds the
+rest as it was initially.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from stagewright.impl.store.observed import state_of
-from stagewright.spec.definition import Definition
-from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.definition import Definition, Kept
+from stagewright.spec.errors import StagewrightError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope, within_budgets
 from stagewright.spec.trace import observation
@@ -64,7 +64,6 @@ class ControlStore:
     `synchronous` makes every commit reach the disk itself, not only the operating system.
 
     Raises:
-        InputError: `volatile` names a variable that the definition has not.
         StoreError: the file belongs to another definition, or is no store.
     """
 
@@ -74,19 +73,14 @@ class ControlStore:
         definition: Definition,
         scope: Scope,
         *,
-        volatile: Collection[str] = (),
         synchronous: bool = True,
     ) -> None:
         self.path = path
         self.definition = definition
         self.scope = scope
-        unknown = sorted(set(volatile) - {v.name for v in definition.variables})
-        if unknown:
-            raise InputError(
-                f"{definition.name} has no variable {', '.join(unknown)} that could be volatile",
-                help=f"known: {', '.join(v.name for v in definition.variables)}",
-            )
-        self.volatile = frozenset(volatile)
+        self.volatile = frozenset(
+            v.name for v in definition.variables if v.kept is not Kept.COMMITTED
+        )
         self.listeners: list[Callable[[Entry], None]] = []  # called after each commit
         self._spelled_out = within_budgets(definition, scope)
         start = next(Interpreter(definition, scope).initial_states())
@@ -183,10 +177,6 @@ class ControlStore:
             raise StoreError(
                 f"{self.path}: the state of {entity} is damaged: {error}", help="restore a copy"
             ) from None
-
-    def same_when_committed(self, before: State, after: State) -> bool:
-        """Whether two states differ in volatile variables only."""
-        return all(before[n] == after[n] for n in before if n not in self.volatile)
 
     def entities(self) -> list[str]:
         """Every entity that has a committed state, in the order in which they came."""

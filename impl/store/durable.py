@@ -35,7 +35,7 @@ def durable(
     def commit(record: Record) -> None:
         store.check_term(term)
         for taken in record.steps:
-            if all(place.column.partition(".")[0] in store.volatile for place in taken.mutations):
+            if not taken.committed:
                 continue
             after = running.state
             more = {} if attach is None else attach(taken.step, after)

@@ -38,6 +38,7 @@ class VariableFacts:
     sort: str
     initial: str
     constant: bool
+    kept: str  # what becomes of it in a running system, and whose it is
     doc: str
 
 
@@ -153,8 +154,18 @@ def _variable(variable: Variable) -> VariableFacts:
     initial = variable.initial
     told = "any" if isinstance(initial, AnyValue) else _initial(initial)
     return VariableFacts(
-        variable.name, str(variable.sort), told, variable.constant, variable.doc.strip()
+        variable.name,
+        str(variable.sort),
+        told,
+        variable.constant,
+        _kept(variable),
+        variable.doc.strip(),
     )
+
+
+def _kept(variable: Variable) -> str:
+    owner = "" if variable.actor is None else f", of {variable.actor.name}"
+    return f"{variable.kept.value}{owner}"
 
 
 def _initial(value: Value) -> str:

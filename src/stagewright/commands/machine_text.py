@@ -17,6 +17,7 @@ from stagewright.commands.machine_facts import (
     PropertyFacts,
     VariableFacts,
 )
+from stagewright.spec.definition import Kept
 
 
 def render_machine(facts: MachineFacts) -> RenderableType:
@@ -89,7 +90,8 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
 def _variables(variables: Sequence[VariableFacts]) -> RenderableType:
     table = Table("variable", "sort", "starts as", "", box=None, padding=(0, 2, 0, 2))
     for v in variables:
-        note = ", ".join(filter(None, ["constant" if v.constant else "", v.doc]))
+        kept = "" if v.kept == Kept.COMMITTED.value else v.kept
+        note = ", ".join(filter(None, ["constant" if v.constant else "", kept, v.doc]))
         table.add_row(*map(Text, (v.name, v.sort, v.initial, note)))
     return table
 
@@ -148,8 +150,8 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
     yield from (f"# {plain(facts.name + profile)}", "")
     if facts.doc:
         yield from (plain(reflowed(facts.doc)), "")
-    rows = [(v.name, v.sort, v.initial, v.doc) for v in facts.variables]
-    yield from markdown_table(("variable", "sort", "starts as", "meaning"), rows)
+    rows = [(v.name, v.sort, v.initial, v.kept, v.doc) for v in facts.variables]
+    yield from markdown_table(("variable", "sort", "starts as", "kept", "meaning"), rows)
     if facts.budgets:
         yield from markdown_table(("budget", "default", "meaning"), facts.budgets)
     for condition in facts.initially:

@@ -6,7 +6,7 @@ import pytest
 
 from stagewright.impl.cluster.barriers import Closed
 from stagewright.impl.cluster.coordinator import TopologyCoordinator
-from stagewright.impl.cluster.group0 import VOLATILE, Group0
+from stagewright.impl.cluster.group0 import Group0
 from stagewright.impl.cluster.messages import (
     BarrierAck,
     BarrierRequest,
@@ -52,7 +52,6 @@ def group0(tmp_path: Path) -> Group0:
         tmp_path / "group0.sqlite",
         rules.definition,
         without_budgets(rules.definition),
-        volatile=VOLATILE,
         synchronous=False,
     )
     group0 = Group0(store, rules)

@@ -111,7 +111,7 @@ def walk(
 def walk_live(definition: Definition, judge: Interpreter, steps: int, chance: Random) -> None:
     """The same without a scope, as far as the interpreter knows numbers: the program has no bounds."""
     program, listed = Program(definition), all_steps(judge)
-    starts = Program(definition, judge.scope).starts
+    starts = Program(living(definition), judge.scope).starts
     state = starts.decode(chance.choice(starts.initial))
     entities = [k(i) for k, size in judge.scope.sizes.items() for i in range(size)]
     for _ in range(steps):

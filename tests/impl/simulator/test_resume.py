@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from stagewright.impl.cluster.group0 import VOLATILE
 from stagewright.impl.cluster.messages import Row
 from stagewright.impl.simulator.faults import parse_faults
 from stagewright.impl.simulator.options import Options
@@ -64,7 +63,6 @@ def stages_in(directory: Path) -> dict[str, Stage]:
         directory / "group0.sqlite",
         rules.definition,
         without_budgets(rules.definition),
-        volatile=VOLATILE,
     ) as store:
         found: dict[str, Stage] = {}
         for tablet in store.entities():

@@ -1,6 +1,7 @@
 """What is committed survives; what is volatile does not; what belongs to another definition is refused."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_migration_promises import Progress
 from stagewright.machines.tablet_stages import Kind, Role, Stage
 from stagewright.spec import RefusedError, define, scope_of
-from stagewright.spec.errors import InputError
+from stagewright.spec.definition import Kept
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
@@ -28,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def opened(path: Path, scope: Scope = SCOPE) -> ControlStore:
-    return ControlStore(path, DEFINITION, scope, volatile=VOLATILE, synchronous=False)
+    return ControlStore(path, DEFINITION, scope, synchronous=False)
 
 
 def test_committed_steps_survive_and_volatile_variables_start_anew(path: Path) -> None:
@@ -122,7 +123,7 @@ def test_store_of_another_definition_is_refused(path: Path) -> None:
     opened(path).close()
     other = define(TabletMigration, "seed")
     with pytest.raises(StoreError) as caught:
-        ControlStore(path, other, scope_of(other), volatile=VOLATILE)
+        ControlStore(path, other, scope_of(other))
     assert "TabletMigration (scylla-2026.2)" in str(caught.value)
     assert "not of TabletMigration (seed)" in str(caught.value)
     assert "use the definition that wrote it" in str(caught.value)
@@ -130,14 +131,11 @@ def test_store_of_another_definition_is_refused(path: Path) -> None:
 
 def test_other_choice_of_volatile_variables_is_refused(path: Path) -> None:
     opened(path).close()
+    all_committed = replace(
+        DEFINITION, variables=tuple(replace(v, kept=Kept.COMMITTED) for v in DEFINITION.variables)
+    )
     with pytest.raises(StoreError, match="volatile barrier"):
-        ControlStore(path, DEFINITION, SCOPE)
-
-
-def test_unknown_volatile_variable_is_refused(path: Path) -> None:
-    with pytest.raises(InputError, match="no variable bariers"):
-        ControlStore(path, DEFINITION, SCOPE, volatile=("bariers",))
-    assert not path.exists()
+        ControlStore(path, all_committed, SCOPE)
 
 
 def test_file_that_is_no_store_is_refused(path: Path) -> None:
