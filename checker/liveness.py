@@ -61,10 +61,16 @@ class FairSteps:
 
 
 def fair_steps(steps: Sequence[GroundStep]) -> FairSteps:
-    """Each action's fairness, for each of its ground steps."""
-    weak = tuple((s.index,) for s in steps if s.action.fairness is Fairness.WEAK)
-    strong = tuple((s.index,) for s in steps if s.action.fairness is Fairness.STRONG)
-    return FairSteps(weak, strong)
+    """The ground steps that share a fairness, for each choice of its keys."""
+    groups: dict[Fairness, dict[object, list[int]]] = {f: {} for f in Fairness}
+    for step in steps:
+        values = dict(step.arguments)
+        for fair in step.action.fair:
+            keys = tuple(values[key.name] for key in fair.keys)
+            of = (fair.name, "" if fair.name else step.action.name, keys)
+            groups[fair.strength].setdefault(of, []).append(step.index)
+    weak, strong = ([*groups[f].values()] for f in (Fairness.WEAK, Fairness.STRONG))
+    return FairSteps(tuple(map(tuple, weak)), tuple(map(tuple, strong)))
 
 
 def may_stop(graph: Graph, fair: FairSteps, expanded: int) -> Bools:

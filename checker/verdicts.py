@@ -7,20 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
-from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.exploration import Edge, Exploration
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import Path, paths_to, run_along
+from stagewright.checker.fair_runs import FairRuns
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.limits import OnProgress, Stop
-from stagewright.checker.liveness import Lasso, fair_lasso, fair_steps
+from stagewright.checker.liveness import Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_step, run_of, told
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import premise_name
 from stagewright.spec.definition import Definition, Property, PropertyKind
-from stagewright.spec.ground import GroundModel, GroundNode, GroundProperty, GroundStep
+from stagewright.spec.ground import GroundModel, GroundProperty, GroundStep
 from stagewright.spec.ground_eval import evaluate
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
@@ -30,7 +28,7 @@ NO_DEADLOCK = "no deadlock"
 IN_BOUNDS = "assigned values stay in bounds"
 
 _EDGE_BYTES = 32  # of memory, at the most, while a graph is made and walked
-_AFTERWARDS = (PropertyKind.REACHABLE, PropertyKind.LEADS_TO)
+_AFTERWARDS = (PropertyKind.REACHABLE, PropertyKind.LEADS_TO, PropertyKind.EVENTUALLY)
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ def _run(found: Exploration, asked: _Questions, path: Path, beyond: Edge | Lasso
         case Edge(_, step, target):
             return run_along(found, (start, (*steps, (step, target))))
         case Lasso(_, edges, cycle):
-            graph = asked.changing
+            graph = asked.fair_runs.graph
             walked = [(int(graph.steps[e]), int(graph.targets[e])) for e in (*edges, *cycle)]
             if not cycle:
                 return run_along(found, (start, (*steps, *walked)))
@@ -177,8 +175,8 @@ class _Questions:
                 return self._step_property(prop)
             case PropertyKind.REACHABLE:
                 return self._afterwards(prop, self._model.reachable, self._goal)
-            case PropertyKind.LEADS_TO:
-                return self._afterwards(prop, self._model.leads_to, self._leads_to)
+            case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
+                return self._afterwards(prop, self._model.leads_to, self._on_fair_runs)
 
     def deadlock(self) -> _Finding:
         """Whether some state has no successor and is not final."""
@@ -215,9 +213,9 @@ class _Questions:
         return ", beside those that spend a budget," if spends else ""
 
     @cached_property
-    def changing(self) -> Graph:
-        """All explored edges that change something: no others are steps of a fair run."""
-        return self._found.graph.changing
+    def fair_runs(self) -> FairRuns:
+        """All explored runs, as fairness sees them."""
+        return FairRuns(self._found)
 
     @cached_property
     def _unbudgeted(self) -> Graph:
@@ -321,15 +319,6 @@ class _Questions:
         a_state = 8 * (2 * found.engine.layout.words + 2)
         return found.transitions * _EDGE_BYTES + found.states * a_state
 
-    @cached_property
-    def _beyond(self) -> Bools:
-        """The states beyond the constraint, from which nothing was searched."""
-        constraint = self._model.constraint
-        if constraint is None:
-            return np.zeros(self._found.states, dtype=np.bool_)
-        (within,) = self._evaluate([constraint])
-        return ~within
-
     @property
     def _of_them_beyond(self) -> str:
         beyond = self._found.tally.beyond
@@ -341,28 +330,22 @@ class _Questions:
         return PropertyVerdict(prop.name, Outcome.UNDECIDED, METHOD, note)
 
     def _goal(self, instance: GroundProperty) -> _Finding | None:
-        (goal,) = self._evaluate([instance.condition])
-        found, graph = self._found, self._unbudgeted
-        state = nearest_hopeless(graph, goal | self._beyond, found.expanded)
-        if state is None and self._beyond.any():
-            inside = graph.closure(graph.into, goal & ~self._beyond)
-            if not (inside | self._beyond).all():
+        (goal,) = self._found.everywhere([instance.condition])
+        found, graph, beyond = self._found, self._unbudgeted, self.fair_runs.beyond
+        state = nearest_hopeless(graph, goal | beyond, found.expanded)
+        if state is None and beyond.any():
+            inside = graph.closure(graph.into, goal & ~beyond)
+            if not (inside | beyond).all():
                 return self._leaves(instance.property, "some runs to the goal have to")
         if state is None:
             return None
         return _Breach(state, "from the last state the goal can no longer be reached", instance)
 
-    def _leads_to(self, instance: GroundProperty) -> _Finding | None:
-        assert instance.premise is not None
-        premise, conclusion = self._evaluate([instance.premise, instance.condition])
-        fair = fair_steps(self._model.steps)
-        inside = premise & ~self._beyond, conclusion | self._beyond
-        lasso = fair_lasso(self.changing, fair, *inside, self._found.expanded)
-        if lasso is None and self._beyond.any():
-            graph = self.changing
-            waiting = graph.closure(graph.out, premise & ~conclusion, ~conclusion)
-            if (waiting & self._beyond).any():
-                return self._leaves(instance.property, "runs that wait for the conclusion")
+    def _on_fair_runs(self, instance: GroundProperty) -> _Finding | None:
+        sides = self.fair_runs.sides(instance)
+        lasso = self.fair_runs.lasso(sides, fair_steps(self._model.steps))
+        if lasso is None and self.fair_runs.leave(sides):
+            return self._leaves(instance.property, "runs that wait for the conclusion")
         if lasso is None:
             return None
         if lasso.cycle:
@@ -370,16 +353,6 @@ class _Questions:
         else:
             note = "nothing that is enabled in the last state has to happen: the run may stop there"
         return _Breach(lasso.start, note, instance, lasso)
-
-    def _evaluate(self, nodes: Sequence[GroundNode]) -> list[Bools]:
-        """The value of each condition in every state."""
-        engine, states = self._found.engine, self._found.words
-        conditions = engine.state_conditions(nodes)
-        parts = [
-            conditions(states[:, first : first + engine.batch])
-            for first in range(0, self._found.states, engine.batch)
-        ]
-        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _told_overflow(model: GroundModel, state: tuple[int, ...], step: GroundStep) -> str:

@@ -5,12 +5,14 @@ A definition imports from here alone; backends import from the modules they need
 
 from stagewright.spec.actions import (
     BudgetName as BudgetName,
+    Eventually as Eventually,
     LeadsTo as LeadsTo,
     action as action,
     allowed as allowed,
     bounded as bounded,
     budget as budget,
     constraint as constraint,
+    eventually as eventually,
     final as final,
     initially as initially,
     invariant as invariant,
@@ -46,6 +48,7 @@ from stagewright.spec.errors import (
     SymbolicBoolError as SymbolicBoolError,
 )
 from stagewright.spec.exercised import judged_alone as judged_alone, scopes as scopes
+from stagewright.spec.fairness import SharedFairness as SharedFairness, fairness as fairness
 from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,

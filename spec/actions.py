@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import Actor, Fairness, Reason
 from stagewright.spec.errors import DefinitionError
+from stagewright.spec.fairness import FairWord, SharedFairness
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
 from stagewright.spec.sorts import EnumSort, MapSort
 from stagewright.spec.source import Source, here, of_function
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 A = TypeVar("A", bound=Callable[..., None])
 B = TypeVar("B", bound=Callable[..., object])
 P = TypeVar("P", bound=Callable[..., Bool])
-L = TypeVar("L", bound="Callable[..., LeadsTo]")
+L = TypeVar("L", bound="Callable[..., LeadsTo | Eventually]")
 MARK = "__stagewright_member__"
 
 
@@ -56,7 +57,7 @@ class Member:
     body: Callable[..., Any]
     where: Source
     local_names: Mapping[str, object] = field(compare=False, repr=False)
-    fairness: Fairness = Fairness.NONE
+    fair: tuple[Fairness | SharedFairness, ...] = ()
     budget: BudgetName | None = None
     actor: Actor | None = None
 
@@ -115,16 +116,31 @@ def leads_to(premise: Bool, conclusion: Bool) -> LeadsTo:
     )
 
 
+@dataclass(frozen=True)
+class Eventually:
+    """At some time the condition holds."""
+
+    condition: Bool
+
+
+def eventually(condition: Bool) -> Eventually:
+    """What a @liveness method returns if the condition holds at some time in every run, at first or later.
+
+    That it holds again and again is `leads_to(~condition, condition)`.
+    """
+    return Eventually(Bool(lift(condition, BOOL, "the condition of eventually(...)")))
+
+
 @overload
 def action(body: A) -> A: ...
 @overload
 def action(
-    *, fair: Fairness = ..., spends: BudgetName | None = ..., by: Actor | None = ...
+    *, fair: FairWord = ..., spends: BudgetName | None = ..., by: Actor | None = ...
 ) -> Callable[[A], A]: ...
 def action(
     body: Callable[..., None] | None = None,
     *,
-    fair: Fairness = Fairness.NONE,
+    fair: FairWord = Fairness.NONE,
     spends: BudgetName | None = None,
     by: Actor | None = None,
 ) -> Any:
@@ -136,7 +152,7 @@ def action(
     names = _local_names()
 
     def decorate(body: A) -> A:
-        return _mark(body, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
+        return _mark(body, MemberKind.ACTION, names, fair=fair, budget=spends, actor=by)
 
     return decorate if body is None else decorate(body)
 
@@ -146,7 +162,7 @@ def stepping(
     source: Any,
     target: Any,
     *,
-    fair: Fairness,
+    fair: FairWord,
     by: Actor | None,
     spends: BudgetName | None,
 ) -> Callable[[A], A]:
@@ -182,7 +198,7 @@ def stepping(
                 raise returned_value(body.__name__, of_function(body))
             tracing.assign(place, goal, where)
 
-        marked = _mark(moved, MemberKind.ACTION, names, fairness=fair, budget=spends, actor=by)
+        marked = _mark(moved, MemberKind.ACTION, names, fair=fair, budget=spends, actor=by)
         return cast("A", marked)
 
     return decorate
@@ -218,7 +234,7 @@ def reachable(body: P) -> P:
 
 
 def liveness(body: L) -> L:
-    """Returns `leads_to(premise, conclusion)`, promised under the fairness of the actions."""
+    """Returns `leads_to(premise, conclusion)` or `eventually(condition)`, promised of all fair runs."""
     return _mark(body, MemberKind.LIVENESS, _local_names())
 
 
@@ -351,11 +367,12 @@ def _mark(
     kind: MemberKind,
     names: Mapping[str, object],
     *,
-    fairness: Fairness = Fairness.NONE,
+    fair: FairWord = Fairness.NONE,
     budget: BudgetName | None = None,
     actor: Actor | None = None,
 ) -> B:
     where = of_function(inspect.unwrap(body))
+    fairness = _fairness(fair, where)
     _check_options(fairness, budget, actor, where)
     if (earlier := member_of(body)) is not None:
         raise DefinitionError(
@@ -379,9 +396,25 @@ def _mark(
     return cast("B", called)
 
 
-def _check_options(fairness: object, budget: object, actor: object, where: Source) -> None:
+def _fairness(given: object, where: Source) -> tuple[Fairness | SharedFairness, ...]:
+    """What `fair=` names, one after the other; nothing for `Fairness.NONE`."""
+    listed = cast("tuple[object, ...]", given) if isinstance(given, tuple) else (given,)
+    for one in listed:
+        if not isinstance(one, Fairness | SharedFairness):
+            raise DefinitionError(
+                f"`fair` is {one!r} ({type(one).__name__})",
+                where=where,
+                help="write `Fairness.WEAK` or `Fairness.STRONG`, or a fairness that the class declares: "
+                "`turn = fairness(Fairness.WEAK)`",
+            )
+    if len(set(listed)) < len(listed):
+        raise DefinitionError("`fair` names one fairness twice", where=where, help="keep one")
+    found = cast("tuple[Fairness | SharedFairness, ...]", listed)
+    return tuple(one for one in found if one is not Fairness.NONE)
+
+
+def _check_options(fair: tuple[object, ...], budget: object, actor: object, where: Source) -> None:
     options = (
-        ("fair", fairness, Fairness, "`Fairness.WEAK` or `Fairness.STRONG`"),
         (
             "spends",
             budget,
@@ -395,7 +428,7 @@ def _check_options(fairness: object, budget: object, actor: object, where: Sourc
             raise DefinitionError(
                 f"`{name}` is {given!r} ({type(given).__name__})", where=where, help=f"write {mend}"
             )
-    if isinstance(budget, BudgetName) and fairness is not Fairness.NONE:
+    if isinstance(budget, BudgetName) and fair:
         raise DefinitionError(
             "an action that spends a budget cannot be fair",
             where=where,

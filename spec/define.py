@@ -10,6 +10,7 @@ from typing import Any, cast
 from stagewright.spec.actions import (
     Allowed,
     BudgetName,
+    Eventually,
     LeadsTo,
     Member,
     MemberKind,
@@ -22,6 +23,7 @@ from stagewright.spec.definition import (
     Budget,
     Constraint,
     Definition,
+    Fair,
     Property,
     PropertyKind,
     Reason,
@@ -30,6 +32,7 @@ from stagewright.spec.definition import (
 from stagewright.spec.equivalents import equivalents_of
 from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
 from stagewright.spec.exercised import alone_in, exercised_at
+from stagewright.spec.fairness import SharedFairness, fair_of
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
 from stagewright.spec.marks import refuse_steering
 from stagewright.spec.mentioned import entities_in
@@ -183,9 +186,25 @@ class _Trace:
                     self.deadlock_allowed = member.reason
                 case _:
                     pass
-        for member in found.values():
-            if (marked := member_of(member)) is not None:
-                self._member(marked, this, root, keys)
+        marks = [m for member in found.values() if (m := member_of(member)) is not None]
+        for marked in marks:
+            self._member(marked, this, root, keys)
+        for shared in (m for m in found.values() if isinstance(m, SharedFairness)):
+            if shared.all_actions:
+                self._all_fair(shared, root, keys)
+            elif not any(shared in marked.fair for marked in marks):
+                raise DefinitionError(
+                    f"{shared!r} is never used",
+                    where=shared.where,
+                    help=f"name it at the actions that share it: `@action(fair={shared.name})`",
+                )
+
+    def _all_fair(self, shared: SharedFairness, root: Root, keys: tuple[_Key, ...]) -> None:
+        """All actions of a machine and its parts share a fairness, but those that spend a budget."""
+        fair = Fair(shared.strength, tuple(k.bound for k in keys), root.prefix + shared.name)
+        for name, action in self.actions.items():
+            if name.startswith(root.prefix) and not action.spends:
+                self.actions[name] = replace(action, fair=(*action.fair, fair))
 
     def _budget(self, budget: Budget, machine: type[Machine], root: Root) -> None:
         """Budgets of one name are one budget, also those of several parts; a system's own word counts."""
@@ -246,7 +265,7 @@ class _Trace:
         if member.kind is MemberKind.ACTION:
             if result is not None:
                 raise returned_value(member.name, member.where)
-            self._action(member, name, tracing, params, own)
+            self._action(member, name, tracing, params, own, type(this))
             return
         tracing.check_closed(_result_node(result), {*params, *own}, member.where)
         self._condition(member, name, result, (*params, *own), own, what)
@@ -258,6 +277,7 @@ class _Trace:
         tracing: Tracing,
         params: tuple[Bound, ...],
         own: tuple[Bound, ...],
+        machine: type[Machine],
     ) -> None:
         if not tracing.requirements and not tracing.assignments:
             raise DefinitionError(
@@ -278,13 +298,16 @@ class _Trace:
                 used |= bounds_in(node)
         _check_used(own, used, member)
         self.driven |= tracing.called
+        prefix = name.removesuffix(member.name)
+        declared = members(machine).values()
+        fair = fair_of(member.fair, member.what, member.where, declared, prefix, params, own)
         self.actions[name] = Action(
             name,
             (*params, *own),
             tuple(tracing.requirements),
             tuple(tracing.assignments),
             member.doc,
-            member.fairness,
+            fair,
             None if member.budget is None else member.budget.name,
             member.actor,
             member.where,
@@ -301,10 +324,18 @@ class _Trace:
     ) -> None:
         premise: Node | None = None
         if member.kind is MemberKind.LIVENESS:
-            if not isinstance(result, LeadsTo):
-                raise _wrong_result(what, result, "`return leads_to(premise, conclusion)`", member)
-            premise, condition = result.premise.node, result.conclusion.node
-            used = bounds_in(premise) | bounds_in(condition)
+            match result:
+                case LeadsTo():
+                    premise, condition = result.premise.node, result.conclusion.node
+                    used = bounds_in(premise) | bounds_in(condition)
+                case Eventually():
+                    condition = result.condition.node
+                    used = bounds_in(condition)
+                case _:
+                    mend = (
+                        "`return leads_to(premise, conclusion)` or `return eventually(condition)`"
+                    )
+                    raise _wrong_result(what, result, mend, member)
         else:
             if not isinstance(result, Bool):
                 raise _wrong_result(what, result, "`return` a condition on the state", member)
@@ -320,10 +351,11 @@ class _Trace:
             case MemberKind.FINAL:
                 self.finals.append(_for_all(params, condition))
             case kind:
+                by_result = kind is MemberKind.LIVENESS and premise is None
                 self.properties.append(
                     Property(
                         name,
-                        _PROPERTY_KINDS[kind],
+                        PropertyKind.EVENTUALLY if by_result else _PROPERTY_KINDS[kind],
                         params,
                         condition,
                         premise,
@@ -363,6 +395,8 @@ def _result_node(result: object) -> Node:
     match result:
         case LeadsTo(premise, conclusion):
             return conjunction([premise.node, conclusion.node])
+        case Eventually(condition):
+            return condition.node
         case Symbolic():
             return result.node
         case _:
@@ -381,6 +415,8 @@ def _failed(what: str, error: Exception, member: Member) -> DefinitionError:
 def _wrong_result(what: str, result: object, mend: str, member: Member) -> DefinitionError:
     if result is None:
         problem = f"{what} returns nothing"
+    elif isinstance(result, Bool):
+        problem = f"{what} returns a condition, and does not say when it comes to hold"
     elif isinstance(result, Symbolic):
         problem = f"{what} returns a value of sort {result.node.sort}, not a condition"
     else:

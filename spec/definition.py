@@ -18,6 +18,8 @@ from stagewright.spec.values import FrozenMap, Value
 class Fairness(Enum):
     """What may be assumed of an action that could happen, for each choice of its parameters by itself.
 
+    `fairness(...)` makes one that several actions share, or the choices of one.
+
     NONE: nothing. The action never has to happen; a run may stop where no other can. TLA+: no conjunct.
     WEAK: it happens again and again if from some point on it stays enabled. TLA+: `WF_vars(A)`.
     STRONG: it happens again and again if it is enabled again and again. TLA+: `SF_vars(A)`.
@@ -29,6 +31,18 @@ class Fairness(Enum):
     NONE = auto()
     WEAK = auto()
     STRONG = auto()
+
+
+@dataclass(frozen=True)
+class Fair:
+    """One fairness that holds of an action: of it alone, or of several that share it by its name.
+
+    `keys`: the parameters for each of whose values it holds by itself.
+    """
+
+    strength: Fairness
+    keys: tuple[Bound, ...]
+    name: str = ""  # of a fairness that is shared: `turn`, in a system `tablets.turn`
 
 
 class AnyValue(Enum):
@@ -115,7 +129,7 @@ class Action:
     requirements: tuple[Requirement, ...]
     assignments: tuple[Assignment, ...]
     doc: str = ""
-    fairness: Fairness = Fairness.NONE
+    fair: tuple[Fair, ...] = ()
     budget: str | None = None  # the budget that each occurrence spends
     actor: Actor | None = None
     where: Source | None = field(default=None, compare=False)
@@ -140,6 +154,12 @@ class PropertyKind(Enum):
         "reachable"  # from every reachable state the goal can be reached, spending no budget
     )
     LEADS_TO = "leads to"  # whenever the premise holds, the condition holds then or later (fairly)
+    EVENTUALLY = "eventually"  # in every run the condition holds at some time (fairly)
+
+    @property
+    def of_fair_runs(self) -> bool:
+        """Whether it is a promise that fairness helps to keep."""
+        return self in (PropertyKind.LEADS_TO, PropertyKind.EVENTUALLY)
 
 
 @dataclass(frozen=True)
@@ -291,7 +311,7 @@ class Definition:
             self.budgets,
             self.initially,
             tuple(
-                (a.name, a.params, a.requirements, a.assignments, a.fairness, a.budget)
+                (a.name, a.params, a.requirements, a.assignments, a.fair, a.budget)
                 for a in self.actions
             ),
             tuple((p.name, p.kind, p.params, p.condition, p.premise) for p in self.properties),

@@ -373,7 +373,8 @@ class GroundProperty:
     """One property with concrete parameters.
 
     Invariant: `condition` over the state. Step property: `condition` over old and new state. Reachable:
-    `condition` is the goal. Leads-to: `premise` leads to `condition`.
+    `condition` is the goal. Leads-to: `premise` leads to `condition`; without a premise (eventually),
+    every run comes to `condition`.
     """
 
     property: Property

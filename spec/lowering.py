@@ -96,7 +96,7 @@ class Lowering:
             invariants=promises[PropertyKind.INVARIANT],
             step_properties=promises[PropertyKind.STEP],
             reachable=promises[PropertyKind.REACHABLE],
-            leads_to=promises[PropertyKind.LEADS_TO],
+            leads_to=(*promises[PropertyKind.LEADS_TO], *promises[PropertyKind.EVENTUALLY]),
         )
 
     def model(self) -> GroundModel:
@@ -121,7 +121,7 @@ class Lowering:
             invariants=promises[PropertyKind.INVARIANT],
             step_properties=promises[PropertyKind.STEP],
             reachable=promises[PropertyKind.REACHABLE],
-            leads_to=promises[PropertyKind.LEADS_TO],
+            leads_to=(*promises[PropertyKind.LEADS_TO], *promises[PropertyKind.EVENTUALLY]),
             final=self.builder.or_(
                 (self.expressions.scalar(self.definition.final, {}), self._beyond)
             ),

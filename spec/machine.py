@@ -13,6 +13,7 @@ from stagewright.spec.actions import MARK, Member, member_of
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError, ScopeError
+from stagewright.spec.fairness import SharedFairness
 from stagewright.spec.nodes import BOOL, Field, Node, Op, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
 from stagewright.spec.source import here
@@ -341,7 +342,7 @@ def members(machine: type[Machine]) -> Mapping[str, object]:
     for base in reversed(machine.__mro__):
         for name, value in vars(base).items():
             if (
-                isinstance(value, Var | Part | Many | Profiles)
+                isinstance(value, Var | Part | Many | Profiles | SharedFairness)
                 or hasattr(value, MARK)
                 or type(value).__name__ in ("BudgetName", "Allowed")
             ):

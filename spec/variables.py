@@ -11,6 +11,7 @@ from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.definition import Actor, AnyValue, Fairness, Kept
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError
+from stagewright.spec.fairness import FairWord
 from stagewright.spec.nodes import BOOL, Literal
 from stagewright.spec.sorts import (
     BoolSort,
@@ -89,7 +90,7 @@ class Var(Generic[S, V]):
         source: E | Collection[E],
         target: E,
         *,
-        fair: Fairness = ...,
+        fair: FairWord = ...,
         by: Actor | None = ...,
         spends: BudgetName | None = ...,
     ) -> Callable[[M], M]: ...
@@ -99,7 +100,7 @@ class Var(Generic[S, V]):
         source: E | Collection[E],
         target: E,
         *,
-        fair: Fairness = ...,
+        fair: FairWord = ...,
         by: Actor | None = ...,
         spends: BudgetName | None = ...,
     ) -> Callable[[M], M]: ...
@@ -108,7 +109,7 @@ class Var(Generic[S, V]):
         source: Any,
         target: Any,
         *,
-        fair: Fairness = Fairness.NONE,
+        fair: FairWord = Fairness.NONE,
         by: Actor | None = None,
         spends: BudgetName | None = None,
     ) -> Callable[[M], M]:

@@ -109,8 +109,8 @@ def _property(
             which = "no run that spends no budget" if spending else "no run"
             told = f"From state {end} on, {which} ever comes to: {goal}. In that state:"
             return told, last.reasons(broken.condition, names)
-        case PropertyKind.LEADS_TO:
-            return _leads_to(interpreter, broken, names, run)
+        case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
+            return _on_fair_runs(interpreter, broken, names, run)
         case _:
             assert_never(broken.kind)
 
@@ -130,19 +130,24 @@ def _refinement(verdict: PropertyVerdict, refined: Refined) -> tuple[str, tuple[
     return f"{verdict.note}.", (instead, *([hidden] if refined.hidden else []))
 
 
-def _leads_to(
+def _on_fair_runs(
     interpreter: Interpreter, broken: Property, names: Values, run: Run
 ) -> tuple[str, tuple[Reason, ...]]:
-    assert broken.premise is not None
-    begin = _premise_state(interpreter, broken, names, run)
-    begun = Because(interpreter, run.states[begin])
-    missed = Because(interpreter, run.states[-1])
+    missed = Because(interpreter, run.states[-1]).reasons(broken.condition, names)
     goal = brief(words(broken.condition, names))
+    if broken.premise is None:
+        told = [Reason(f"{goal} - never in this run:", missed)]
+    else:
+        begin = _premise_state(interpreter, broken, names, run)
+        begun = Because(interpreter, run.states[begin]).reasons(broken.premise, names)
+        told = [
+            Reason(f"the promise begins in state {begin}:", begun),
+            Reason(f"{goal} - never from there on:", missed),
+        ]
     return (
         f"What is promised never comes: {headline(run)}.",
         (
-            Reason(f"the promise begins in state {begin}:", begun.reasons(broken.premise, names)),
-            Reason(f"{goal} - never from there on:", missed.reasons(broken.condition, names)),
+            *told,
             *may_wait(interpreter, run),
         ),
     )

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.engine import Engine, requirement_keys
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Words
@@ -258,9 +259,23 @@ class Exploration:
                 return first + int(found[0])
         raise AssertionError("not a state that was found")
 
+    @property
+    def initial(self) -> int:
+        """How many of the first states are initial; if not all of these were expanded, as many as were."""
+        return self.levels[1] if len(self.levels) > 1 else self.expanded
+
     def segments(self) -> list[tuple[int, int]]:
         """Where states are in one order."""
         return self.tally.segments()
+
+    def everywhere(self, nodes: Sequence[GroundNode]) -> list[Bools]:
+        """The value of each condition in every state."""
+        conditions = self.engine.state_conditions(nodes)
+        parts = [
+            conditions(self.words[:, first : first + self.engine.batch])
+            for first in range(0, self.states, self.engine.batch)
+        ]
+        return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
     @cached_property
     def graph(self) -> Graph:

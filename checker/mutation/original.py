@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from stagewright.checker.check import watch_for
 from stagewright.checker.explicit.engines import search
@@ -29,17 +29,29 @@ class Original:
     scope: Scope
     lowering: Lowering
     compiled: Compiled
-    states: Words
-    depth: int
-    stopped: str  # why not all states are known; empty if they are
+    found: Exploration = field(repr=False)
     broken: tuple[str, ...]  # promises that it does not keep here itself: they judge no mutant
     fired: tuple[str, ...]  # the actions that happen
     seconds: float
 
     @property
+    def states(self) -> Words:
+        """All states that are known."""
+        return self.found.words
+
+    @property
+    def depth(self) -> int:
+        return self.found.depth
+
+    @property
+    def stopped(self) -> str:
+        """Why not all states are known; empty if they are."""
+        return self.found.stopped
+
+    @property
     def count(self) -> int:
         """How many states are known."""
-        return int(self.states.shape[1])
+        return self.found.states
 
     @property
     def never_fired(self) -> tuple[str, ...]:
@@ -76,9 +88,7 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
         scope,
         lowering,
         compiled,
-        found.words,
-        found.depth,
-        found.stopped,
+        found,
         tuple(v.name for v in verdicts if v.outcome is Outcome.VIOLATED),
         tuple(a.name for a in definition.actions if a.name in fired),
         stop.seconds,

@@ -10,6 +10,7 @@ from functools import cached_property
 from stagewright.checker.mutation.columns import unknown_values
 from stagewright.checker.mutation.edges import unknown_steps
 from stagewright.checker.mutation.effects import unknown_joins
+from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
@@ -86,6 +87,7 @@ class MutationReport:
     seconds: float
     versions: Sequence[Definition] = ()  # this one, and those of its other profiles
     with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
+    assumed: Assumed | None = None  # of the actions' fairness; None if it was not looked at
 
     @cached_property
     def unexplained(self) -> tuple[Finding, ...]:

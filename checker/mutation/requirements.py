@@ -105,7 +105,7 @@ def _relaxed(node: Node, *, down: bool) -> Iterator[Node]:
             for other in _relaxed(otherwise, down=down):
                 yield replace(node, args=(condition, then, other))
         case Apply(Op.LT | Op.LE, (left, right)):
-            yield _by_one(node, left, right, down=down)
+            yield from _by_one(node, left, right, down=down)
         case Quantified(quantity, _, body) if quantity in {Quantity.EVERY, Quantity.SOME}:
             for other in _relaxed(body, down=down):
                 yield replace(node, body=other)
@@ -142,13 +142,14 @@ def _at_most_one(bound: Bound, late: Node) -> Node:
     return Apply(Op.LE, (Quantified(Quantity.COUNT, bound, late, _MANY), _ONE), BOOL)
 
 
-def _by_one(node: Apply, left: Node, right: Node, *, down: bool) -> Node:
-    """`a <= b + 1` and `a <= b` for `a <= b` and `a < b`; `a < b` and `a + 1 < b` the other way."""
-    if node.op is Op.LT and down:
-        return replace(node, op=Op.LE)
-    if node.op is Op.LE and not down:
-        return replace(node, op=Op.LT)
+def _by_one(node: Apply, left: Node, right: Node, *, down: bool) -> Iterator[Node]:
+    """`a <= b + 1` and `a <= b` for `a <= b` and `a < b`; `a < b` and `a + 1 < b` the other way.
+
+    Of ordered members there is none that is one more.
+    """
     more, stays = (right, left) if down else (left, right)
-    assert isinstance(more.sort, IntSort)
-    added = Apply(Op.ADD, (more, _ONE), IntSort(more.sort.low + 1, more.sort.high + 1))
-    return replace(node, args=(stays, added) if down else (added, stays))
+    if node.op is (Op.LT if down else Op.LE):
+        yield replace(node, op=Op.LE if down else Op.LT)
+    elif isinstance(more.sort, IntSort):
+        added = Apply(Op.ADD, (more, _ONE), IntSort(more.sort.low + 1, more.sort.high + 1))
+        yield replace(node, args=(stays, added) if down else (added, stays))

@@ -35,7 +35,8 @@ _ORDERED = {
     Op.NEXT,
     Op.PREVIOUS,
 }
-_UNDECIDED = {PropertyKind.REACHABLE, PropertyKind.LEADS_TO}  # never decided on orbits
+# never decided on orbits
+_UNDECIDED = {PropertyKind.REACHABLE, PropertyKind.LEADS_TO, PropertyKind.EVENTUALLY}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from stagewright.checker.tla.effects import new_value
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.vocabulary import Vocabulary
 from stagewright.spec.definition import Action, Assignment, Definition, Fairness, Requirement
+from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.nodes import Bound, root_variable
 
 _WITH_REMARK = 60  # columns up to which a formula has its requirement's name beside it
@@ -122,16 +123,36 @@ def _stays(action: Action, formulas: Formulas) -> str:
 
 
 def fairness_lines(definition: Definition, names: Vocabulary) -> Block:
-    """Fair actions get their turn, each for every parameter."""
+    """What is shared by several actions, or by the choices of one; then all that is fair."""
     own = names.own
     conjuncts: list[Block] = []
-    for action in definition.actions:
-        if action.fairness is Fairness.NONE:
-            continue
-        formulas = Formulas(names).within(*action.params)
-        step = called(names.actions[action.name], action.params, formulas)
-        letter = "WF" if action.fairness is Fairness.WEAK else "SF"
-        for_all = f"\\A {formulas.ranges(action.params)} : " if action.params else ""
+    shared: list[str] = []
+    for assumption in assumptions(definition.actions):
+        formulas = Formulas(names).within(*assumption.keys)
+        letter = "WF" if assumption.strength is Fairness.WEAK else "SF"
+        name = names.actions[assumption.name] if not assumption.shared else ""
+        if assumption.shared:
+            name = names.fairness[assumption.name]
+            shared += [*_any_of(assumption, name, names), ""]
+        step = called(name, assumption.keys, formulas)
+        for_all = f"\\A {formulas.ranges(assumption.keys)} : " if assumption.keys else ""
         conjuncts.append((f"{for_all}{letter}_{own.variables}({step})",))
     said = comment("What is fair happens in the end; nothing else has to.")
-    return (*said, *hanging(f"{own.fairness} ==", bullets("/\\", conjuncts), 0))
+    return (*shared, *said, *hanging(f"{own.fairness} ==", bullets("/\\", conjuncts), 0))
+
+
+def _any_of(assumption: Assumption, name: str, names: Vocabulary) -> Block:
+    r"""`turn(n) == \/ begin(n) \/ \E t \in Task : work(n, t)`: any step of those that share a fairness."""
+    keys = Formulas(names).within(*assumption.keys)
+    ways: list[Block] = []
+    for action, mine in assumption.members:
+        formulas = keys
+        for key, first in zip(mine, assumption.keys, strict=True):
+            formulas = formulas.calling(key, keys.bound[first])
+        free = tuple(p for p in action.params if p not in mine)
+        formulas = formulas.within(*free)
+        choice = f"\\E {formulas.ranges(free)} : " if free else ""
+        ways.append((f"{choice}{called(names.actions[action.name], action.params, formulas)}",))
+    head = called(name, assumption.keys, keys)
+    said = comment("The steps that share a fairness.")
+    return (*said, *hanging(f"{head} ==", bullets("\\/", ways), 0))

@@ -28,7 +28,7 @@ from stagewright.checker.tla.initial import initial
 from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.properties import Promise, about_states, promise
 from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
-from stagewright.spec.definition import Constraint, Definition, Fairness
+from stagewright.spec.definition import Constraint, Definition
 from stagewright.spec.nodes import BOOL, FALSE, Apply, Op
 from stagewright.spec.scope import Scope, within_budgets
 
@@ -107,7 +107,7 @@ def _constraint(constraint: Constraint, names: Vocabulary) -> Block:
 def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) -> Iterable[str]:
     """All after the constants, with an empty line after every part."""
     own = names.own
-    fair = any(a.fairness is not Fairness.NONE for a in definition.actions)
+    fair = any(a.fair for a in definition.actions)
     parts: list[Block] = [
         *tables(names),
         *variables(definition, names),

@@ -53,7 +53,7 @@ def promise(prop: Property, names: Vocabulary, *, may_stand: bool) -> Promise:
                 "not decide it.)"
             )
             return Promise((*about, *said, *_defined(name, prop, prop.condition, names)))
-        case PropertyKind.LEADS_TO:
+        case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
             return Promise((*about, *_leading(name, prop, names)), properties=(name,), live=True)
         case _:
             assert_never(prop.kind)
@@ -106,12 +106,11 @@ def _of_steps(
 
 
 def _leading(name: str, prop: Property, names: Vocabulary) -> Block:
-    assert prop.premise is not None
     formulas = Formulas(names).within(*prop.params)
-    premise, conclusion = (
-        _side(formulas.text(n, Binds.ATOM), n, names) for n in (prop.premise, prop.condition)
-    )
-    told = f"{premise} ~> {conclusion}"
+    sides = (prop.condition,) if prop.premise is None else (prop.premise, prop.condition)
+    told = " ~> ".join(_side(formulas.text(n, Binds.ATOM), n, names) for n in sides)
+    if prop.premise is None:
+        told = f"<>{told}"
     if prop.params:
         told = f"\\A {formulas.ranges(prop.params)} : ({told})"
     return hanging(f"{name} ==", (told,), WIDTH)

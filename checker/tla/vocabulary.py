@@ -60,6 +60,7 @@ class Vocabulary:
     guards: dict[str, str]
     properties: dict[str, str]
     constraints: dict[str, str]
+    fairness: dict[str, str]  # of those that are shared, by name
     standing: dict[str, str]  # of step properties: their part that is an invariant
     columns: dict[ColumnKey, str]
     own: Own
@@ -101,6 +102,11 @@ def vocabulary_of(definition: Definition, scope: Scope) -> Vocabulary:
         guards={a: names.give(f"can_{a}") for a in actions},
         properties=properties,
         constraints={c.name: names.give(c.name) for c in definition.constraints},
+        fairness={
+            name: names.give(name)
+            for name in dict.fromkeys(f.name for a in definition.actions for f in a.fair)
+            if name
+        },
         standing={
             p.name: names.give(f"{properties[p.name]}_standing")
             for p in definition.properties

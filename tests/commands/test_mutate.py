@@ -86,7 +86,7 @@ def test_survivors_come_first_with_place_and_hint(capsys: pytest.CaptureFixture[
     assert lines[:2] == ["LeaseTable", "  at Node=2: 21 states"]
     assert lines[3].endswith("survive without a reason")
     assert "lease.py:" in lines[4]
-    assert "no promise" in lines[5] or "it never refuses alone" in lines[5]
+    assert "state what" in lines[5] or "it never refuses alone" in lines[5]
 
 
 def test_no_survivor_without_a_reason_is_success(

@@ -55,7 +55,7 @@ def test_enough_machines_of_all_kinds_were_met(all_met: Any) -> None:
     counts: Counter[object] = Counter()
     for found in all_met.machines.values():
         counts.update(count_all(found.machine.definition))
-    wanted: list[object] = [*Op, *Quantity, *NODES, *Fairness, *PropertyKind, "loop"]
+    wanted: list[object] = [*Op, *Quantity, *NODES, *Fairness, *PropertyKind, "loop", "shared"]
     wanted += [(Op.IF, sort) for sort in SORTS] + [(Read, sort) for sort in SORTS]
     wanted += [(Select, sort) for sort in SORTS]
     wanted += [(Column, s) for s in (BoolSort, EnumSort, IntSort, OptionalSort, SetSort)]

@@ -6,7 +6,7 @@ from tests.random_machines.choices import Choices
 from tests.random_machines.expressions import Expressions
 from tests.random_machines.sorts import BOOL as BOOLEANS, FINITE
 
-from stagewright.spec.definition import Action, Assignment, Budget, Fairness, Requirement, Variable
+from stagewright.spec.definition import Action, Assignment, Budget, Requirement, Variable
 from stagewright.spec.nodes import BOOL, Apply, Bound, Field, Literal, Node, Op, Read, Select
 from stagewright.spec.sorts import (
     BasicSort,
@@ -43,12 +43,7 @@ def action(
         else:
             assignments.append(_assignment(scope, variable))
     spends = choices.pick(budgets).name if budgets and choices.chance(40) else None
-    fairness = choices.pick((Fairness.NONE, Fairness.WEAK, Fairness.STRONG))
-    if spends is not None:
-        fairness = Fairness.NONE  # the language refuses it
-    elif len(params) > 1 and fairness is Fairness.STRONG:
-        fairness = Fairness.WEAK
-    return Action(name, params, tuple(requirements), tuple(assignments), "", fairness, spends)
+    return Action(name, params, tuple(requirements), tuple(assignments), "", (), spends)
 
 
 def _likely(scope: Expressions) -> Node:

@@ -8,6 +8,7 @@ from hypothesis import assume, strategies as st
 from tests.random_machines.actions import action
 from tests.random_machines.choices import Choices
 from tests.random_machines.expressions import Expressions
+from tests.random_machines.fairness import with_fairness
 from tests.random_machines.sorts import (
     BOOL,
     FINITE,
@@ -20,7 +21,6 @@ from tests.random_machines.sorts import (
 )
 
 from stagewright.spec.definition import (
-    Action,
     Budget,
     Constraint,
     Definition,
@@ -85,7 +85,7 @@ def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:
     )
     spent = {a.budget for a in actions}
     properties = tuple(_properties(choices, declared))
-    actions = _few_strong(actions)
+    actions = with_fairness(choices, actions)
     final = choices.pick((FALSE, TRUE, None)) or states.condition(1)
     return Definition(
         name="Random",
@@ -101,12 +101,6 @@ def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:
     )
 
 
-def _few_strong(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """At most two strongly fair actions: the test's own judge tries all subsets of their steps."""
-    strong = [a.name for a in actions if a.fairness is Fairness.STRONG][2:]
-    return tuple(replace(a, fairness=Fairness.WEAK) if a.name in strong else a for a in actions)
-
-
 def _properties(choices: Choices, declared: tuple[Variable, ...]) -> list[Property]:
     kinds = [
         PropertyKind.INVARIANT,
@@ -114,6 +108,7 @@ def _properties(choices: Choices, declared: tuple[Variable, ...]) -> list[Proper
         PropertyKind.STEP,
         PropertyKind.REACHABLE,
         PropertyKind.LEADS_TO,
+        PropertyKind.EVENTUALLY,
     ]
     return [
         _property(choices, f"q{i}", kind, declared)
@@ -145,7 +140,9 @@ def count_all(definition: Definition) -> dict[object, int]:
 
     nodes: list[Node] = [definition.final, *definition.initially]
     for a in definition.actions:
-        note(a.fairness, *(["loop"] if any(s.binders for s in a.assignments) else []))
+        note(*(f.strength for f in a.fair), *("shared" for f in a.fair if f.name))
+        note(*([] if a.fair else [Fairness.NONE]))
+        note(*(["loop"] if any(s.binders for s in a.assignments) else []))
         nodes += [r.condition for r in a.requirements]
         nodes += [n for s in a.assignments for n in (s.place, s.value)]
     for p in definition.properties:

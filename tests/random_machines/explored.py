@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations
@@ -104,8 +104,8 @@ class Explored:
                 holds = all(self.judge.holds(prop, s, t)[0] for s, _, t in self.edges)
             case PropertyKind.REACHABLE:
                 return worst(self._always_reachable(prop, e) for e in self._instances(prop))
-            case PropertyKind.LEADS_TO:
-                return worst(self._leads_to(prop, e) for e in self._instances(prop))
+            case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
+                return worst(self._on_fair_runs(prop, e) for e in self._instances(prop))
             case _:
                 assert_never(prop.kind)
         return Outcome.HOLDS if holds else Outcome.VIOLATED
@@ -140,10 +140,12 @@ class Explored:
         inside = _before(edges, goal - self.beyond) | self.beyond
         return Outcome.HOLDS if inside == self.states else Outcome.UNDECIDED
 
-    def _leads_to(self, prop: Property, environment: Environment) -> Outcome:
-        assert prop.premise is not None
+    def _on_fair_runs(self, prop: Property, environment: Environment) -> Outcome:
         waiting = self.states - self._where(prop.condition, environment)
-        begin = self._where(prop.premise, environment) & waiting
+        begin = set(self.initial)
+        if prop.premise is not None:
+            begin = self._where(prop.premise, environment)
+        begin &= waiting
         if self._breaks(begin - self.beyond, waiting - self.beyond):
             return Outcome.VIOLATED
         leaves = self._onward(begin, waiting) & self.beyond
@@ -161,28 +163,34 @@ class Explored:
     def _breaks(self, start: Set[State], waiting: Set[State]) -> bool:
         """Whether some fair run waits for ever: by fixpoints, with no strongly connected parts in sight."""
         begin = self._onward(start, waiting)
-        fair = self._fair(Fairness.WEAK) | self._fair(Fairness.STRONG)
-        if any(not fair & self.urged[s] for s in begin):
+        groups = self._fair(Fairness.WEAK) + self._fair(Fairness.STRONG)
+        if any(not any(group & self.urged[s] for group in groups) for s in begin):
             return True  # the run may stop there
         return any(self._fair_run(begin, taken) for taken in _subsets(self._fair(Fairness.STRONG)))
 
-    def _fair(self, fairness: Fairness) -> set[Step]:
-        names = {a.name for a in self.judge.definition.actions if a.fairness is fairness}
-        return {step for step in self.steps if step.action in names}
+    def _fair(self, strength: Fairness) -> list[frozenset[Step]]:
+        """The steps that share each fairness of a strength, for each choice of its keys."""
+        found: dict[object, set[Step]] = {}
+        for step in self.steps:
+            for fair in self.judge.definition.action(step.action).fair:
+                keys = tuple(step.arguments[key.name] for key in fair.keys)
+                if fair.strength is strength:
+                    found.setdefault((fair.name or step.action, keys), set()).add(step)
+        return [frozenset(group) for group in found.values()]
 
-    def _fair_run(self, region: Set[State], taken: Set[Step]) -> bool:
-        """Whether a weakly fair run stays in the region for ever, takes each of `taken` again and again,
-        and never enables another strongly fair step.
+    def _fair_run(self, region: Set[State], taken: Sequence[frozenset[Step]]) -> bool:
+        """Whether a weakly fair run stays in the region for ever, takes some of each group of `taken` again
+        and again, and never enables any step of another strongly fair group.
         """  # noqa: D205 one sentence
-        idle = self._fair(Fairness.STRONG) - taken
-        inside = {s for s in region if not idle & self.urged[s]}
+        idle = [group for group in self._fair(Fairness.STRONG) if group not in taken]
+        inside = {s for s in region if not any(group & self.urged[s] for group in idle)}
         while True:
             edges = [(s, a, t) for s, a, t in self.changes if s in inside and t in inside]
             kept = {s for s, _, _ in edges}
-            for step in taken:
-                kept &= _before(edges, {s for s, a, _ in edges if a == step})
-            for step in self._fair(Fairness.WEAK):
-                pays = {s for s, a, _ in edges if a == step or step not in self.urged[s]}
+            for group in taken:
+                kept &= _before(edges, {s for s, a, _ in edges if a in group})
+            for group in self._fair(Fairness.WEAK):
+                pays = {s for s, a, _ in edges if a in group or not group & self.urged[s]}
                 kept &= _before(edges, pays)
             if kept == inside:
                 return bool(inside)
@@ -207,7 +215,6 @@ def _before(edges: list[Edge], goal: set[State]) -> set[State]:
         found |= more
 
 
-def _subsets(steps: set[Step]) -> Iterator[set[Step]]:
-    listed = sorted(steps, key=lambda s: s.label)
-    sizes = range(len(listed) + 1)
-    return (set(c) for c in chain.from_iterable(combinations(listed, n) for n in sizes))
+def _subsets(groups: list[frozenset[Step]]) -> Iterator[tuple[frozenset[Step], ...]]:
+    sizes = range(len(groups) + 1)
+    return chain.from_iterable(combinations(groups, size) for size in sizes)

@@ -60,8 +60,8 @@ def test_liveness_returning_a_condition(refused: Refusal) -> None:
             ^^^^
             return self.ready
         """,
-        "liveness `ends` returns a value of sort bool, not a condition",
-        "`return leads_to(premise, conclusion)`",
+        "liveness `ends` returns a condition, and does not say when it comes to hold",
+        "`return leads_to(premise, conclusion)` or `return eventually(condition)`",
     )
 
 

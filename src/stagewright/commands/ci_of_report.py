@@ -23,6 +23,9 @@ MEANING: dict[str, str] = {
     PropertyKind.REACHABLE.value: (
         "A goal must be reachable: from every reachable state some run must still come to it."
     ),
+    PropertyKind.EVENTUALLY.value: (
+        "The condition must hold at first or later, on every fair run."
+    ),
     PropertyKind.LEADS_TO.value: (
         "Whenever the premise holds, the condition must hold then or later, on every fair run."
     ),

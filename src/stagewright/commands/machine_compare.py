@@ -20,6 +20,7 @@ def differences(old: MachineFacts, new: MachineFacts) -> list[str]:
     lines = [
         *_section("variables", old.variables, new.variables, _variable_name, _variable),
         *_section("budgets", old.budgets, new.budgets, lambda b: b[0], _budget),
+        *_section("fairness", old.fairness, new.fairness, lambda f: f[0], lambda f: [f[1]]),
         *_plain("initially", old.initially, new.initially),
         *_plain("final", (old.final,) if old.final else (), (new.final,) if new.final else ()),
         *_plain(
@@ -62,7 +63,7 @@ def _action(action: ActionFacts) -> list[str]:
     """Each fact of an action on a line of its own, so that one changed guard shows as one line."""
     lines = [f"takes {action.signature}"] if action.signature != action.name else []
     lines += [f"by {action.actor}"] if action.actor else []
-    lines += [f"{action.fairness} fairness"] if action.fairness else []
+    lines += [action.fairness] if action.fairness else []
     lines += [f"spends {action.budget}"] if action.budget else []
     return [
         *lines,

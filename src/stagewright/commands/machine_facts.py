@@ -10,10 +10,12 @@ from stagewright.spec.definition import (
     Action,
     AnyValue,
     Definition,
-    Fairness,
+    Fair,
     Property,
+    PropertyKind,
     Variable,
 )
+from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.nodes import FALSE
 from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
 from stagewright.spec.values import FrozenMap, Value, show
@@ -79,6 +81,7 @@ class MachineFacts:
     enums: tuple[EnumFacts, ...]
     variables: tuple[VariableFacts, ...]
     budgets: tuple[tuple[str, str, str], ...]  # name, default, what it counts
+    fairness: tuple[tuple[str, str], ...]  # those that are shared: name, and what they assume
     initially: tuple[str, ...]
     constraints: tuple[tuple[str, str], ...]  # name, condition
     deadlock_allowed: str  # why, if runs may end anywhere
@@ -102,6 +105,7 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
             (b.name, "any" if b.default is None else str(b.default), b.doc)
             for b in definition.budgets
         ),
+        fairness=tuple((a.name, shared(a)) for a in assumptions(definition.actions) if a.shared),
         initially=tuple(words(condition) for condition in definition.initially),
         constraints=tuple((c.name, words(c.condition)) for c in definition.constraints),
         deadlock_allowed="" if allowed is None else allowed.text,
@@ -184,7 +188,7 @@ def _action(definition: Definition, action: Action) -> ActionFacts:
         name=action.name,
         signature=signature(action),
         actor=action.actor.name if action.actor else "",
-        fairness="" if action.fairness is Fairness.NONE else action.fairness.name.lower(),
+        fairness=" and ".join(_fair(fair) for fair in action.fair),
         budget=action.budget or "",
         doc=action.doc.strip(),
         requirements=tuple(requirement(r, names) for r in action.requirements),
@@ -192,11 +196,34 @@ def _action(definition: Definition, action: Action) -> ActionFacts:
     )
 
 
+def _fair(fair: Fair) -> str:
+    """`weakly fair`, or `weakly fair as one of turn` where the fairness is shared."""
+    told = f"{fair.strength.name.lower()}ly fair"
+    return f"{told} as one of {fair.name}" if fair.name else told
+
+
+def shared(assumption: Assumption) -> str:
+    """What a shared fairness assumes: `weakly fair for each n: begin(n), or work(n, t) for some t`."""
+    keys = assumption.keys
+    ways: list[str] = []
+    for action, mine in assumption.members:
+        called = {p: p.name for p in action.params}
+        called.update(zip(mine, (key.name for key in keys), strict=True))
+        free = ", ".join(p.name for p in action.params if p not in mine)
+        given = f"({', '.join(called.values())})" if called else ""
+        ways.append(f"{action.name}{given}{f' for some {free}' if free else ''}")
+    told = f"{assumption.strength.name.lower()}ly fair"
+    each = ", ".join(f"{key.name}: {key.sort}" for key in keys)
+    return f"{told}{f' for each {each}' if each else ''}: {', or '.join(ways)}"
+
+
 def _property(prop: Property) -> PropertyFacts:
     params = ", ".join(f"{p.name}: {p.sort}" for p in prop.params)
     condition = words(prop.condition)
     if prop.premise is not None:
         condition = f"({words(prop.premise)}) leads to ({condition})"
+    elif prop.kind is PropertyKind.EVENTUALLY:
+        condition = f"eventually ({condition})"
     return PropertyFacts(
         prop.name,
         f"{prop.name}({params})" if params else prop.name,

@@ -61,6 +61,7 @@ survivor is a hole to close, noise to remove, or has its reason beside the bodie
 `harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)` of the machine, keyed by method and
 requirement, or by method and variable; for steps, tables and what a step joins there are equivalent_step,
 equivalent_value and equivalent_without.
+What fairness assumes is made weaker, too: what no promise needs is listed, and is no fault.
 What a part of a system says is judged with that part alone, if the system says so: `judged_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
@@ -198,7 +199,8 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
 
 def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.explicit.engines import cores
-    from stagewright.checker.limits import Limits
+    from stagewright.checker.limits import Limits, Stop
+    from stagewright.checker.mutation import fairness
     from stagewright.checker.mutation.mutants import all_mutants, judged_here
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
@@ -233,6 +235,9 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
             workers=cores() if args.workers is None else args.workers,
             told=told.judged,
         )
+    assumed = None
+    if len(asked) == len(everything) and originals and not interrupted:
+        assumed = fairness.assumed(originals, Stop(limits, started))
     return MutationReport(
         definition,
         originals,
@@ -242,6 +247,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         time.monotonic() - started,
         _versions(machine, definition),
         [mutant for mutant in asked if id(mutant) not in here],
+        assumed,
     )
 
 

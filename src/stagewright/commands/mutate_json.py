@@ -8,6 +8,8 @@
      "catches": {promise: how many mutants it catches},
      "mutants": [{"kind", "action", "text", "file", "line", "fate", "by", "depth", "states", "scope",
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],
+     "fairness": null if only some mutants were asked for, else {"assumptions": how many, "undecided",
+                 "beyond_need": [{"name", "text", "file", "line"}]},
      "stale", "unmatched": [{"reason", "file", "line"}]}
 
 With --all: {"machines": [such an object for each]}.
@@ -22,6 +24,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.mutants import Kind
 from stagewright.checker.mutation.report import Finding, MutationReport, hint
 from stagewright.commands.ci_places import path_of
@@ -57,6 +60,7 @@ def document_of(report: MutationReport) -> Json:
         "kinds": {kind.value: asdict(report.summary(kind)) for kind in Kind},
         "catches": dict(report.catches),
         "mutants": [_finding(report, finding) for finding in report.findings],
+        "fairness": None if report.assumed is None else _assumed(report.assumed),
         "stale": [_reason(reason) for reason in report.stale],
         "unmatched": [_reason(reason) for reason in report.unmatched],
     }
@@ -82,6 +86,22 @@ def _finding(report: MutationReport, finding: Finding) -> Json:
         "hint": hint(finding, report.originals) if finding.survives else "",
         "reasons": [reason.text for reason in mutant.reasons],
         "seconds": round(judgement.seconds, 3),
+    }
+
+
+def _assumed(assumed: Assumed) -> Json:
+    return {
+        "assumptions": assumed.number,
+        "undecided": assumed.undecided,
+        "beyond_need": [
+            {
+                "name": excess.name,
+                "text": excess.text,
+                "file": "" if excess.where is None else path_of(excess.where.file),
+                "line": 0 if excess.where is None else excess.where.line,
+            }
+            for excess in assumed.excess
+        ],
     }
 
 

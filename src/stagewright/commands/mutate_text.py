@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.judge import Fate
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.report import Finding, MutationReport
@@ -73,6 +74,8 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     yield _numbers(report)
     yield Text("")
     yield _promises(report)
+    if report.assumed is not None and report.assumed.number:
+        yield from _fairness(report.assumed)
     if report.with_parts:
         listed = ", ".join(
             f"{number:,} of {alone.machine} (`{alone.part.rstrip('.')}`)"
@@ -86,6 +89,16 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     yield Text(
         f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""), style="dim"
     )
+
+
+def _fairness(assumed: Assumed) -> Iterator[RenderableType]:
+    yield Text("")
+    told = f"{assumed.number} assumptions of fairness, {len(assumed.excess)} of them beyond need"
+    yield Text(told + (", each by itself" if len(assumed.excess) > 1 else ""))
+    for excess in assumed.excess:
+        yield Text(f"  {_place(excess.where)}  {excess.name}: {excess.text}")
+    if assumed.undecided:
+        yield Text(f"  not all were looked at: {assumed.undecided}", style="yellow")
 
 
 def _section(

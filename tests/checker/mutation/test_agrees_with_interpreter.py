@@ -18,8 +18,8 @@ from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.verdict import Outcome
 
-EXAMPLES = 18
-MUTANTS = 6  # of each machine
+EXAMPLES = 60
+MUTANTS = 8  # of each machine
 MOST_STATES = 80
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 

@@ -77,6 +77,8 @@ HOLDING = [
     Case("tablet_barrier.py:TabletBarrier", sizes={"tablet": 1, "node": 3}),
     Case("lease.py"),
     Case("user_machine.py"),
+    Case("token_ring.py", known=64),
+    Case("coffee_can.py", known=44),
 ]
 
 
@@ -189,6 +191,15 @@ def test_what_is_not_fair_rescues_no_promise(
         definition = replace(only(case.definition, [broken]), final=TRUE)
         assert set(violated(check(definition, case.scope))) == {broken}
         assert tlc.check(definition, case.scope).broken == ("temporal",)
+
+
+@pytest.mark.parametrize("name", [p.name for p in Case("crew.py").definition.properties])
+def test_fairness_that_is_shared_means_the_same_in_tlc(name: str, tlc: Tlc) -> None:
+    case = Case("crew.py")
+    definition = only(case.definition, [name])
+    broken = set(violated(check(definition, case.scope)))
+    assert broken == ({name} & {"all_is_planned"})
+    assert tlc.check(definition, case.scope).broken == (("temporal",) if broken else ())
 
 
 def test_who_wants_nothing_gives_back_what_it_holds(tlc: Tlc) -> None:
