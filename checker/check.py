@@ -105,15 +105,20 @@ def _refines(
     found: Exploration,
     stop: Stop,
 ) -> PropertyVerdict:
-    """The verdict on one refinement; what was searched of its concrete machine is not searched again."""
-    name = mapped.refinement.name
-    if mapped.concrete.fingerprint() != definition.fingerprint():
+    """The verdict on one refinement; what was searched of its concrete machine is not searched again.
+
+    It is decided at its own scopes, unless the check has another one than the default.
+    """
+    name, scopes = mapped.refinement.name, mapped.scopes
+    ours = mapped.concrete.fingerprint() == definition.fingerprint()
+    if not ours:
         name += f" of {named(mapped.concrete)}"
+    elif scope != scope_of(definition):
+        scopes = (scope,)
     if reason := stop.reason():
         return PropertyVerdict(name, Outcome.UNDECIDED, METHOD, f"not decided: {reason}")
-    if mapped.concrete.fingerprint() != definition.fingerprint():
-        return replace(decide(mapped, scope_of(mapped.concrete), how), name=name)
-    return decide(mapped, scope, how, None if isinstance(found.engine, Reduced) else found)
+    whole = ours and scopes == (scope,) and not isinstance(found.engine, Reduced)
+    return replace(decide(mapped, scopes, how, found if whole else None), name=name)
 
 
 def report_of(

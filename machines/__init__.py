@@ -61,8 +61,21 @@ SHIPPED = {
     "partition-states": "stagewright.machines.partition_group:PartitionStates",
     "partition-updater": "stagewright.machines.partition_updater:PartitionUpdater",
     "partition-versions": "stagewright.machines.partition_versions:PartitionVersions",
+    # what the executable system records of itself
+    "recorded-stage-barrier": "stagewright.machines.recorded.barriers:StageBarrier",
+    "recorded-node-barrier": "stagewright.machines.recorded.barriers:NodeBarrier",
+    "recorded-replica": "stagewright.machines.recorded.replicas:RecordedReplica",
+    "recorded-session": "stagewright.machines.recorded.replicas:RecordedSession",
+    "recorded-write": "stagewright.machines.recorded.writes:RecordedWrite",
 }
 """What the command line calls a machine, and where its class is."""
 
-REFINEMENTS = ("stagewright.machines.refinements.topology",)
+REFINEMENTS = (
+    "stagewright.machines.refinements.backfill",
+    "stagewright.machines.refinements.generations",
+    "stagewright.machines.refinements.recorded",
+    "stagewright.machines.refinements.tablets",
+    "stagewright.machines.refinements.topology",
+    "stagewright.machines.refinements.views",
+)
 """Where it is declared which machine is seen as which other one."""

@@ -70,8 +70,10 @@ class Stage(States):
     write_both_read_new       = {LEAVING, PENDING}, PENDING
     use_new                   = {PENDING},          PENDING
     cleanup                   = {PENDING},          PENDING
+    end_migration             = {PENDING},          PENDING
     moved                     = {PENDING},          PENDING
     cleanup_target            = {LEAVING},          LEAVING
+    revert_migration          = {LEAVING},          LEAVING
     # fmt: on
 
     def __init__(self, writes: set[Shard], reads: Shard) -> None:
@@ -80,15 +82,17 @@ class Stage(States):
 
 
 BEFORE = {
-    Stage.none: {Stage.cleanup_target},
-    Stage.allow_write_both_read_old: {Stage.none, Stage.cleanup_target},
+    Stage.none: {Stage.revert_migration},
+    Stage.allow_write_both_read_old: {Stage.none, Stage.revert_migration},
     Stage.write_both_read_old: {Stage.allow_write_both_read_old},
     Stage.streaming: {Stage.write_both_read_old},
     Stage.write_both_read_new: {Stage.write_both_read_old, Stage.streaming},
     Stage.use_new: {Stage.write_both_read_new},
     Stage.cleanup: {Stage.use_new},
-    Stage.moved: {Stage.use_new, Stage.cleanup},
+    Stage.end_migration: {Stage.use_new, Stage.cleanup},
+    Stage.moved: {Stage.end_migration},
     Stage.cleanup_target: {Stage.write_both_read_old, Stage.streaming},
+    Stage.revert_migration: {Stage.cleanup_target},
 }
 """Stages that the node may still be in when one is committed: those since the last barrier."""
 
@@ -154,10 +158,15 @@ class IntranodeMigration(Machine):
         """No write uses the leaving shard any more."""
         self._barrier()
 
-    @stage.step(Stage.cleanup, Stage.moved, by=COORDINATOR, fair=WEAK)
-    def finish(self) -> None:
+    @stage.step(Stage.cleanup, Stage.end_migration, by=COORDINATOR, fair=WEAK)
+    def end(self) -> None:
         """The leaving shard is clean."""
         self._operation_done()
+
+    @stage.step(Stage.end_migration, Stage.moved, by=COORDINATOR, fair=WEAK)
+    def finish(self) -> None:
+        """The pending shard is the replica; the transition is deleted."""
+        self._barrier()
 
     @stage.step(
         Stage.streaming,
@@ -169,10 +178,15 @@ class IntranodeMigration(Machine):
         """Streaming failed for good: undo."""
         require(~self.operated, "it is not done")
 
-    @stage.step(Stage.cleanup_target, Stage.none, by=COORDINATOR, fair=WEAK)
-    def finish_revert(self) -> None:
+    @stage.step(Stage.cleanup_target, Stage.revert_migration, by=COORDINATOR, fair=WEAK)
+    def revert(self) -> None:
         """The pending shard is clean."""
         self._operation_done()
+
+    @stage.step(Stage.revert_migration, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The leaving shard stays the replica; the transition is deleted."""
+        self._barrier()
 
     @action(by=COORDINATOR, fair=WEAK)
     def stream(self) -> None:
@@ -298,7 +312,9 @@ class IntranodeMigration(Machine):
         replicas before step 3".
         """
         complete = self.data[PENDING] >= self.acknowledged
-        reads_new = self.stage.any_of(Stage.write_both_read_new, Stage.use_new, Stage.cleanup)
+        reads_new = self.stage.any_of(
+            Stage.write_both_read_new, Stage.use_new, Stage.cleanup, Stage.end_migration
+        )
         return reads_new.implies(complete)
 
     @invariant
@@ -309,15 +325,17 @@ class IntranodeMigration(Machine):
         write = self.write_stage.column(lambda stage: stage.writes).has(LEAVING)
         read = self.read_stage.column(lambda stage: stage.reads) == LEAVING
         used = ((self.write > 0) & write) | (self.reading & read)
-        return self.stage.any_of(Stage.cleanup, Stage.moved).implies(~used)
+        return self.stage.any_of(Stage.cleanup, Stage.end_migration, Stage.moved).implies(~used)
 
     @invariant
     def one_shard_holds_the_tablet_at_rest(self) -> Bool:
         """001, when not in transition: storage contains writes of the tablet only "if that shard is one of the
         current tablet replicas".
         """
-        left = (self.stage == Stage.moved).implies(self.data[LEAVING] == 0)
-        return left & (self.stage == Stage.none).implies(self.data[PENDING] == 0)
+        ends = self.stage.any_of(Stage.end_migration, Stage.moved)
+        reverts = self.stage.any_of(Stage.revert_migration, Stage.none)
+        left = ends.implies(self.data[LEAVING] == 0)
+        return left & reverts.implies(self.data[PENDING] == 0)
 
     @invariant
     def reads_see_acknowledged_writes(self) -> Bool:
@@ -345,7 +363,7 @@ class IntranodeMigration(Machine):
     @invariant
     def shards_that_are_read_are_complete(self) -> Bool:
         """Lemma: the shard that is read has what was acknowledged; so has the pending one when it has streamed."""
-        left = self.stage.any_of(Stage.use_new, Stage.cleanup, Stage.moved)
+        left = self.stage.any_of(Stage.use_new, Stage.cleanup, Stage.end_migration, Stage.moved)
         switched = left | (self.stage == Stage.write_both_read_new)
         streamed = (self.stage == Stage.streaming) & self.operated
         leaving = left | (self.data[LEAVING] >= self.acknowledged)

@@ -62,6 +62,7 @@ from stagewright.spec.parameters import between as between
 from stagewright.spec.refinement import (
     Refinement as Refinement,
     alike as alike,
+    projection as projection,
     refinement as refinement,
 )
 from stagewright.spec.scope import Scope as Scope, scope_of as scope_of

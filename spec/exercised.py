@@ -117,3 +117,7 @@ def _named(choice: Choice, where: Source) -> ExercisedAt:
         elif number is not None:
             sizes[thing.__name__] = number
     return ExercisedAt(FrozenMap(sizes), FrozenMap(budgets), where)
+
+
+named_choice = _named
+"""A choice by the names of its budgets and entities, for other modules."""

@@ -13,19 +13,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar, cast, get_type_hints
 
 from stagewright.spec.actions import Member, MemberKind, local_names, member_of
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.define import define
-from stagewright.spec.definition import Assignment, Definition
+from stagewright.spec.definition import Assignment, Definition, ExercisedAt
 from stagewright.spec.errors import DefinitionError, StagewrightError
+from stagewright.spec.exercised import Choice, Scopes, named_choice, scopes
 from stagewright.spec.machine import Machine, Many, Part, Root, members, profile_names
 from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import Bound, Node, bounds_in, root_variable, variables_in
 from stagewright.spec.parameters import bounds_of
+from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import Source, here, of_function, of_traceback
 from stagewright.spec.symbolic import lift
 from stagewright.spec.terms import parameter
@@ -63,6 +65,22 @@ class Mapped:
     alike: tuple[Alike, ...]
     steps: Mapping[str, tuple[SeenStep, ...]]  # by concrete action: in a row
     anew: frozenset[str]  # concrete actions with which another entity may take the view's place
+    beyond: frozenset[str] = (
+        frozenset()
+    )  # actions of the seen machine that the concrete one need not take
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """Where it is decided if nobody says otherwise: at the scopes that it names, or the default one."""
+        own = {b.name for b in self.concrete.budgets}
+        return tuple(
+            scope_of(
+                self.concrete,
+                dict(said.sizes),
+                {name: n for name, n in said.budgets.items() if name in own},
+            )
+            for said in self.refinement.at
+        ) or (scope_of(self.concrete),)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -86,6 +104,10 @@ class Refinement:
     steps: Mapping[ActionRef, Steps]
     anew: tuple[ActionRef, ...]
     from_start: bool  # False: the view may begin anywhere in a run of the seen machine
+    at: tuple[ExercisedAt, ...] = ()
+    exact: bool = False  # whatever the seen machine does, the concrete one does, too
+    beyond: tuple[ActionRef, ...] = ()
+    seen_at: ExercisedAt | None = None
 
     @cached_property
     def machines(self) -> tuple[type[Machine], type[Machine]]:
@@ -180,6 +202,7 @@ class Refinement:
             tuple(tracing.alike),
             self._steps(),
             frozenset(n for a in self.anew for n in self._concrete_names(a, "anew")),
+            frozenset(n for a in self.beyond for n in self._names(self.seen, a, "beyond")),
         )
 
     def _traced(self, profile: str, prefix: str) -> tuple[Tracing, tuple[Bound, ...]]:
@@ -360,6 +383,8 @@ def refinement(
     steps: Mapping[ActionRef, Steps] | None = None,
     anew: tuple[ActionRef, ...] = (),
     from_start: bool = True,
+    at: tuple[Choice, ...] = (),
+    seen_at: Choice | None = None,
 ) -> Callable[[Callable[..., None]], Refinement]:
     """Declare that a machine is seen as another one, by a function that assigns the seen machine's variables.
 
@@ -374,9 +399,44 @@ def refinement(
             argument of the sort of one of the body's parameters, only the view of that one is meant.
         anew: concrete actions with which another entity may take the view's place: it may start again.
         from_start: False if the view may begin anywhere in a run of the seen machine, as a log's does.
+        at: the scopes at which it is decided, each by what differs from the default one: `({writes: 0},)`.
+        seen_at: how many of its own entities the seen machine has, and how often a budget is spent, where that
+            is not without bound: less than it could do, so that it is searched sooner.
+    """
+    names, sized = local_names(), scopes(seen_at or {})
+    made = _declared(names, scopes(*at), profiles, steps, anew, from_start=from_start)
+    return lambda body: replace(made(body), seen_at=named_choice(sized.choices[0], sized.where))
+
+
+def projection(
+    *,
+    beyond: tuple[ActionRef, ...] = (),
+    profiles: Mapping[str, str] | None = None,
+    steps: Mapping[ActionRef, Steps] | None = None,
+    anew: tuple[ActionRef, ...] = (),
+    from_start: bool = True,
+    at: tuple[Choice, ...] = (),
+) -> Callable[[Callable[..., None]], Refinement]:
+    """Declare a refinement that is exact: whatever the seen machine does, the concrete one does somewhere, too.
+
+    So the seen machine's steps are the quotient of the concrete machine's, those at all of the scopes of `at`
+    together. `beyond` names actions of the seen machine that no step of the concrete one need be: what it does
+    not describe. An action that is named so needlessly, because all of its steps are taken, is refused.
     """
     names = local_names()
+    made = _declared(names, scopes(*at), profiles, steps, anew, from_start=from_start)
+    return lambda body: replace(made(body), exact=True, beyond=beyond)
 
+
+def _declared(
+    names: Mapping[str, object],
+    at: Scopes,
+    profiles: Mapping[str, str] | None,
+    steps: Mapping[ActionRef, Steps] | None,
+    anew: tuple[ActionRef, ...],
+    *,
+    from_start: bool,
+) -> Callable[[Callable[..., None]], Refinement]:
     def decorate(body: Callable[..., None]) -> Refinement:
         where = of_function(body)
         member = Member(MemberKind.REFINEMENT, body.__name__, body, where, names)
@@ -390,6 +450,7 @@ def refinement(
             steps or {},
             anew,
             from_start,
+            tuple(named_choice(choice, at.where) for choice in at.choices),
         )
 
     return decorate

@@ -108,10 +108,14 @@ def _of(values: Mapping[Bound, Value], node: Node) -> dict[Bound, Value]:
 
 
 def scope_of_seen(mapped: Mapped, scope: Scope) -> Scope:
-    """Of the seen machine: as many of the entities that both have, and every budget without bound."""
+    """Of the seen machine: as many of the entities that both have, and every budget without bound if not said."""
     known = {kind.__name__ for kind in mapped.seen.entities}
     sizes = {kind.__name__: n for kind, n in scope.sizes.items() if kind.__name__ in known}
-    return scope_of(mapped.seen, sizes, {b.name: None for b in mapped.seen.budgets})
+    budgets: dict[str, int | None] = {b.name: None for b in mapped.seen.budgets}
+    if (said := mapped.refinement.seen_at) is not None:
+        sizes |= {name: n for name, n in said.sizes.items() if name in known}
+        budgets |= {name: n for name, n in said.budgets.items() if name in budgets}
+    return scope_of(mapped.seen, sizes, budgets)
 
 
 class Looks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.checker.explicit.engines import EngineKind, search
@@ -15,11 +15,12 @@ from stagewright.checker.refinement.looks import Comparison, Look, Looks
 from stagewright.spec.definition import Definition
 from stagewright.spec.lowering import ground
 from stagewright.spec.refinement import Mapped
-from stagewright.spec.scope import Scope
+from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.values import FrozenMap, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined
 
 METHOD = "exhaustive search of both machines"
+_LISTED = 5  # steps of a seen machine that is not exact
 
 
 @dataclass(frozen=True)
@@ -32,54 +33,75 @@ class Searching:
 
 
 def decide(
-    mapped: Mapped, scope: Scope, how: Searching, concrete: Exploration | None = None
+    mapped: Mapped, scopes: Sequence[Scope], how: Searching, found: Exploration | None = None
 ) -> PropertyVerdict:
-    """The verdict on a refinement at a scope of the concrete machine.
+    """The verdict on a refinement at scopes of the concrete machine, all of which must agree.
 
-    `concrete`: its exploration, if there is one already, of all states and not of orbits.
+    `found`: the concrete machine's exploration at the only scope, if there is one already: of all its states,
+    not of orbits.
     """
     started = time.monotonic()
-    verdict = _decided(mapped, scope, how, concrete)
-    return replace(verdict, seconds=time.monotonic() - started)
+    decided: list[_Decided] = []
+    for scope in scopes:
+        one = _decided(mapped, scope, how, found)
+        if isinstance(one, PropertyVerdict):
+            return replace(one, seconds=time.monotonic() - started)
+        decided.append(one)
+    return replace(_together(mapped, decided), seconds=time.monotonic() - started)
+
+
+@dataclass(frozen=True)
+class _Decided:
+    """What was found at one scope, where no run diverges."""
+
+    scope: Scope
+    concrete: Exploration
+    views: tuple[View, ...]
 
 
 def _decided(
-    mapped: Mapped, scope: Scope, how: Searching, concrete: Exploration | None
-) -> PropertyVerdict:
+    mapped: Mapped, scope: Scope, how: Searching, found: Exploration | None
+) -> _Decided | PropertyVerdict:
     comparison = Comparison(mapped, scope)
     seen = explored(mapped.seen, comparison.above.scope, how)
-    if concrete is None:
-        concrete = explored(mapped.concrete, scope, how)
-    said = Refined(
-        mapped.refinement.doc,
-        mapped.refinement.where,
-        mapped.concrete,
-        scope,
-        mapped.seen,
-        mapped.hidden,
-    )
-    undecided = PropertyVerdict(mapped.refinement.name, Outcome.UNDECIDED, METHOD, refined=said)
+    concrete = explored(mapped.concrete, scope, how) if found is None else found
     if not seen.exhausted:
-        return replace(
-            undecided, note=f"not all of {mapped.seen.name} was searched: {seen.stopped}"
-        )
+        note = f"not all of {mapped.seen.name} was searched: {seen.stopped}"
+        return _verdict(mapped, scope, Outcome.UNDECIDED, note)
     views: list[View] = []
     for decision in _decisions(mapped, comparison, concrete, seen):
         views.append(decision.view())
         if (divergence := views[-1].divergence) is not None:
-            return _violated(decision, divergence, said)
-    said = _counted(said, views)
-    if not concrete.exhausted:
-        note = f"no violation up to depth {concrete.depth} (not exhausted: {concrete.stopped})"
-        return replace(undecided, note=note, refined=said)
+            return _violated(decision, divergence, scope)
+    return _Decided(scope, concrete, tuple(views))
+
+
+def _verdict(mapped: Mapped, scope: Scope, outcome: Outcome, note: str) -> PropertyVerdict:
+    refinement = mapped.refinement
+    refined = Refined(
+        refinement.doc, refinement.where, mapped.concrete, scope, mapped.seen, mapped.hidden
+    )
+    return PropertyVerdict(refinement.name, outcome, METHOD, note, refined=refined)
+
+
+def _together(mapped: Mapped, decided: Sequence[_Decided]) -> PropertyVerdict:
+    """The verdict of several scopes: what the concrete machine does at any of them, it does."""
+    verdict = _verdict(mapped, decided[0].scope, Outcome.UNDECIDED, "")
+    views = [view for one in decided for view in one.views]
+    found = _edges(views)
+    assert verdict.refined is not None
+    counted = _counted(verdict.refined, found)
+    verdict = replace(verdict, refined=counted)
+    for one in decided:
+        if not one.concrete.exhausted:
+            why = f"not exhausted: {one.concrete.stopped}"
+            return replace(verdict, note=f"no violation up to depth {one.concrete.depth} ({why})")
     if not any(view.taken for view in views):
-        return replace(
-            undecided,
-            outcome=Outcome.VIOLATED,
-            note=f"vacuous: no step of {mapped.concrete.name} changes anything that is seen",
-        )
-    note = _holds(mapped, concrete, views, said)
-    return replace(undecided, outcome=Outcome.HOLDS, note=note, refined=said)
+        what = f"no step of {mapped.concrete.name} changes anything that is seen"
+        return replace(verdict, outcome=Outcome.VIOLATED, note=f"vacuous: {what}")
+    if mapped.refinement.exact and (wrong := _inexact(mapped, found)):
+        return replace(verdict, outcome=Outcome.VIOLATED, note=wrong)
+    return replace(verdict, outcome=Outcome.HOLDS, note=_holds(mapped, decided, counted))
 
 
 def explored(definition: Definition, scope: Scope, how: Searching) -> Exploration:
@@ -100,63 +122,117 @@ def _decisions(
         yield Decision(mapped, arguments, concrete, seen, looks)
 
 
-def _violated(decision: Decision, divergence: Divergence, said: Refined) -> PropertyVerdict:
+def _violated(decision: Decision, divergence: Divergence, scope: Scope) -> PropertyVerdict:
     looks = [decision.looks.look(number) for number in divergence.looks]
-    run = run_along(decision.concrete, divergence.path)
-    name, seen = decision.mapped.refinement.name, said.seen
+    run, mapped = run_along(decision.concrete, divergence.path), decision.mapped
     if not run.steps:
-        note = f"no initial state of {named(seen)} looks so: {described(looks[0])}"
+        note = f"no initial state of {named(mapped.seen)} looks so: {described(looks[0])}"
     else:
         step = run.steps[-1].label
-        note = f"{step} is no step of {named(seen)}: {change(looks[-2], looks[-1])}"
+        note = f"{step} is no step of {named(mapped.seen)}: {change(looks[-2], looks[-1])}"
     last = divergence.looks[-2:][0]
     instead = [
         f"{action}: {change(decision.looks.look(last), decision.looks.look(look))}"
         for action, look in decision.instead(divergence.held)
     ]
+    verdict = _verdict(mapped, scope, Outcome.VIOLATED, note)
+    assert verdict.refined is not None
     refined = replace(
-        said, looks=tuple(FrozenMap(dict(look)) for look in looks), instead=tuple(instead)
+        verdict.refined,
+        looks=tuple(FrozenMap(dict(look)) for look in looks),
+        instead=tuple(instead),
     )
-    arguments = FrozenMap(dict(decision.arguments))
-    return PropertyVerdict(name, Outcome.VIOLATED, METHOD, note, run, arguments, refined=refined)
+    return replace(verdict, run=run, arguments=FrozenMap(dict(decision.arguments)), refined=refined)
 
 
-def _counted(said: Refined, views: Sequence[View]) -> Refined:
-    """How much of the seen machine the concrete one exercised."""
-    possible = {
+@dataclass(frozen=True)
+class _Edges:
+    """The seen machine's steps between looks that differ, by which action, and those that were taken."""
+
+    possible: frozenset[tuple[str, Look, Look]]
+    taken: frozenset[tuple[Look, Look]]
+
+    @property
+    def all(self) -> frozenset[tuple[Look, Look]]:
+        return frozenset((source, target) for _, source, target in self.possible)
+
+    def untaken(self, without: Collection[str] = ()) -> list[str]:
+        """The steps that were not taken, in words; without those of some actions."""
+        found = {
+            f"{action}: {change(source, target)}"
+            for action, source, target in self.possible
+            if (source, target) not in self.taken and action not in without
+        }
+        return sorted(found)
+
+
+def _edges(views: Sequence[View]) -> _Edges:
+    possible = frozenset(
         (action, view.looks.look(source), view.looks.look(target))
         for view in views
         for (source, target), actions in view.possible.items()
         for action in actions
-    }
-    edges = {(source, target) for _, source, target in possible}
-    taken = edges & {
+    )
+    taken = frozenset(
         (view.looks.look(source), view.looks.look(target))
         for view in views
         for source, target in view.taken
-    }
-    untaken = sorted(
-        f"{action}: {change(source, target)}"
-        for action, source, target in possible
-        if (source, target) not in taken
     )
-    return replace(said, edges=len(edges), taken=len(taken), untaken=tuple(untaken))
+    return _Edges(possible, taken)
 
 
-def _holds(mapped: Mapped, concrete: Exploration, views: Sequence[View], said: Refined) -> str:
-    steps = f"all {concrete.transitions:,} steps of {named(mapped.concrete)}"
-    note = f"{steps} are steps of {named(mapped.seen)}, or change nothing that is seen"
-    if said.edges:
+def _counted(said: Refined, edges: _Edges) -> Refined:
+    """How much of the seen machine the concrete one exercised."""
+    every = edges.all
+    return replace(
+        said,
+        edges=len(every),
+        taken=len(every & edges.taken),
+        untaken=tuple(edges.untaken()),
+    )
+
+
+def _inexact(mapped: Mapped, edges: _Edges) -> str:
+    """Why the seen machine is not the quotient; empty if it is."""
+    more = edges.untaken(mapped.beyond)
+    if more:
+        listed = "; ".join(more[:_LISTED]) + ("; …" if len(more) > _LISTED else "")
+        return (
+            f"{named(mapped.seen)} has {len(more)} steps that {mapped.concrete.name} never takes, and that "
+            f"`beyond` does not name: {listed}"
+        )
+    needless = [
+        action
+        for action in sorted(mapped.beyond & {name for name, _, _ in edges.possible})
+        if all((s, t) in edges.taken for name, s, t in edges.possible if name == action)
+    ]
+    if needless:
+        return (
+            f"`beyond` names {', '.join(needless)}, all of whose steps {mapped.concrete.name} takes"
+        )
+    return ""
+
+
+def _holds(mapped: Mapped, decided: Sequence[_Decided], said: Refined) -> str:
+    count = sum(one.concrete.transitions for one in decided)
+    note = f"all {count:,} steps of {named(mapped.concrete)} are steps of {named(mapped.seen)}"
+    note += ", or change nothing that is seen"
+    if mapped.refinement.exact and not mapped.beyond:
+        note += f"; it takes all of its {said.edges} edges"
+    elif said.edges:
         note += f"; {said.taken} of its {said.edges} edges are taken"
     if said.hidden:
         note += f"; hidden: {', '.join(said.hidden)}"
     still = [
         ", ".join(f"{name} = {show(value)}" for name, value in view.arguments.items())
-        for view in views
+        for one in decided
+        for view in one.views
         if not view.taken
     ]
     if still:
         note += f"; nothing seen ever changes for {'; '.join(still)}"
+    if [one.scope for one in decided] != [scope_of(mapped.concrete)]:
+        note += f"; at {'; '.join(str(one.scope) for one in decided)}"
     return note
 
 

@@ -1,7 +1,7 @@
 """Records what the nodes and the coordinator do beside the steps of tablets: barriers, requests, sessions, rows.
 
 It sees what their logs would: the messages that a node handles, and the effects that it carries out, with what
-the node knows at that time. Each kind is a file of its own, judged by a definition in `impl/recorded`.
+the node knows at that time. Each kind is a file of its own, judged by a definition in `machines/recorded`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from stagewright.impl.cluster.messages import (
 )
 from stagewright.impl.cluster.node import Node
 from stagewright.impl.cluster.settings import Consistency, Settings
-from stagewright.impl.recorded import RECORDED
 from stagewright.impl.simulator.clock import Clock
+from stagewright.machines.recorded import RECORDED
 from stagewright.machines.tablet_migration import TabletMigration
 from stagewright.machines.tablet_stages import Run
 from stagewright.spec.definition import Definition

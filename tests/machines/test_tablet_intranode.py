@@ -27,7 +27,7 @@ def checked(
 def test_every_promise_is_kept_and_every_action_happens() -> None:
     report = checked()
     assert broken(report) == set()
-    assert (report.states, report.transitions) == (3_493, 11_814)
+    assert (report.states, report.transitions) == (3_739, 12_447)
     assert report.coverage is not None
     assert set(report.coverage.never_fired) == set()
 

@@ -15,11 +15,11 @@ import pytest
 
 from stagewright.checker.check import check
 from stagewright.impl.cluster.defects import Defect
-from stagewright.impl.recorded import RECORDED
 from stagewright.impl.simulator.faults import parse_faults
 from stagewright.impl.simulator.options import Options
 from stagewright.impl.simulator.recorder import recorded_definitions
 from stagewright.impl.simulator.simulation import program, run
+from stagewright.machines.recorded import RECORDED
 from stagewright.machines.tablet_stages import Kind
 from stagewright.spec import scope_of
 from stagewright.spec.definition import Definition

@@ -32,8 +32,8 @@ def resolver(machine: str | None) -> Callable[[str, str], Definition]:
 
 
 def _shipped(name: str, profile: str) -> Definition:
-    from stagewright.impl.recorded import RECORDED
     from stagewright.machines import SHIPPED
+    from stagewright.machines.recorded import RECORDED
 
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
     if name in SHIPPED:  # a mapping may use the short name

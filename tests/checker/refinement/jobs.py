@@ -32,7 +32,7 @@ def decided(
 ) -> PropertyVerdict:
     mapped = given.mapped(profile)
     how = Searching(Limits(), engine)
-    verdict = decide(mapped, scope_of(mapped.concrete), how)
+    verdict = decide(mapped, mapped.scopes, how)
     if verdict.run is not None:  # it is a run of the concrete machine
         judge = Interpreter(mapped.concrete, scope_of(mapped.concrete))
         assert verdict.run.states[0] in list(judge.initial_states())

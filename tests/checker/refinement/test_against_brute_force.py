@@ -237,7 +237,7 @@ def refines(case: Case, seen: Seen) -> tuple[bool, bool]:
 def verdict_of(case: Case, engine: EngineKind) -> Outcome:
     found = decide(
         mapped(case),
-        case.machine.scope,
+        [case.machine.scope],
         Searching(Limits(), engine, workers=1),
     )
     return found.outcome

@@ -5,10 +5,10 @@ replicas did what these steps rely on is recorded, too: each kind by a small def
 """
 
 RECORDED = {
-    "stage-barriers": "stagewright.impl.recorded.barriers:StageBarrier",
-    "node-barriers": "stagewright.impl.recorded.barriers:NodeBarrier",
-    "replicas": "stagewright.impl.recorded.replicas:RecordedReplica",
-    "sessions": "stagewright.impl.recorded.replicas:RecordedSession",
-    "writes": "stagewright.impl.recorded.writes:RecordedWrite",
+    "stage-barriers": "stagewright.machines.recorded.barriers:StageBarrier",
+    "node-barriers": "stagewright.machines.recorded.barriers:NodeBarrier",
+    "replicas": "stagewright.machines.recorded.replicas:RecordedReplica",
+    "sessions": "stagewright.machines.recorded.replicas:RecordedSession",
+    "writes": "stagewright.machines.recorded.writes:RecordedWrite",
 }
 """What a file is called (without its ending), and where the class of its definition is."""

@@ -1,0 +1,90 @@
+"""What the executable system records of itself, as views of the machines that its parts take their steps from."""
+
+from __future__ import annotations
+
+from stagewright.machines.fencing import Fencing
+from stagewright.machines.fencing_barrier import Phase
+from stagewright.machines.fencing_nodes import Node as SeenNode
+from stagewright.machines.recorded.barriers import NodeBarrier, StageBarrier
+from stagewright.machines.recorded.replicas import Known, RecordedReplica, RecordedSession
+from stagewright.machines.recorded.writes import RecordedWrite
+from stagewright.machines.tablet_cluster import TabletCluster
+from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.tablet_migration_promises import Progress
+from stagewright.machines.tablet_nodes import Node, Tablet, TabletNodes
+from stagewright.spec import Term, alike, refinement
+from stagewright.spec.exercised import Choice
+
+WRITES: Choice = {TabletNodes.reads: 0, TabletNodes.crashes: 0}
+QUIET: Choice = {TabletNodes.writes: 0, TabletNodes.reads: 0}
+
+
+@refinement()
+def the_barriers_of_a_tablet(tablet: TabletMigration, seen: StageBarrier) -> None:
+    """A barrier that the tablet's machine takes for passed has passed in its stage."""
+    seen.counted = tablet.barrier == Progress.done
+
+
+@refinement(profiles={"scylla-2026.2": ""}, from_start=False, at=(WRITES,))
+def a_replica_of_a_tablet(
+    cluster: TabletCluster, seen: RecordedReplica, t: Term[Tablet], n: Term[Node]
+) -> None:
+    """What a node records of a tablet: whether there is storage for it, and rows in it."""
+    seen.storage = cluster.storage[t].has(n)
+    seen.rows = cluster.data[t][n] > 0
+
+
+@refinement(
+    profiles={"scylla-2026.2": ""},
+    anew=(TabletCluster.learn,),
+    at=(QUIET,),
+)
+def a_session_of_a_tablet(
+    cluster: TabletCluster, seen: RecordedSession, t: Term[Tablet], n: Term[Node]
+) -> None:
+    """A node learns of a session once, and of its end; the next one is another."""
+    alike(seen.session == Known.open, cluster.view[n][t].session)
+
+
+@refinement(
+    profiles={"scylla-2026.2": ""},
+    anew=(
+        TabletCluster.begin_write,
+        TabletCluster.begin_read,
+        TabletCluster.acknowledge_write,
+        TabletCluster.lose_messages,
+        TabletCluster.time_out,
+        TabletCluster.crash,
+        TabletCluster.pass_barrier,
+    ),
+    at=(WRITES,),
+)
+def a_write_of_a_node(cluster: TabletCluster, seen: RecordedWrite, n: Term[Node]) -> None:
+    """A write goes to the replicas that its stage names, and no more of them answer; then comes the next one."""
+    request = cluster.request[n]
+    seen.stage = request.stage
+    seen.answers = request.reached.size()
+
+
+@refinement(
+    profiles={"": "scylla-2026.2"},
+    seen_at={
+        SeenNode: 1,
+        Fencing.writes: 0,
+        Fencing.transactions: 0,
+        Fencing.streams: 0,
+        Fencing.bumps: 0,
+        Fencing.failures: 0,
+        Fencing.cleanups: 0,
+        Fencing.decommissions: 0,
+        Fencing.exclusions: 0,
+        Fencing.failovers: 0,
+    },
+)
+def a_barrier_at_a_node(barrier: NodeBarrier, seen: Fencing) -> None:
+    """What the executable system records of a barrier is stricter than `fencing`: the node has answered twice.
+
+    So it is this one that is seen as a barrier of the other.
+    """
+    alike(seen.phase.any_of(Phase.fencing, Phase.done), barrier.drain_answered)
+    alike(seen.phase == Phase.done, barrier.passed)

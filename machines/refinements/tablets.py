@@ -1,0 +1,115 @@
+"""A tablet's stage in every machine that has one, as a view of the machine of a tablet's transition."""
+
+from __future__ import annotations
+
+from stagewright.machines import (
+    tablet_commits,
+    tablet_intranode,
+    tablet_repair,
+    tablet_replica_stages,
+    view_tablet,
+)
+from stagewright.machines.tablet_cluster import TabletCluster
+from stagewright.machines.tablet_commits import TabletCommits
+from stagewright.machines.tablet_intranode import IntranodeMigration
+from stagewright.machines.tablet_migration import TabletMigration as M
+from stagewright.machines.tablet_migration_promises import Progress
+from stagewright.machines.tablet_nodes import Tablet, TabletNodes
+from stagewright.machines.tablet_repair import TabletRepair
+from stagewright.machines.tablet_replicas import TabletReplicas
+from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.view_building import ViewBuilding
+from stagewright.machines.view_tablet import ViewTablet
+from stagewright.spec import Term, refinement
+from stagewright.spec.exercised import Choice
+
+NEWEST = "scylla-2026.2"
+QUIET: Choice = {
+    TabletNodes.writes: 0,
+    TabletNodes.reads: 0,
+}  # clients change nothing of a tablet's stage
+
+
+@refinement(at=(QUIET, {**QUIET, TabletCluster.repairs: 1, TabletCluster.migrations: 0}))
+def a_tablet_among_nodes(cluster: TabletCluster, seen: M, t: Term[Tablet]) -> None:
+    """In the system a tablet's transition is one of the machine by itself, though the system adds to its steps."""
+    tablet = cluster.tablets[t]
+    seen.stage = tablet.stage
+    seen.kind = tablet.kind
+    seen.session = tablet.session
+    seen.excluded = tablet.excluded
+    seen.unwanted = tablet.unwanted
+    seen.barrier = tablet.barrier
+    seen.operation = tablet.operation
+
+
+@refinement(profiles={"": NEWEST})
+def a_tablet_with_quorums(replicas: TabletReplicas, seen: M) -> None:
+    """Replicas that are added, removed and moved under quorums: the stages are those of every transition."""
+    seen.stage = replicas.stage.column(_stage_of_replicas)
+
+
+def _stage_of_replicas(stage: tablet_replica_stages.Stage) -> Stage:
+    return Stage[stage.name]
+
+
+@refinement(profiles={"": NEWEST})
+def a_tablet_within_a_node(node: IntranodeMigration, seen: M) -> None:
+    """A migration between two shards; where it is done, the tablet is at rest."""
+    seen.stage = node.stage.column(_stage_within_a_node)
+
+
+def _stage_within_a_node(stage: tablet_intranode.Stage) -> Stage:
+    return Stage.none if stage is tablet_intranode.Stage.moved else Stage[stage.name]
+
+
+@refinement(profiles={"": NEWEST})
+def a_tablet_under_repair(repair: TabletRepair, seen: M) -> None:
+    """The stages of a repair, and what the coordinator knows of it."""
+    seen.stage = repair.stage.column(_stage_of_repair)
+    seen.operation = repair.operation.column(_progress_of_repair)
+    seen.session = repair.open
+
+
+def _stage_of_repair(stage: tablet_repair.Stage) -> Stage:
+    return Stage[stage.name]
+
+
+def _progress_of_repair(operation: tablet_repair.Operation) -> Progress:
+    return Progress[operation.name]
+
+
+@refinement(
+    profiles={"seed": "scylla-2025.4", NEWEST: NEWEST},
+    steps={ViewTablet.read_new: [M.read_new, M.use_new, M.begin_cleanup]},
+)
+def a_tablet_with_views(views: ViewBuilding, seen: M) -> None:
+    """View building tells no difference between the stages in which reads and writes move: they are one step."""
+    seen.stage = views.stage.column(_stage_with_views)
+
+
+def _stage_with_views(stage: view_tablet.Stage) -> Stage:
+    return Stage[stage.name]
+
+
+@refinement(
+    profiles={"": NEWEST},
+    steps={
+        TabletCommits.start_migration: [M.start, M.write_both],
+        TabletCommits.commit: [
+            (M.begin_streaming, M.read_new, M.end, None),
+            (M.use_new, M.finish, None),
+            (M.begin_cleanup, None),
+        ],
+    },
+    anew=(TabletCommits.drop_table,),
+)
+def a_tablet_that_is_committed(
+    commits: TabletCommits, seen: M, t: Term[tablet_commits.Tablet]
+) -> None:
+    """Four stages stand for all. A table that is dropped takes its tablets along, in whatever stage they are."""
+    seen.stage = commits.stage[t].column(_stage_that_is_committed)
+
+
+def _stage_that_is_committed(stage: tablet_commits.Stage) -> Stage:
+    return Stage[stage.name]

@@ -1,0 +1,120 @@
+"""What the shipped machines are declared to be seen as, they are; and a wrong step of either is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from stagewright.checker.limits import Limits
+from stagewright.checker.refinement.verdicts import Searching, decide
+from stagewright.machines import REFINEMENTS
+from stagewright.machines.recorded.barriers import NodeBarrier
+from stagewright.machines.tablet_commits import TabletCommits
+from stagewright.machines.tablet_intranode import IntranodeMigration, Stage
+from stagewright.spec import Machine, Refinement, action, require
+from stagewright.spec.refinement import refinements_in
+from stagewright.spec.verdict import Outcome, PropertyVerdict
+
+DECLARED = {one.name: one for place in REFINEMENTS for one in refinements_in(import_module(place))}
+CASES = [(name, profile) for name, one in DECLARED.items() for profile in one.covered]
+
+# The machines that logs are read by, those that are recorded, and each with a tablet's stage.
+SEEN = {
+    "TopologyTransition",
+    "TopologyNode",
+    "TopologyRequest",
+    "CdcGeneration",
+    "ViewTurn",
+    "BackfillTablet",
+    "StageBarrier",
+    "RecordedReplica",
+    "RecordedSession",
+    "RecordedWrite",
+    "TabletMigration",
+    "Fencing",  # of which a recorded barrier is one
+}
+WITH_A_STAGE = {
+    "TabletCluster",
+    "TabletReplicas",
+    "IntranodeMigration",
+    "TabletRepair",
+    "ViewBuilding",
+    "TabletCommits",
+}
+
+
+def decided(given: Refinement, profile: str) -> PropertyVerdict:
+    mapped = given.mapped(profile)
+    return decide(mapped, mapped.scopes, Searching(Limits()))
+
+
+@pytest.mark.parametrize(("name", "profile"), CASES)
+def test_every_declared_refinement_holds(name: str, profile: str) -> None:
+    verdict = decided(DECLARED[name], profile)
+    assert verdict.outcome is Outcome.HOLDS, verdict.note
+
+
+def test_all_of_these_are_declared() -> None:
+    assert {one.seen.__name__ for one in DECLARED.values()} == SEEN
+    stages = {
+        o.concrete.__name__ for o in DECLARED.values() if o.seen.__name__ == "TabletMigration"
+    }
+    assert stages == WITH_A_STAGE
+
+
+class EndsAtOnce(IntranodeMigration):
+    """As it was written once: no barrier between the cleanup and the end."""
+
+    @action
+    def end_at_once(self) -> None:
+        """The transition is deleted with its cleanup."""
+        require(self.stage == Stage.cleanup_target, "stage is cleanup_target")
+        require(self.operated, "action done")
+        self.stage = Stage.none
+        self.operated = False
+
+
+class EndsBarriersEarly(NodeBarrier):
+    """A coordinator that takes a barrier for passed without asking."""
+
+    @action
+    def end_early(self) -> None:
+        """Nobody has answered."""
+        self.passed = True
+
+
+@pytest.mark.parametrize(
+    ("name", "machine", "step"),
+    [
+        ("a_tablet_within_a_node", EndsAtOnce, "end_at_once"),
+        ("a_barrier_at_a_node", EndsBarriersEarly, "end_early"),
+    ],
+)
+def test_a_step_too_many_is_found(name: str, machine: type[Machine], step: str) -> None:
+    given = DECLARED[name]
+    wrong = replace(given, body=_of(given, machine))
+    verdict = decided(wrong, "")
+    assert verdict.outcome is Outcome.VIOLATED
+    assert verdict.run is not None
+    assert verdict.run.steps[-1].action == step
+
+
+def _of(given: Refinement, machine: type[Machine]) -> Any:
+    """The same mapping, of another machine."""
+
+    def body(it: Any, seen: Any) -> None:
+        given.body(it, seen)
+
+    body.__annotations__ = {"it": machine, "seen": given.seen, "return": None}
+    return body
+
+
+def test_a_table_that_is_dropped_takes_a_tablet_out_of_its_stage() -> None:
+    """`drop_table` is no step of a tablet's transition: without saying that the tablet goes, it is refused."""
+    given = DECLARED["a_tablet_that_is_committed"]
+    verdict = decided(replace(given, anew=()), "")
+    assert verdict.run is not None
+    assert verdict.run.steps[-1].action == TabletCommits.drop_table.__name__
