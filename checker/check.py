@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
@@ -23,6 +22,7 @@ from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.refinement import Mapped
 from stagewright.spec.scope import Scope, scope_of
+from stagewright.spec.suggestions import did_you_mean
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Reduction, Report
 
@@ -197,8 +197,7 @@ def only(
     known += [m.refinement.name for m in refinements]
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean `{near[0]}`? " if near else ""
+            hint = did_you_mean(name, known)
             raise InputError(
                 f"{definition.name} makes no promise named `{name}`",
                 help=f"{hint}known: {', '.join(known)}",

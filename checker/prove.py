@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from difflib import get_close_matches
 from pathlib import Path
 
 from stagewright.checker.symbolic.certificates import make_directory, write_scripts
@@ -15,6 +14,7 @@ from stagewright.spec.definition import Definition, Property
 from stagewright.spec.errors import InputError
 from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
+from stagewright.spec.suggestions import did_you_mean
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 METHOD = "k-induction and bounded search with Z3"
@@ -108,8 +108,7 @@ def _known(
     known = [*(p.name for p in definition.properties), IN_BOUNDS, NO_DEADLOCK]
     for name in wanted:
         if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean `{near[0]}`? " if near else ""
+            hint = did_you_mean(name, known)
             raise InputError(
                 f"{definition.name} makes no promise named `{name}`",
                 help=f"{hint}known: {', '.join(known)}",

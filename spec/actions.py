@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import Actor, Fairness, Reason
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import (
+    DecoratorError,
+    DefinitionError,
+    ParameterError,
+    RequirementError,
+    ResultError,
+    VariableError,
+)
 from stagewright.spec.fairness import FairWord, SharedFairness
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
 from stagewright.spec.sorts import EnumSort, MapSort
@@ -76,6 +83,7 @@ class BudgetName:
     """A budget of a machine; `budget(...)` makes one, and actions spend it."""
 
     def __init__(self, default: int | None, doc: str) -> None:
+        self.where = here()
         self.default = default
         self.doc = doc
         self.name = ""
@@ -92,7 +100,7 @@ def budget(default: int | None = None, *, doc: str = "") -> BudgetName:
     fewer. A check changes it by name; 0 switches the actions off.
     """
     if default is not None and (isinstance(default, bool) or default < 0):
-        raise DefinitionError(
+        raise VariableError(
             f"budget({default}) is not a number of times",
             where=here(),
             help="write 0 or more, or None for no bound",
@@ -175,7 +183,7 @@ def stepping(
     )
     sort = variable.sort.value if isinstance(variable.sort, MapSort) else variable.sort
     if not isinstance(sort, EnumSort) or not given or variable.constant:
-        raise DefinitionError(
+        raise DecoratorError(
             f"`{variable.name}` cannot take steps from {given} to {target!r}",
             where=where,
             help="a step moves a variable `one_of(SomeEnum, ...)`, or one `per(...)` key, "
@@ -210,7 +218,7 @@ def _moving(holder: Any, variable: Var[Any, Any], args: tuple[Any, ...], body: A
     if not isinstance(place.sort, MapSort):
         return place
     if not args:
-        raise DefinitionError(
+        raise ParameterError(
             f"a step of `{variable.name}` needs the {place.sort.key} whose value moves",
             where=of_function(body),
             help=f"write it as the first parameter: `x: Term[{place.sort.key}]`",
@@ -266,7 +274,7 @@ class Allowed:
 
     def __set_name__(self, owner: type, name: str) -> None:
         if name != "deadlock":
-            raise DefinitionError(
+            raise VariableError(
                 f"`{name} = allowed(...)` allows nothing",
                 where=self.reason.where,
                 help='write `deadlock = allowed(because="…")`; nothing else can be allowed so',
@@ -280,7 +288,7 @@ def allowed(*, because: str) -> Allowed:
     `@final`. A system's own word counts, not that of its parts.
     """
     if not because.strip():
-        raise DefinitionError(
+        raise VariableError(
             "allowed(because=...) gives no reason",
             where=here(),
             help='say why a run may end anywhere: `deadlock = allowed(because="…")`',
@@ -318,13 +326,13 @@ def _guard(word: str, condition: Bool, name: str, where: Source) -> tuple[Node, 
     given = cast("object", condition)  # not every caller is type-checked
     if callable(given) and not isinstance(given, Bool):
         called = getattr(given, "__name__", repr(given))
-        raise DefinitionError(
+        raise RequirementError(
             f"{word}(...) is given the method `{called}`, not the condition that it returns",
             where=where,
             help=f"call it: `{called}(...)`",
         )
     if not isinstance(given, Bool):
-        raise DefinitionError(
+        raise RequirementError(
             f"{word}(...) is given {condition!r}, not a condition on the state",
             where=where,
             help="what depends on the profile alone is `only_when(...)`; "
@@ -333,7 +341,7 @@ def _guard(word: str, condition: Bool, name: str, where: Source) -> tuple[Node, 
     if not name:
         function = where.function
         if f"`{function}`" in tracing.what or not function.isidentifier():
-            raise DefinitionError(
+            raise RequirementError(
                 f"a requirement of {tracing.what} has no name",
                 where=where,
                 help='name it: `require(condition, "what must be so")`; '
@@ -347,7 +355,7 @@ def only_when(in_profile: bool) -> None:
     """First line of a method that exists only under some profiles."""
     current("only_when(...)")
     if not isinstance(cast("object", in_profile), bool):
-        raise DefinitionError(
+        raise RequirementError(
             "only_when(...) is given a condition on the state",
             where=here(),
             help="it takes a plain bool of the profile; a guard is `require(condition, name)`",
@@ -375,7 +383,7 @@ def _mark(
     fairness = _fairness(fair, where)
     _check_options(fairness, budget, actor, where)
     if (earlier := member_of(body)) is not None:
-        raise DefinitionError(
+        raise DecoratorError(
             f"`{earlier.name}` is decorated as {earlier.kind.words} and as {kind.words}",
             where=where,
             help="a method is one thing: keep one of the decorators",
@@ -401,14 +409,14 @@ def _fairness(given: object, where: Source) -> tuple[Fairness | SharedFairness, 
     listed = cast("tuple[object, ...]", given) if isinstance(given, tuple) else (given,)
     for one in listed:
         if not isinstance(one, Fairness | SharedFairness):
-            raise DefinitionError(
+            raise DecoratorError(
                 f"`fair` is {one!r} ({type(one).__name__})",
                 where=where,
                 help="write `Fairness.WEAK` or `Fairness.STRONG`, or a fairness that the class declares: "
                 "`turn = fairness(Fairness.WEAK)`",
             )
     if len(set(listed)) < len(listed):
-        raise DefinitionError("`fair` names one fairness twice", where=where, help="keep one")
+        raise DecoratorError("`fair` names one fairness twice", where=where, help="keep one")
     found = cast("tuple[Fairness | SharedFairness, ...]", listed)
     return tuple(one for one in found if one is not Fairness.NONE)
 
@@ -425,11 +433,11 @@ def _check_options(fair: tuple[object, ...], budget: object, actor: object, wher
     )
     for name, given, wanted, mend in options:
         if not isinstance(given, wanted):
-            raise DefinitionError(
+            raise DecoratorError(
                 f"`{name}` is {given!r} ({type(given).__name__})", where=where, help=f"write {mend}"
             )
     if isinstance(budget, BudgetName) and fair:
-        raise DefinitionError(
+        raise DecoratorError(
             "an action that spends a budget cannot be fair",
             where=where,
             help="a budget is for what the environment may do and nobody may count on, as a crash: "
@@ -439,7 +447,7 @@ def _check_options(fair: tuple[object, ...], budget: object, actor: object, wher
 
 def returned_value(name: str, where: Source) -> DefinitionError:
     """The error for an action that returns something."""
-    return DefinitionError(
+    return ResultError(
         f"action `{name}` returns a value",
         where=where,
         help="a guard is `require(condition, name)`; an action returns nothing",

@@ -9,7 +9,7 @@ from typing import TypeVar, overload
 
 from stagewright.spec.binding import Round, quantified_rounds
 from stagewright.spec.conditions_and_numbers import Number
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ExpressionError
 from stagewright.spec.intervals import (
     Interval,
     check_width,
@@ -96,14 +96,14 @@ def _extreme(
         return Number(_joined(fold, [_number(n, fold.name) for n in (first, *others)], where))
     rounds = list(_numbers(first, fold.name))
     if not rounds:
-        raise DefinitionError(
+        raise ExpressionError(
             f"{fold.name}(...) of nothing", where=where, help="give it numbers, or a generator"
         )
     restricted = [r for r in rounds if any(b.condition is not None for b in r.loops)]
     if not restricted:
         return Number(_joined(fold, [_closed(fold, r, None, where) for r in rounds], where))
     if default is None or len(rounds) > 1:
-        raise DefinitionError(
+        raise ExpressionError(
             f"{fold.name}(...) over a set, which may be empty, has no default",
             where=where,
             help=f"write `{fold.name}((… for x in …), default=0)`",

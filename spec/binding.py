@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import LoopError
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, Sort
 from stagewright.spec.source import Source, here
@@ -49,7 +49,7 @@ def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None])
     if not in_quantifier() and not tracing.effects:
         if (misled := given_to_python(bound, where)) is not None:
             raise misled
-        raise DefinitionError(
+        raise LoopError(
             f"a loop over {sort} in {tracing.what} must stand inside every(...), some(...) or count(...)",
             where=where,
             help=f"write `every(… for {name} in {sort})`",
@@ -92,7 +92,7 @@ def count(bodies: Iterable[Bool]) -> Number:
         one = _counted(body, loops, where)
         total = one if total is None else _sum(total, one, where)
     if total is None:
-        raise DefinitionError("count(...) of nothing", where=where, help="give it a generator")
+        raise LoopError("count(...) of nothing", where=where, help="give it a generator")
     return Number(total)
 
 
@@ -127,7 +127,7 @@ def quantified_rounds(
             if "not iterable" not in str(error):
                 raise
             name = what.removesuffix("(...)")
-            raise DefinitionError(
+            raise LoopError(
                 f"{what} takes a generator",
                 where=here(),
                 help=f"write `{name}(… for n in Node)`",
@@ -159,7 +159,7 @@ def _counted(body: Node, loops: list[Binding], where: Source) -> Node:
     if not loops:
         return Apply(Op.IF, (body, _number(1), _number(0)), IntSort(0, 1), where)
     if len(loops) > 1:
-        raise DefinitionError(
+        raise LoopError(
             "count(...) over more than one sort at once",
             where=where,
             help="count over one sort, and say with some(...) what is to hold of the other",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ExpressionError
 from stagewright.spec.nodes import BOOL, Column, Node, Op, fits
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, SetSort, Sort
 from stagewright.spec.source import here
@@ -35,7 +35,7 @@ def column_at(
     `wanted` is the facade that the column must have, if only one will do.
     """
     if not isinstance(index.sort, EnumSort):
-        raise DefinitionError(
+        raise ExpressionError(
             f"{index.sort} has no columns: its members are interchangeable",
             where=here(),
             help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
@@ -46,7 +46,7 @@ def column_at(
         optional = OptionalSort(sort)
         sort, wrap = optional, facade(optional)
     if wanted not in {None, wrap}:
-        raise DefinitionError(
+        raise ExpressionError(
             f"the column is of sort {sort}, which is not what this method is for",
             where=here(),
             help="`number_column` is for numbers, `optional_column` for members of which some are none, "
@@ -73,7 +73,7 @@ def _column_sort(values: list[Any]) -> tuple[Sort, Callable[[Node], Symbolic]]:
         sort = EnumSort(type(cast("Enum", present[0])))
         return (sort, Term) if len(present) == len(values) else (OptionalSort(sort), Maybe)
     kinds_found = ", ".join(sorted({type(v).__name__ for v in values}))
-    raise DefinitionError(
+    raise ExpressionError(
         f"a column must be of one kind for all members; this one has: {kinds_found}",
         where=here(),
         help="return a bool, an int, a member of one enum (or None), or a set of members of one enum",
@@ -119,7 +119,7 @@ def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
     first, second = node_of(then, hint), node_of(otherwise, hint)
     if first is None or second is None:
         bad = then if first is None else otherwise
-        raise DefinitionError(
+        raise ExpressionError(
             f"choose(...) is given {bad!r} ({type(bad).__name__})",
             where=here(),
             help=mend(bad, hint)
@@ -128,7 +128,7 @@ def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
         )
     sort = _joined(first.sort, second.sort)
     if sort is None:
-        raise DefinitionError(
+        raise ExpressionError(
             f"choose(...) of two sorts: {first.sort} and {second.sort}",
             where=here(),
             help="both values must be of one sort",
@@ -145,7 +145,7 @@ def first_where(members: Iterable[F], holds: Callable[[F], Bool]) -> Maybe[F]:
     """
     listed = list(members)
     if not listed:
-        raise DefinitionError(
+        raise ExpressionError(
             "first_where(...) is given no members",
             where=here(),
             help="name an enum, or some members",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ExpressionError
 from stagewright.spec.intervals import (
     Interval,
     check_width,
@@ -108,14 +108,14 @@ class Number(Symbolic):
         return _computed(Op.MOD, self._lift(other, "%"), self.node)
 
     def __truediv__(self, _other: object) -> NoReturn:
-        raise DefinitionError(
+        raise ExpressionError(
             "`/` makes fractions, and numbers here are whole",
             where=here(),
             help="write `//`, which rounds down",
         )
 
     def __index__(self) -> NoReturn:
-        raise DefinitionError(
+        raise ExpressionError(
             "a symbolic number cannot be used as a Python index or in range(...)",
             where=here(),
             help="make it a parameter of the action, or compare it with `==`",
@@ -123,7 +123,7 @@ class Number(Symbolic):
 
     def _lift(self, other: object, operator: str) -> Node:
         if isinstance(other, bool):
-            raise DefinitionError(
+            raise ExpressionError(
                 f"`{operator}` compares a number with {other!r}",
                 where=here(),
                 help="write a number",
@@ -145,7 +145,7 @@ def _computed(op: Op, left: Node, right: Node) -> Number:
     """A number that is computed from two others, with the bounds that follow from theirs."""
     sign, interval = _INTERVALS[op]
     if op in {Op.DIV, Op.MOD} and _range(right)[0] < 1:
-        raise DefinitionError(
+        raise ExpressionError(
             f"the divisor of `{sign}` is {_bounds_of(right)}, which is not always positive",
             where=here(),
             help=f"divide by a positive number, or write `{sign} greatest(1, …)`",

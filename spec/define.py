@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
 
@@ -30,7 +31,16 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.equivalents import equivalents_of
-from stagewright.spec.errors import DefinitionError, ScopeError, StagewrightError
+from stagewright.spec.errors import (
+    DefinitionError,
+    ParameterError,
+    ResultError,
+    ScopeError,
+    StagewrightError,
+    TracingError,
+    UnusedError,
+    VariableError,
+)
 from stagewright.spec.exercised import alone_in, exercised_at
 from stagewright.spec.fairness import SharedFairness, fair_of
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
@@ -49,7 +59,7 @@ from stagewright.spec.parameters import bounds_of
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort
 from stagewright.spec.source import here, of_class, of_traceback
 from stagewright.spec.symbolic import Symbolic
-from stagewright.spec.terms import parameter
+from stagewright.spec.terms import Term, parameter
 from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
 from stagewright.spec.variables import Var
 
@@ -79,6 +89,7 @@ def define(machine: type[Machine], profile: str = "") -> Definition:
     chosen = profile or (names[-1] if names else "")
     definition = _trace(machine, chosen)
     _check_assigned(machine, definition, names)
+    _check_spent(machine, definition, names)
     return definition
 
 
@@ -164,7 +175,7 @@ class _Trace:
         self.machines.append((machine, root.prefix))
         found = members(machine)
         if not any(isinstance(m, Var | Part | Many) for m in found.values()):
-            raise DefinitionError(
+            raise UnusedError(
                 f"{machine.__name__} has no variables",
                 where=of_class(machine),
                 help="declare at least one: `stage = one_of(Stage, init=Stage.none)`",
@@ -219,7 +230,7 @@ class _Trace:
             self.budgets[place] = budget
             self.budget_depths[budget.name] = depth
         elif depth == known and budget.default != self.budgets[place].default:
-            raise DefinitionError(
+            raise VariableError(
                 f"budget `{budget.name}` is {self.budgets[place].default} in one part of the system "
                 f"and {budget.default} in {machine.__name__}",
                 where=of_class(machine),
@@ -280,7 +291,7 @@ class _Trace:
         machine: type[Machine],
     ) -> None:
         if not tracing.requirements and not tracing.assignments:
-            raise DefinitionError(
+            raise UnusedError(
                 f"{member.what} requires nothing and assigns nothing",
                 where=member.where,
                 help="write `require(condition, name)` and assign variables: `self.x = …`",
@@ -383,7 +394,7 @@ def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
 def _check_used(own: tuple[Bound, ...], used: set[Bound], member: Member) -> None:
     for bound in own:
         if bound not in used:
-            raise DefinitionError(
+            raise ParameterError(
                 f"parameter `{bound.name}` of {member.what} is never used",
                 where=bound.where or member.where,
                 help="every value of it would do the same: use it, or remove it",
@@ -404,11 +415,28 @@ def _result_node(result: object) -> Node:
 
 
 def _failed(what: str, error: Exception, member: Member) -> DefinitionError:
-    return DefinitionError(
+    return TracingError(
         f"{what} fails while it is traced: {type(error).__name__}: {error}",
         where=of_traceback(error.__traceback__, member.where.file) or member.where,
-        help="a body is Python that runs once, with symbolic values: these compare, combine with "
-        "`&`, `|`, `~`, and numbers add with `+`, `-`",
+        help=_mend_of(error),
+    )
+
+
+def _mend_of(error: Exception) -> str:
+    """What to write instead of what Python refused in a body."""
+    if (
+        isinstance(error, AttributeError)
+        and isinstance(error.obj, Enum)
+        and hasattr(Term, error.name or "")
+    ):
+        kind, member = type(error.obj).__name__, error.obj
+        return (
+            f"`{member}` is a member of {kind}, as a loop over an enum gives them: call its own "
+            f"methods and columns, or make it symbolic by a parameter: `x: Term[{kind}]`"
+        )
+    return (
+        "a body is Python that runs once, with symbolic values: these compare, combine with "
+        "`&`, `|`, `~`, and numbers calculate with `+`, `-`, `*`, `//`, `%`"
     )
 
 
@@ -421,7 +449,7 @@ def _wrong_result(what: str, result: object, mend: str, member: Member) -> Defin
         problem = f"{what} returns a value of sort {result.node.sort}, not a condition"
     else:
         problem = f"{what} returns {result!r}, which does not depend on the state"
-    return DefinitionError(problem, where=member.where, help=mend)
+    return ResultError(problem, where=member.where, help=mend)
 
 
 def _check_assigned(machine: type[Machine], definition: Definition, names: list[str]) -> None:
@@ -437,10 +465,27 @@ def _check_assigned(machine: type[Machine], definition: Definition, names: list[
         assigned |= _assigned_in(_trace(machine, profile))
     for variable in own:
         if variable.name not in assigned and not variable.constant:
-            raise DefinitionError(
+            raise UnusedError(
                 f"variable `{variable.name}` is never assigned by an action",
                 where=variable.where or here(),
                 help="remove it, or declare it `constant(...)` if runs differ in it but never change it",
+            )
+
+
+def _check_spent(machine: type[Machine], definition: Definition, names: list[str]) -> None:
+    """A budget that no action of any profile spends bounds nothing."""
+    own = {n: b for n, b in members(machine).items() if isinstance(b, BudgetName)}
+    spent = {b.name for b in definition.budgets}
+    if own.keys() <= spent:
+        return
+    for profile in names:
+        spent |= {b.name for b in _trace(machine, profile).budgets}
+    for name, budget in own.items():
+        if name not in spent:
+            raise UnusedError(
+                f"budget `{name}` is spent by no action",
+                where=budget.where,
+                help=f"write `@action(spends={name})` at the action that it bounds, or remove it",
             )
 
 

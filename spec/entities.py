@@ -90,12 +90,12 @@ class Entity(metaclass=EntityType):
     def __init_subclass__(
         cls, *, scope: int = 2, ordered: bool = False, ring: bool = False
     ) -> None:
-        from stagewright.spec.errors import DefinitionError
+        from stagewright.spec.errors import EntityError
         from stagewright.spec.source import here
 
         given = cast("object", scope)  # not every caller is type-checked
         if not isinstance(given, int) or isinstance(given, bool) or given < 1:
-            raise DefinitionError(
+            raise EntityError(
                 f"the default scope of {cls.__name__} is {scope!r}",
                 where=here(),
                 help=f"write a number from 1 on: `class {cls.__name__}(Entity, scope=2)`",
@@ -103,7 +103,7 @@ class Entity(metaclass=EntityType):
         names = [n for n, value in vars(cls).items() if isinstance(value, Named)]
         for index, name in enumerate(names):
             if name in vars(EntityType) or name in vars(Entity):
-                raise DefinitionError(
+                raise EntityError(
                     f"a member of {cls.__name__} cannot be named `{name}`: every entity has that word",
                     where=here(),
                     help="choose another name",
@@ -113,14 +113,14 @@ class Entity(metaclass=EntityType):
             n for n in vars(cls) if n not in names and not (n.startswith("__") and n.endswith("__"))
         ]
         if said:
-            raise DefinitionError(
+            raise EntityError(
                 f"the entity sort {cls.__name__} has a body: `{said[0]}`",
                 where=here(),
                 help=f"what differs between its members is a variable of the machine: "
                 f"`{said[0]} = per({cls.__name__}, …)`; a member with a name is `{said[0]} = named()`",
             )
         if given < len(names):
-            raise DefinitionError(
+            raise EntityError(
                 f"{cls.__name__} has {len(names)} named members, but its default scope is {scope}",
                 where=here(),
                 help=f"write `class {cls.__name__}(Entity, scope={len(names)})` or more",

@@ -35,7 +35,7 @@ from stagewright.spec.definition import (
     EquivalentWithout,
     Reason,
 )
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ReasonError
 from stagewright.spec.source import Source, function_id, here
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def equivalent_loss(method: Method, *variables: Var[Any, Any], because: str) -> 
     where = here()
     _check_method(method, "equivalent_loss", where)
     if not variables or not all(isinstance(cast("object", v), Var) for v in variables):
-        raise DefinitionError(
+        raise ReasonError(
             "equivalent_loss(...) is given what is no variable",
             where=where,
             help="write `equivalent_loss(fail_barrier, barrier, because=...)`",
@@ -127,7 +127,7 @@ def _dropped(
     called = "equivalent_weakening" if weakened else "equivalent_drop"
     _check_method(method, called, where)
     if not requirements or not all(isinstance(cast("object", r), str) for r in requirements):
-        raise DefinitionError(
+        raise ReasonError(
             f"{called}(...) names no requirement",
             where=where,
             help=f'write `{called}(retry_barrier, "no reason to give up", because=...)`',
@@ -155,7 +155,7 @@ def equivalent_value(
     reason = _reason(because, where)
     name = cast("Callable[[object], object]", column)(_Named())
     if not isinstance(name, _Attribute):
-        raise DefinitionError(
+        raise ReasonError(
             "the second argument of equivalent_value(...) names no column",
             where=where,
             help="write `lambda stage: stage.writes`",
@@ -172,7 +172,7 @@ def equivalent_without(*actions: Callable[..., None], because: str) -> Equivalen
     found = [member_of(action) for action in actions]
     names = tuple(member.name for member in found if member is not None)
     if len(names) != len(actions) or not actions:
-        raise DefinitionError(
+        raise ReasonError(
             "equivalent_without(...) is given what is no action",
             where=where,
             help="write `equivalent_without(TabletMigration.fail_over, because=...)`",
@@ -292,7 +292,7 @@ def _several(given: E | Collection[E]) -> tuple[E, ...]:
 
 def _reason(why: object, where: Source) -> Reason:
     if not isinstance(why, str) or not why.strip():
-        raise DefinitionError(
+        raise ReasonError(
             "an equivalence without a reason",
             where=where,
             help="say in a sentence why no promise can tell",
@@ -306,7 +306,7 @@ def _check_method(method: object, called: str, where: Source) -> None:
     if member_of(method) is None and not isinstance(
         getattr(inspect.unwrap(cast("Any", method)), "__code__", None), CodeType
     ):
-        raise DefinitionError(
+        raise ReasonError(
             f"{called}(...) is given {method!r}, which is no action and no method",
             where=where,
             help=f"name the method in whose body it is said: `{called}(retry_barrier, ...)`",

@@ -1,7 +1,7 @@
 """Errors that name the place, what is wrong and the mend.
 
 Every error that a user can cause is a `StagewrightError`: the command line prints its text and exits
-with 2. Each class has a stable `code`.
+with 2. Each class has a stable `code` of its own; `docs/errors.md` has a section on each.
 """
 
 from __future__ import annotations
@@ -41,6 +41,84 @@ class SymbolicBoolError(DefinitionError, TypeError):
     code = "SW101"
 
 
+class NameTakenError(DefinitionError):
+    """A name is unknown, or taken already: of a variable, a member, a profile or an action."""
+
+    code = "SW103"
+
+
+class RequirementError(DefinitionError):
+    """A requirement has no name, or a name that another one has, or is not a condition."""
+
+    code = "SW104"
+
+
+class TracingError(DefinitionError):
+    """A body fails with an error of Python while it is traced, or does what no body can do."""
+
+    code = "SW105"
+
+
+class ParameterError(DefinitionError):
+    """A parameter is not annotated with a sort, or is given what does not fit, or is never used."""
+
+    code = "SW106"
+
+
+class UnusedError(DefinitionError):
+    """Something is declared and never used: a variable that no action assigns, a budget that none spends."""
+
+    code = "SW107"
+
+
+class LoopError(DefinitionError):
+    """A loop over a sort is used as a loop of Python, or its variable outside of it."""
+
+    code = "SW108"
+
+
+class VariableError(DefinitionError):
+    """A variable, field or budget is declared in a way that means nothing."""
+
+    code = "SW109"
+
+
+class DecoratorError(DefinitionError):
+    """A decorator is given an option that it does not know, or one that contradicts another."""
+
+    code = "SW110"
+
+
+class ResultError(DefinitionError):
+    """A method returns what its decorator does not allow."""
+
+    code = "SW111"
+
+
+class ExpressionError(DefinitionError):
+    """An operation is applied to what it cannot be applied to."""
+
+    code = "SW112"
+
+
+class AssignmentError(DefinitionError):
+    """A body assigns one place twice, or reads what it has assigned: effects happen at once."""
+
+    code = "SW113"
+
+
+class EntityError(DefinitionError):
+    """An entity or an enum is declared, or its members used, in a way that means nothing."""
+
+    code = "SW114"
+
+
+class ReasonError(DefinitionError):
+    """A reason why a change is harmless, or a known bug, does not fit the definition that it speaks of."""
+
+    code = "SW115"
+
+
 class AssignedTwiceError(DefinitionError):
     """At a scope, a step assigns one place twice: only one of the values can be meant."""
 
@@ -51,6 +129,12 @@ class ScopeError(StagewrightError):
     """A scope, budget or profile does not fit the definition."""
 
     code = "SW200"
+
+
+class InitialStatesError(ScopeError):
+    """At a scope there is no initial state, or there are too many."""
+
+    code = "SW201"
 
 
 class DomainError(StagewrightError):
@@ -73,3 +157,9 @@ class InputError(StagewrightError):
     """A file, flag or name given by the user cannot be used."""
 
     code = "SW400"
+
+
+class UnknownNameError(InputError):
+    """There is no machine, promise, profile or command of that name."""
+
+    code = "SW401"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from stagewright.spec.actions import BudgetName
 from stagewright.spec.definition import Definition, ExercisedAt, JudgedAlone
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import VariableError
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import Source, here
 from stagewright.spec.values import FrozenMap
@@ -40,13 +40,13 @@ def scopes(*choices: Choice) -> Scopes:
         for thing, number in cast("Mapping[object, object]", choice).items():
             sized = isinstance(thing, type) and issubclass(thing, Entity)
             if not (sized or isinstance(thing, BudgetName)):
-                raise DefinitionError(
+                raise VariableError(
                     f"scopes(...) is given {thing!r}, which is neither an entity nor a budget",
                     where=where,
                     help="write `scopes({}, {crashes: 1, Node: 3})`",
                 )
             if not (isinstance(number, int) or (number is None and not sized)):
-                raise DefinitionError(
+                raise VariableError(
                     f"scopes(...) is given {number!r}, which is no number",
                     where=where,
                     help="write how many there are, or how often it may happen (None: without bound)",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast, overload
 
-from stagewright.spec.errors import ScopeError
+from stagewright.spec.errors import InitialStatesError
 from stagewright.spec.ground import GroundNode
 from stagewright.spec.ground_eval import evaluate
 
@@ -143,17 +143,17 @@ class Satisfying(Sequence[tuple[int, ...]]):
         return zip(*parts, strict=True)
 
 
-def no_initial_state(machine: str, scope: str) -> ScopeError:
+def no_initial_state(machine: str, scope: str) -> InitialStatesError:
     """The error for initial conditions that cannot be satisfied at a scope."""
-    return ScopeError(
+    return InitialStatesError(
         f"{machine}: no state satisfies its initial conditions at this scope ({scope})",
         help="choose a larger scope, or weaken the @initially conditions",
     )
 
 
-def too_many_starts(machine: str, candidates: int) -> ScopeError:
+def too_many_starts(machine: str, candidates: int) -> InitialStatesError:
     """The error for a definition that leaves too many initial states to list, or to look through."""
-    return ScopeError(
+    return InitialStatesError(
         f"{machine}: {candidates:,} candidates for the initial state at this scope",
         help="give more variables an `init`, or choose a smaller scope",
     )

@@ -6,7 +6,7 @@ and remainders are Python's and TLA+'s: rounded down, and the remainder has no s
 
 from __future__ import annotations
 
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ExpressionError
 from stagewright.spec.source import Source
 
 Interval = tuple[int, int]
@@ -63,7 +63,7 @@ def check_width(interval: Interval, where: Source | None) -> None:
     """
     if interval[0] < -WIDEST or interval[1] > WIDEST:
         reached = max(-interval[0], interval[1])
-        raise DefinitionError(
+        raise ExpressionError(
             f"this number may be as large as {reached:,}, which does not fit in 64 bits",
             where=where,
             help="give the variables that it is computed from narrower bounds",

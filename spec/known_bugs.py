@@ -17,7 +17,7 @@ from stagewright.spec.actions import BudgetName, member_of
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ReasonError
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import here
@@ -100,14 +100,14 @@ def known_bug(
     def mark(machine: M) -> M:
         right = cast("type[Machine]", machine.__bases__[0])
         if right is Machine:
-            raise DefinitionError(
+            raise ReasonError(
                 f"known bug {row}: {machine.__name__} does not inherit from the machine that is right",
                 where=where,
                 help="write `class TheMistake(TheMachine):` and override the bodies that were wrong",
             )
         story = inspect.cleandoc(machine.__doc__ or "") if "__doc__" in vars(machine) else ""
         if not story:
-            raise DefinitionError(
+            raise ReasonError(
                 f"known bug {row} has no docstring",
                 where=where,
                 help="tell in it what happened, in a sentence or two",
@@ -175,7 +175,7 @@ def _names(breaks: Promise | Sequence[Promise]) -> tuple[str, ...]:
     for promise in given:
         member = None if isinstance(promise, str) else member_of(promise)
         if member is None and not isinstance(promise, str):
-            raise DefinitionError(
+            raise ReasonError(
                 f"{promise!r} is no promise of a machine",
                 where=here(),
                 help="name a method decorated with @invariant, @liveness, …, or give its name",

@@ -7,14 +7,15 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
-from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.errors import InputError, StagewrightError, UnknownNameError
+from stagewright.spec.import_failures import import_failure
 from stagewright.spec.machine import Machine
+from stagewright.spec.suggestions import did_you_mean
 
 
 def load(name: str, profile: str = "", shipped: Mapping[str, str] | None = None) -> Definition:
@@ -49,29 +50,28 @@ def find_in_module(name: str, shipped: Mapping[str, str]) -> tuple[type[Machine]
     if class_name and place:
         module = _module(place)
         return _class_in(module, class_name, place), module
-    near = get_close_matches(name, shipped, n=1, cutoff=0.4)
-    hint = f"did you mean `{near[0]}`? " if near else ""
-    raise InputError(
+    hint = did_you_mean(name, shipped)
+    raise UnknownNameError(
         f"there is no machine `{name}`",
-        help=f"{hint}known: {', '.join(shipped) or 'none'}; or a file: `path/to/machine.py:Class`",
+        help=f"{hint}`stagewright list` names the {len(shipped)} shipped ones; "
+        "or name a file: `path/to/machine.py:Class`",
     )
 
 
 def _module(place: str) -> ModuleType:
+    if place.startswith("."):
+        raise InputError(f"`{place}` is a relative name", help="name a file or a module")
     try:
         with redirect_stdout(sys.stderr):  # standard output belongs to the program that loads it
             return importlib.import_module(place)
     except StagewrightError:
         raise
-    except (ImportError, TypeError, SystemExit) as error:  # TypeError: a relative name
+    except (ImportError, SystemExit) as error:
         raise InputError(
             f"cannot import `{place}`: {error}", help="name a file or a module"
         ) from None
     except Exception as error:
-        raise InputError(
-            f"{place} fails when it is imported: {type(error).__name__}: {error}",
-            help="mend the module",
-        ) from error
+        raise import_failure(place, "", error) from error
 
 
 def _file(path: Path) -> ModuleType:
@@ -95,10 +95,7 @@ def _file(path: Path) -> ModuleType:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a Python text file", help="save it as UTF-8") from None
     except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{path} fails when it is imported: {type(error).__name__}: {error}",
-            help="mend the file",
-        ) from error
+        raise import_failure(str(path), str(path), error) from error
     return module
 
 
@@ -111,9 +108,8 @@ def _class_in(module: ModuleType, class_name: str, place: str) -> type[Machine]:
     if class_name:
         if class_name in machines:
             return machines[class_name]
-        near = get_close_matches(class_name, machines, n=1)
-        hint = f"did you mean `{near[0]}`? " if near else ""
-        raise InputError(
+        hint = did_you_mean(class_name, machines)
+        raise UnknownNameError(
             f"{place} has no machine `{class_name}`",
             help=f"{hint}it has: {', '.join(machines) or 'none'}",
         )

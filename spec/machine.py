@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVa
 from stagewright.spec.actions import MARK, Member, member_of
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError, ScopeError
+from stagewright.spec.errors import DefinitionError, NameTakenError, ScopeError, VariableError
 from stagewright.spec.fairness import SharedFairness
 from stagewright.spec.nodes import BOOL, Field, Node, Op, Read, Select
 from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
 from stagewright.spec.source import here
+from stagewright.spec.suggestions import did_you_mean, nearest
 from stagewright.spec.symbolic import Symbolic, apply, lift
 from stagewright.spec.terms import Term
 from stagewright.spec.tracing import current
@@ -35,7 +35,7 @@ class _Members(dict[str, object]):
     def __setitem__(self, name: str, value: object) -> None:
         old = self.get(name)
         if isinstance(old, Var) or member_of(old) is not None:
-            raise DefinitionError(
+            raise NameTakenError(
                 f"`{name}` is defined twice in one class",
                 where=here(),
                 help="the second would silently replace the first: rename one",
@@ -102,9 +102,9 @@ def variables_of(holder: type[Holder]) -> dict[str, Var[Any, Any]]:
 
 
 def _unknown(problem: str, name: str, known: list[str]) -> DefinitionError:
-    near = difflib.get_close_matches(name, known, n=1)
-    mend = f"did you mean `{near[0]}`?" if near else f"it has: {', '.join(known)}"
-    return DefinitionError(problem, where=here(), help=mend)
+    near = nearest(name, known)
+    mend = f"did you mean `{near}`?" if near else f"it has: {', '.join(known)}"
+    return NameTakenError(problem, where=here(), help=mend)
 
 
 class Record(Holder):
@@ -182,8 +182,7 @@ class Profiles(Generic[P]):
             if choice.name == name:
                 return choice
         known = [c.name for c in self.choices]
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f"did you mean `{near[0]}`? " if near else ""
+        hint = did_you_mean(name, known)
         raise ScopeError(f"there is no profile `{name}`", help=f"{hint}known: {', '.join(known)}")
 
 
@@ -192,7 +191,7 @@ def profiles(*choices: P) -> Profiles[P]:
     names = [choice.name for choice in choices]
     doubled = sorted({n for n in names if names.count(n) > 1})
     if not names or doubled or "" in names:
-        raise DefinitionError(
+        raise NameTakenError(
             f"two profiles are named `{doubled[0]}`" if doubled else "a profile needs a name",
             where=here(),
             help='write `profiles(MyProfile("first release", …), MyProfile("second release", …))`',
@@ -318,7 +317,7 @@ def many(
 def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> frozenset[str]:
     given = cast("object", machine)  # not every caller is type-checked
     if not (isinstance(given, type) and issubclass(given, Machine)):
-        raise DefinitionError(
+        raise VariableError(
             f"{getattr(machine, '__name__', repr(machine))} is no machine",
             where=here(),
             help="write a subclass of Machine, not an instance",
@@ -327,7 +326,7 @@ def _names(machine: type[Machine], actions: Iterable[Callable[..., None]]) -> fr
     for action in actions:
         member = member_of(action)
         if member is None or getattr(machine, member.name, None) is not action:
-            raise DefinitionError(
+            raise NameTakenError(
                 f"`without` names {action!r}, which is not an action of {machine.__name__}",
                 where=here(),
                 help=f"write `without=({machine.__name__}.some_action,)`",

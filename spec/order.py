@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import EntityError
 from stagewright.spec.nodes import BOOL, Apply, Literal, Node, Op
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort
 from stagewright.spec.source import here
@@ -35,7 +35,7 @@ def last_of(kind: type[N]) -> Term[N]:
 
 def _check_ordered(kind: type[Entity], what: str) -> None:
     if not kind.is_ordered:
-        raise DefinitionError(
+        raise EntityError(
             f"`{what}`: the members of {kind.__name__} stand in no order",
             where=here(),
             help=f"declare `class {kind.__name__}(Entity, ordered=True)`, or `ring=True`; "
@@ -50,7 +50,7 @@ def ordered_kind(node: Node, what: str) -> type[Entity]:
         DefinitionError: it is of an enum, or of an entity without an order.
     """
     if isinstance(node.sort, EnumSort):
-        raise DefinitionError(
+        raise EntityError(
             f"`{what}`: {node.sort} is an enum, whose members stand in no order",
             where=here(),
             help="compare a column of numbers: `x.number_column(lambda m: m.rank)`; or make it an "
@@ -74,7 +74,7 @@ def beside(op: Op, node: Node, word: str) -> Node:
     kind = ordered_kind(node, f"n.{word}")
     if not kind.is_ring:
         end = "last" if op is Op.NEXT else "first"
-        raise DefinitionError(
+        raise EntityError(
             f"`n.{word}`: {kind.__name__} is ordered but no ring, so the {end} has none",
             where=here(),
             help=f"write `n.{word}_or_none`, which is none there; or declare "
@@ -88,7 +88,7 @@ def beside_or_none(op: Op, node: Node, word: str) -> Maybe[Entity]:
     kind = ordered_kind(node, f"n.{word}")
     if kind.is_ring:
         plain = word.removesuffix("_or_none")
-        raise DefinitionError(
+        raise EntityError(
             f"`n.{word}`: {kind.__name__} is a ring, so there always is one",
             where=here(),
             help=f"write `n.{plain}`",

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 from stagewright.spec.actions import Member, MemberKind
 from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity, States
-from stagewright.spec.errors import DefinitionError, StagewrightError
+from stagewright.spec.errors import ParameterError, StagewrightError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
 from stagewright.spec.source import Source, here, of_parameter
@@ -29,7 +29,7 @@ _SORTS_HELP = (
 def between(low: int, high: int) -> IntSort:
     """The values of a number parameter: `amount: Annotated[Number, between(1, 3)]` takes one to three."""
     if low > high:
-        raise DefinitionError(
+        raise ParameterError(
             f"between({low}, {high}) has no values",
             where=here(),
             help="the bounds are (low, high), both included",
@@ -56,7 +56,7 @@ def arguments(
         found = inspect.signature(_body(member)).bind(None, *given, **named).arguments
     except TypeError as error:
         listed = ", ".join(f"{name}: {sort}" for name, sort in sorts.items())
-        raise DefinitionError(
+        raise ParameterError(
             f"action `{member.name}` is called with other parameters than it has: {error}",
             where=here(),
             help=f"it takes ({listed})",
@@ -72,14 +72,14 @@ def _sorts(member: Member) -> tuple[tuple[str, ParameterSort], ...]:
     body = _body(member)
     listed = list(inspect.signature(body).parameters.values())
     if not listed:
-        raise DefinitionError(
+        raise ParameterError(
             f"{member.what} has no parameter `self`", where=member.where, help="write `self` first"
         )
     skipped = 1
     if member.kind is MemberKind.STEP_PROPERTY:
         skipped = 2
         if len(listed) < skipped:
-            raise DefinitionError(
+            raise ParameterError(
                 f"{member.what} has no parameter for the state after the step",
                 where=member.where,
                 help=f"write `def {member.name}(self, after: Self) -> Bool`",
@@ -105,13 +105,13 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         inspect.Parameter.POSITIONAL_ONLY,
     }:
-        raise DefinitionError(
+        raise ParameterError(
             f"parameter `{name}` of {member.what} is not an ordinary parameter",
             where=where,
             help="list each parameter by name, without `*`",
         )
     if annotation is inspect.Parameter.empty:
-        raise DefinitionError(
+        raise ParameterError(
             f"parameter `{name}` of {member.what} does not say what it ranges over",
             where=where,
             help=f"write `{name}: Term[…]` with an enum or entity sort",
@@ -121,13 +121,13 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
         try:
             annotation = _resolved(annotation, member)
         except StagewrightError as error:
-            raise DefinitionError(
+            raise ParameterError(
                 f"parameter `{name}` of {member.what}: {error.problem}",
                 where=where,
                 help=error.help,
             ) from None
         except Exception as error:  # noqa: BLE001 evaluating the user's annotation can raise anything
-            raise DefinitionError(
+            raise ParameterError(
                 f"parameter `{name}` of {member.what}: cannot resolve `{written}` ({error})",
                 where=where,
                 help="import the sort at run time (not only under TYPE_CHECKING) "
@@ -138,7 +138,7 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
         shown = parameter.annotation
         if not isinstance(shown, str):
             shown = getattr(shown, "__name__", str(shown))
-        raise DefinitionError(
+        raise ParameterError(
             f"parameter `{name}` of {member.what} cannot range over `{shown}`",
             where=where,
             help=_SORTS_HELP,

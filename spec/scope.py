@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TypeVar
 
 from stagewright.spec.definition import Action, Assignment, Definition, Kept, Requirement, Variable
@@ -12,6 +11,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.nodes import BOOL, Apply, Literal, Op, Read, root_variable, variables_in
 from stagewright.spec.sorts import IntSort
+from stagewright.spec.suggestions import did_you_mean
 from stagewright.spec.values import FrozenMap
 
 N = TypeVar("N", bound=Entity)
@@ -88,9 +88,8 @@ def without_budgets(definition: Definition) -> Scope:
 
 
 def _unknown(what: str, name: str, known: list[str], machine: str) -> ScopeError:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
     listed = ", ".join(known) or f"it has no {what} at all"
-    hint = f"did you mean `{near[0]}`? " if near else ""
+    hint = did_you_mean(name, known)
     return ScopeError(f"{machine} has no {what} named `{name}`", help=f"{hint}known: {listed}")
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, NoReturn, cast
 
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import ExpressionError
 from stagewright.spec.nodes import BOOL, Apply, Literal, Node, Op, fits
 from stagewright.spec.sorts import (
     BoolSort,
@@ -43,7 +43,7 @@ class Symbolic:
         return f"<symbolic {self.node.sort}>"
 
     def __format__(self, _spec: str) -> NoReturn:
-        raise DefinitionError(
+        raise ExpressionError(
             "a symbolic value has no text while a definition is traced",
             where=here(),
             help='name requirements by what they say of every value: `require(condition, "is behind")`',
@@ -56,7 +56,7 @@ class Symbolic:
             cls.__hash__ = Symbolic.__hash__  # Python drops it where `__eq__` is defined
 
         def __hash__(self) -> NoReturn:
-            raise DefinitionError(
+            raise ExpressionError(
                 "a symbolic value cannot be a dictionary's key or a member of a Python set",
                 where=here(),
                 help="read a table of an enum with `x.column(table.__getitem__)`, a variable `per(...)` "
@@ -88,14 +88,14 @@ def lift(value: object, sort: Sort, what: str, where: Source | None = None) -> N
         check_use(node)
     if node is None or not fits(node.sort, sort):
         wanted = _needed(sort)
-        raise DefinitionError(
+        raise ExpressionError(
             f"{what} is {_described(value)}, but {wanted} is needed here",
             where=where or here(),
             help=mend(value, sort),
         )
     within = sort.element if isinstance(sort, OptionalSort) else sort
     if _never_within(node.sort, within):
-        raise DefinitionError(
+        raise ExpressionError(
             f"{what} is {_described(value)}, outside of {within}",
             where=where or here(),
             help="widen the variable's bounds, or assign a value within them",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, overloa
 from stagewright.spec.binding import bind
 from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import DefinitionError, ExpressionError, VariableError
 from stagewright.spec.nodes import BOOL, Bound, Literal, Node, Op, Select
 from stagewright.spec.sorts import (
     BoolSort,
@@ -194,7 +194,7 @@ class Maybe(Symbolic, Generic[E]):
         sort = self.node.sort
         assert isinstance(sort, OptionalSort)
         if not isinstance(sort.element, EntitySort | EnumSort):
-            raise DefinitionError(
+            raise ExpressionError(
                 f"cannot loop over {sort}",
                 where=here(),
                 help="compare it with `==`, or ask `.is_none()`",
@@ -277,6 +277,18 @@ class MapOf(Symbolic, Generic[K, S, V]):
 
     __slots__ = ("_wrap",)
 
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, sorts: object) -> object:
+            if not isinstance(sorts, tuple) or len(sorts) != 3:
+                raise VariableError(
+                    "MapOf[...] is given the wrong number of sorts",
+                    where=here(),
+                    help="a variable `per(Node, ...)` needs no annotation; as one, a map has its key, what "
+                    "is read and what may be assigned: `MapOf[Node, Term[Stage], Stage]`",
+                )
+            return super().__class_getitem__(sorts)
+
     def __init__(self, node: Node, wrap: Callable[[Node], S]) -> None:
         super().__init__(node)
         self._wrap = wrap
@@ -298,7 +310,7 @@ class MapOf(Symbolic, Generic[K, S, V]):
     def __iter__(self) -> NoReturn:
         sort = self.node.sort
         assert isinstance(sort, MapSort)
-        raise DefinitionError(
+        raise ExpressionError(
             f"a map cannot be looped over; its keys are all of {sort.key}",
             where=here(),
             help=f"write `for k in {sort.key}`",
@@ -311,7 +323,7 @@ class MapOf(Symbolic, Generic[K, S, V]):
 
 
 def _symbolic_column(sort: EnumSort, name: str) -> DefinitionError:
-    return DefinitionError(
+    return ExpressionError(
         f"`.{name}` belongs to a concrete {sort}, but this one is symbolic",
         where=here(),
         help=f"write `.column(lambda x: x.{name})`",
@@ -320,7 +332,7 @@ def _symbolic_column(sort: EnumSort, name: str) -> DefinitionError:
 
 def _any_of(value: Term[Any] | Maybe[Any], members: tuple[Any, ...]) -> Bool:
     if not members:
-        raise DefinitionError(
+        raise ExpressionError(
             "any_of() of no members is never true",
             where=here(),
             help="list the members: `x.any_of(A, B)`",

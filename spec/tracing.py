@@ -13,7 +13,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from stagewright.spec.definition import Assignment, Requirement
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import (
+    AssignmentError,
+    DefinitionError,
+    LoopError,
+    RequirementError,
+    TracingError,
+)
 from stagewright.spec.nodes import (
     BOOL,
     Apply,
@@ -86,7 +92,7 @@ class Tracing:
             if self._required(name, condition):
                 return
         if any(r.name == name for r in self.requirements):
-            raise DefinitionError(
+            raise RequirementError(
                 f"{self.what} has two requirements named {name!r}",
                 where=where,
                 help="name each for what it says; names appear in counterexamples and in traces",
@@ -108,7 +114,7 @@ class Tracing:
         looping = frozenset(b.bound for b in self.loops)
         for earlier in self.assignments:
             if _same_place(earlier.place, place, _loop_bounds(earlier) | looping):
-                raise DefinitionError(
+                raise AssignmentError(
                     f"`{place_name(place)}` is assigned twice in {self.what}",
                     where=where,
                     help="effects happen at once, so only one value can be meant; "
@@ -117,7 +123,7 @@ class Tracing:
         used = set(_bounds(place))
         for binding in self.loops:
             if binding.bound not in used:
-                raise DefinitionError(
+                raise AssignmentError(
                     f"`{place_name(place)}` is assigned once for every {binding.bound.sort}",
                     where=where,
                     help="index it with the loop's variable, or assign it outside of the loop",
@@ -148,7 +154,7 @@ class Tracing:
             return
         for earlier in self.assignments:
             if _same_place(earlier.place, node, _loop_bounds(earlier)):
-                raise DefinitionError(
+                raise AssignmentError(
                     f"`{place_name(node)}` is read after it was assigned in {self.what}",
                     where=node.where or here(),
                     help="reads see the state before the action: read it first, then assign"
@@ -163,7 +169,7 @@ class Tracing:
     def joining(self, action: str) -> Generator[None]:
         """Another action's body runs as a part of this one."""
         if action in self.calling:
-            raise DefinitionError(
+            raise TracingError(
                 f"action `{action}` calls itself",
                 where=here(),
                 help="an action is one atomic step: let the step happen again instead",
@@ -183,7 +189,7 @@ class Tracing:
                 and (misled := given_to_python(bound, bound.where)) is not None
             ):
                 raise misled
-            raise DefinitionError(
+            raise LoopError(
                 f"`{bound.name}` of a loop over {bound.sort} is used outside of that loop",
                 where=where,
                 help="it stands for every member while the loop runs; "
@@ -192,7 +198,7 @@ class Tracing:
 
     def _only_in_actions(self, construct: str, where: Source) -> None:
         if not self.effects:
-            raise DefinitionError(
+            raise TracingError(
                 f"{construct} in {self.what}, which only states a condition",
                 where=where,
                 help="guards and effects belong into an @action; return the condition instead",
@@ -204,7 +210,7 @@ def given_to_python(bound: Bound, loop: Source) -> DefinitionError | None:
     found = builtin_around(loop)
     if found is None:
         return None
-    return DefinitionError(
+    return LoopError(
         f"Python's own `{found.name}(...)` is given a loop over {bound.sort}, "
         "which stands for all members at once",
         where=found.where,
@@ -220,7 +226,7 @@ def current(construct: str) -> Tracing:
     """The body being traced, or an error that says that `construct` makes sense only in one."""
     tracing = _current.get()
     if tracing is None:
-        raise DefinitionError(
+        raise TracingError(
             f"{construct} outside of a machine's action or property",
             where=here(),
             help="write it in a method decorated with @action, @invariant, …",
@@ -254,7 +260,7 @@ def tracing_of(what: str, *, effects: bool) -> Generator[Tracing]:
     if tracing.loops and tracing.broken_loop is None:
         tracing.broken_loop = tracing.loops[0].bound.where
     if tracing.broken_loop is not None:
-        raise DefinitionError(
+        raise LoopError(
             f"a loop over a sort in {what} ended early",
             where=tracing.broken_loop,
             help="such a loop stands for all members at once: no `break`, no `return` in it; "

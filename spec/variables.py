@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, o
 from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.definition import Actor, AnyValue, Fairness, Kept
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError
+from stagewright.spec.errors import VariableError
 from stagewright.spec.fairness import FairWord
 from stagewright.spec.nodes import BOOL, Literal
 from stagewright.spec.sorts import (
@@ -77,7 +77,7 @@ class Var(Generic[S, V]):
     def __set__(self, holder: Holder, value: S | V) -> None:
         where = here()
         if self.constant and not maps():
-            raise DefinitionError(
+            raise VariableError(
                 f"`{self.name}` is declared constant and cannot be assigned",
                 where=where,
                 help="drop constant(...) from its declaration",
@@ -143,7 +143,7 @@ def one_of(kind: Any, *, init: Any = ANY, doc: str = "") -> Var[Any, Any]:
 def number(low: int, high: int, *, init: int | AnyValue | None = None, doc: str = "") -> NumberVar:
     """An integer variable in `low .. high`, both included; starts at `low` unless said otherwise."""
     if not (_is_int(low) and _is_int(high) and low <= high):
-        raise DefinitionError(
+        raise VariableError(
             f"number({low!r}, {high!r}) has no values",
             where=here(),
             help="the bounds are whole numbers (low, high), both included",
@@ -170,7 +170,7 @@ def per(key: type[K], value: Var[S, V]) -> Var[MapOf[K, S, V], V]:
     """One variable for every member of an enum or entity sort, `learned = per(Node, one_of(Stage))`."""
     sort = sort_of(key, "per(...)")
     if not isinstance(cast("object", value), Var):  # not every caller is type-checked
-        raise DefinitionError(
+        raise VariableError(
             f"per({sort}, …) is given {value!r}, which is no variable",
             where=here(),
             help=f"write `per({sort}, flag())`, `per({sort}, one_of(…))`, …",
@@ -186,14 +186,14 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
 
     given = cast("object", kind)
     if not (isinstance(given, type) and issubclass(given, Record)) or not record_sort(kind).fields:
-        raise DefinitionError(
+        raise VariableError(
             f"record({_name(kind)}): it has no fields",
             where=here(),
             help="derive the class from Record and declare its fields as variables: `present = flag()`",
         )
     for name, field in variables_of(kind).items():
         if field.kept is not Kept.COMMITTED:
-            raise DefinitionError(
+            raise VariableError(
                 f"the field `{name}` of {kind.__name__} is {field.kept.value}",
                 where=field.where,
                 help=f"a record is kept as a whole: write `{field.kept.value}(record({kind.__name__}))`",
@@ -214,7 +214,7 @@ def volatile(variable: Var[S, V], *, of: Actor) -> Var[S, V]:
     """
     _check_variable("volatile", variable)
     if _leaves_open(variable.initial):
-        raise DefinitionError(
+        raise VariableError(
             "a volatile variable may start as anything",
             where=here(),
             help="give it an `init`: that is what its owner knows when it starts anew",
@@ -243,7 +243,7 @@ def history(variable: Var[S, V]) -> Var[S, V]:
 
 def _check_variable(word: str, variable: object) -> None:
     if not isinstance(variable, Var):
-        raise DefinitionError(
+        raise VariableError(
             f"{word}({variable!r}) is no variable",
             where=here(),
             help=f"write `{word}(one_of(…))`, `{word}(per(…, …))`, …",
@@ -263,21 +263,21 @@ def sort_of(kind: object, what: str, where: Source | None = None) -> EnumSort | 
     if isinstance(kind, type) and issubclass(kind, Entity) and kind is not Entity:
         return EntitySort(kind)
     if not (isinstance(kind, type) and issubclass(kind, Enum)) or not kind.__members__:
-        raise DefinitionError(
+        raise VariableError(
             f"{what} is given {_name(given)}, which is neither an enum with members nor an entity sort",
             where=where,
             help="write a subclass of States, Enum or Entity; for true and false `flag()`, "
             "for numbers `number(low, high)`",
         )
     if issubclass(kind, int):
-        raise DefinitionError(
+        raise VariableError(
             f"the members of {kind.__name__} are numbers too",
             where=where,
             help=f"derive {kind.__name__} from States or Enum: a member is itself and nothing else",
         )
     if len(kind.__members__) != len(list(kind)):
         aliases = [n for n, m in kind.__members__.items() if n != m.name]
-        raise DefinitionError(
+        raise VariableError(
             f"{kind.__name__}.{aliases[0]} is only another name of "
             f"{kind.__name__}.{kind.__members__[aliases[0]].name}: their values are equal",
             where=where,
@@ -297,7 +297,7 @@ def _declared(
     if isinstance(cast("object", init), Symbolic) and isinstance(init.node, Literal):
         init = cast("Any", init.node.value)
     if not isinstance(init, AnyValue) and not _may_start(sort, init):
-        raise DefinitionError(
+        raise VariableError(
             f"{what}(...) of {sort} cannot start as {_name(init)}",
             where=where,
             help=_start_mend(sort),

@@ -59,7 +59,7 @@ class Closable(Protocol):
 class AdapterError(StagewrightError):
     """An adapter speaks of something that the definition does not have."""
 
-    code = "SW500"
+    code = "SW430"
 
 
 def usable(made: object) -> Adapter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NoReturn
@@ -26,6 +25,7 @@ from stagewright.checker.conformance.judge import Judge, without_budgets
 from stagewright.spec.definition import Requirement
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import RefusedError
+from stagewright.spec.suggestions import did_you_mean
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Step
 from stagewright.spec.words import requirement as in_words
@@ -197,8 +197,7 @@ def _name(value: object) -> str:
 
 
 def _unknown_leaf(leaf: str, known: list[str]) -> AdapterError:
-    near = difflib.get_close_matches(leaf, known, n=1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
+    hint = did_you_mean(leaf, known)
     return AdapterError(
         f"the adapter observes `{leaf}`, which the definition does not have",
         help=f"{hint}known: {', '.join(known)}",

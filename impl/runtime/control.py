@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import Any
 
@@ -19,6 +18,7 @@ from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Apply, Literal, Node, Op, children
 from stagewright.spec.sorts import EnumSort
+from stagewright.spec.suggestions import did_you_mean
 from stagewright.spec.values import show
 
 ALWAYS = "always"  # the only state of what has no control variable
@@ -57,8 +57,7 @@ def control_column(
         if column.name == name:
             return column
     known = [c.name for c in enums]
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
+    hint = did_you_mean(name, known)
     raise InputError(
         f"{definition.name} has no enum variable `{name}` to be its control variable",
         help=f"{hint}known: {', '.join(known) or 'none'}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from enum import Enum
 from itertools import islice
 from typing import Any
@@ -19,6 +18,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort
+from stagewright.spec.suggestions import nearest
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 
@@ -231,10 +231,10 @@ class Instance:
 
     def _unknown(self, name: str) -> InputError:
         known = self.program.written
-        near = get_close_matches(name, known, n=1)
+        near = nearest(name, known)
         return InputError(
             f"{self.program.definition.name} has no action `{name}`",
-            help=f"did you mean `{near[0]}`?" if near else f"known: {', '.join(known)}",
+            help=f"did you mean `{near}`?" if near else f"known: {', '.join(known)}",
         )
 
     def _misfit(self, name: str, param: Bound) -> InputError:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 
 from stagewright.machines.tablet_stages import Stage
 from stagewright.spec.errors import InputError
+from stagewright.spec.suggestions import did_you_mean
 
 
 class FaultKind(Enum):
@@ -83,8 +83,7 @@ def _parse(word: str) -> list[Fault]:
 def _known(what: str, name: str, known: list[str]) -> str:
     if name in known and name not in ("all", "none", "every"):
         return name
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
+    hint = did_you_mean(name, known)
     raise InputError(
         f"--faults: there is no {what} `{name}`", help=f"{hint}known: {', '.join(known)}"
     )

@@ -84,7 +84,11 @@ def test_bad_argument_of_a_command(
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
-        (InputError("no such file", help="look"), 2, "error[SW400]: no such file\n  help: look\n"),
+        (
+            InputError("no such file", help="look"),
+            2,
+            "error[SW400]: no such file\n  help: look\n  about SW400: docs/errors.md#sw400\n",
+        ),
         (KeyboardInterrupt(), 130, "interrupted\n"),
     ],
 )

@@ -252,12 +252,27 @@ def test_body_that_raises_is_shown_where_it_does(refused: Refusal) -> None:
         """
         @action
         def go(self) -> None:
-            self.copies = self.copies * 2
-                          ^^^^^^^^^^^^^^^
+            self.copies = self.copies ** 2
+                          ^^^^^^^^^^^^^^^^
         """,
         "action `go` fails while it is traced: "
-        "TypeError: unsupported operand type(s) for *: 'Number' and 'int'",
+        "TypeError: unsupported operand type(s) for ** or pow(): 'Number' and 'int'",
         "a body is Python that runs once, with symbolic values",
+    )
+
+
+def test_a_member_in_a_loop_over_an_enum_is_not_symbolic(refused: Refusal) -> None:
+    refused(
+        """
+        @invariant
+        def fine(self) -> Bool:
+            return every(self.stage == p.column(lambda s: s) for p in Stage)
+                                       ^^^^^^^^
+        """,
+        "invariant `fine` fails while it is traced: "
+        "AttributeError: 'Stage' object has no attribute 'column'",
+        "`Stage.rest` is a member of Stage, as a loop over an enum gives them: call its own "
+        "methods and columns",
     )
 
 

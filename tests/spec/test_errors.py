@@ -10,6 +10,14 @@ import pytest
 import stagewright.spec
 from stagewright.spec import DefinitionError, Entity, Machine, Term, action, define, flag, per
 
+
+def of_definitions(kind: type[DefinitionError] = DefinitionError) -> set[str]:
+    """The names of the error classes that speak of definitions."""
+    inner = [of_definitions(c) for c in kind.__subclasses__()]
+    return {kind.__name__}.union(*inner)
+
+
+NAMES = of_definitions()
 FILES = sorted(Path(stagewright.spec.__file__).parent.glob("*.py"))
 
 
@@ -17,9 +25,7 @@ def raised(file: Path) -> list[ast.Call]:
     return [
         node
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in {"DefinitionError", "SymbolicBoolError"}
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAMES
     ]
 
 

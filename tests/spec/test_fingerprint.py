@@ -154,7 +154,6 @@ def test_what_has_no_meaning_does_not_count(path: Path, change: dict[str, str]) 
     [
         {"budget": "2"},
         {"budget": "None"},
-        {"spends": "None"},
         {"init": "done"},
         {"fair": "STRONG"},
         {"action": "grab"},

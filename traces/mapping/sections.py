@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import NoReturn, cast
 
 from stagewright.spec.errors import InputError
+from stagewright.spec.suggestions import did_you_mean
 from stagewright.traces.mapping.places import KeyPath, line_of, lines_of_keys, named
 from stagewright.traces.mapping.templates import Template, template
 
@@ -175,7 +175,6 @@ def _help(text: str, error: tomllib.TOMLDecodeError) -> str:
 def one_of(wrong: str, known: Iterable[str]) -> str:
     """The mend of a wrong name: the nearest right one, and all of them."""
     names = list(known)
-    near = get_close_matches(wrong, names, n=1)
-    guess = f"did you mean `{near[0]}`? " if near else ""
+    guess = did_you_mean(wrong, names)
     listed = ", ".join(names[:_SHOWN_MAX]) + ", …" * (len(names) > _SHOWN_MAX)
     return f"{guess}known: {listed}" if names else "it has none"

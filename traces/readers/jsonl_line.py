@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from stagewright.spec.suggestions import nearest
 from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Stream
 from stagewright.traces.symbols import Symbol
@@ -88,8 +88,8 @@ def event_of(fields: dict[str, object]) -> Parsed | str:
 def _unknown_field(fields: dict[str, object]) -> str | None:
     for name in fields:
         if name not in FIELDS:
-            near = get_close_matches(name, FIELDS, n=1)
-            return f"unknown field `{name}`" + (f" (did you mean `{near[0]}`?)" if near else "")
+            near = nearest(name, FIELDS)
+            return f"unknown field `{name}`" + (f" (did you mean `{near}`?)" if near else "")
     return None
 
 

@@ -10,9 +10,9 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple, cast
 
+from stagewright.spec.suggestions import nearest
 from stagewright.traces.readers.located_json import line_of
 
 PREFIX = "stagewright."
@@ -179,8 +179,8 @@ def _check_names(said: Attributes) -> None:
     for name in said:
         group, dot, _ = name.partition(".")
         if name not in known and not (dot and group in ("params", "observed")):
-            near = get_close_matches(name, known, n=1)
-            guess = f" (did you mean `{PREFIX}{near[0]}`?)" if near else ""
+            near = nearest(name, known)
+            guess = f" (did you mean `{PREFIX}{near}`?)" if near else ""
             raise WrongRecordError(f"unknown attribute `{PREFIX}{name}`{guess}")
 
 

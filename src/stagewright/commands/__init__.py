@@ -9,7 +9,6 @@ Only the module of the command that was asked for is imported, so that ``--help`
 """
 
 import argparse
-import difflib
 import importlib
 import sys
 import traceback
@@ -158,8 +157,10 @@ def _without_command(words: list[str]) -> int:
             file=sys.stderr,
         )
         return ExitCode.BAD_INPUT
-    near = difflib.get_close_matches(unknown, [command.name for command in COMMANDS], n=1)
-    mend = f"did you mean `{near[0]}`?" if near else "see `stagewright --help`"
+    from stagewright.spec.suggestions import nearest
+
+    near = nearest(unknown, [command.name for command in COMMANDS])
+    mend = f"did you mean `{near}`?" if near else "see `stagewright --help`"
     print(f"stagewright: there is no command `{unknown}`; {mend}", file=sys.stderr)
     return ExitCode.BAD_INPUT
 
@@ -204,6 +205,7 @@ def _report(error: Exception) -> int:
 
     if isinstance(error, StagewrightError):
         print(visible(f"error[{error.code}]: {error}"), file=sys.stderr)
+        print(f"  about {error.code}: docs/errors.md#{error.code.lower()}", file=sys.stderr)
         return ExitCode.BAD_INPUT
     if isinstance(error, MemoryError):
         print("stagewright: memory ran out; choose a smaller scope", file=sys.stderr)

@@ -8,12 +8,12 @@ import inspect
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from stagewright.checker.conformance.adapter import AdapterFactory
@@ -99,8 +99,7 @@ def _member(module: ModuleType, wanted: str, place: str) -> Callable[..., Any]:
         made: Callable[..., Any] = found
         return made
     known = [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-    near = get_close_matches(wanted, known, n=1)
-    hint = f"did you mean `{near[0]}`? " if near else ""
+    hint = did_you_mean(wanted, known)
     raise InputError(
         f"{place} has nothing to call named `{wanted}`",
         help=f"{hint}it has: {', '.join(known) or 'none'}",

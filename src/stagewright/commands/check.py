@@ -27,6 +27,7 @@ from stagewright.commands.machine_flags import (
     positive,
     scope_from,
     seconds,
+    warn_without_promises,
     workers,
 )
 from stagewright.commands.spark_flags import (
@@ -180,6 +181,8 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     from stagewright.commands.refined import refinements_of
     from stagewright.commands.report_result import Result, written
 
+    if not args.property:
+        warn_without_promises(definition)
     scope = scope_from(definition, args.size, args.budget)
     asked = refinements_of(args.machine, definition, as_seen=not args.all)
     checkpoint = checkpoint_of(args, definition)

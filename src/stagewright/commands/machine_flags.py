@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -123,3 +124,14 @@ def _numbers(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mapping[s
                 help=f"write for example {flag} {example}{or_any}",
             )
     return found
+
+
+def warn_without_promises(definition: Definition) -> None:
+    """Say of a machine that promises nothing that the ticks beside it mean little."""
+    if not definition.properties:
+        print(
+            f"warning: {definition.name} states no promise: only what every machine promises is looked at\n"
+            f"  --> {definition.file}\n"
+            "  help: write an `@invariant`, or any other promise, for what must never go wrong",
+            file=sys.stderr,
+        )

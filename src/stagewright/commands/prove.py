@@ -21,6 +21,7 @@ from stagewright.commands.machine_flags import (
     positive,
     scope_from,
     seconds,
+    warn_without_promises,
 )
 from stagewright.commands.prove_all import named_machines, print_proved, print_total
 
@@ -130,6 +131,8 @@ def _result(args: argparse.Namespace) -> Result:
     from stagewright.commands.report_result import Result, written
 
     definition = machine_from(args.machine, args.profile)
+    if not args.property:
+        warn_without_promises(definition)
     scope = scope_from(definition, args.size, args.budget)
     report = _proved(definition, scope, args)
     out = args.out / args.machine if args.out is not None and args.all else args.out

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from stagewright.commands.machine_flags import machine_from
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.spec.suggestions import nearest
 from stagewright.spec.visible import one_line
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def _shipped(name: str, profile: str) -> Definition:
             if name
             else "of no named machine"
         )
-        near = get_close_matches(name, [*classes, *SHIPPED], n=1)
-        guess = f"did you mean `{near[0]}`? else " if near else ""
+        near = nearest(name, [*classes, *SHIPPED])
+        guess = f"did you mean `{near}`? else " if near else ""
         raise InputError(
             f"the traces are {what}",
             help=f"{guess}name its definition: --machine path/to/file.py:Class",

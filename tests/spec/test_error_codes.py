@@ -1,0 +1,127 @@
+"""Every kind of error has a code of its own, and a section of the documentation on it."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import stagewright.spec as language
+from stagewright import checker, impl, traces
+from stagewright.spec.errors import InputError, StagewrightError, UnknownNameError
+from stagewright.spec.loading import find, load
+from stagewright.spec.suggestions import did_you_mean, nearest
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
+
+
+def kinds(kind: type[StagewrightError] = StagewrightError) -> set[type[StagewrightError]]:
+    return {kind}.union(*map(kinds, kind.__subclasses__()))
+
+
+@pytest.fixture(scope="module")
+def codes() -> dict[type[StagewrightError], str]:
+    for package in (language, checker, impl, traces):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            importlib.import_module(module.name)
+    ours = {k for k in kinds() if k.__module__.startswith("stagewright.")}
+    return {k: k.__dict__.get("code", "") for k in ours}
+
+
+def test_no_two_kinds_of_errors_have_one_code(codes: dict[type[StagewrightError], str]) -> None:
+    own = [code for code in codes.values() if code]
+    assert len(own) == len(set(own))
+    assert all(re.fullmatch(r"SW\d{3}", code) for code in own)
+    assert len(own) > 25
+
+
+def test_the_page_has_a_section_on_each_code(codes: dict[type[StagewrightError], str]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    sections = re.findall(r"^## (SW\d{3})\n\n(.+)$", text, re.MULTILINE)
+    said = dict(sections)
+    assert sorted(said) == [code for code, _ in sections]  # each once, in order
+    assert set(said) == {code for code in codes.values() if code} - {"SW000"}
+    for kind, code in codes.items():
+        if code and code != "SW000":
+            assert said[code] == (kind.__doc__ or "").splitlines()[0], code
+
+
+def test_every_public_name_of_the_language_is_exported() -> None:
+    public = {
+        name
+        for name, value in vars(language).items()
+        if not name.startswith("_") and not hasattr(value, "__path__") and not is_module(value)
+    }
+    assert sorted(language.__all__) == sorted(public)
+
+
+def is_module(value: object) -> bool:
+    return type(value).__name__ == "module"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "hint"),
+    [
+        ("tablt", ["fencing", "tablet"], "did you mean `tablet`? "),
+        ("TABLET", ["fencing", "tablet"], "did you mean `tablet`? "),
+        ("zzz", ["fencing", "tablet"], ""),
+        ("tablet", [], ""),
+    ],
+)
+def test_the_nearest_name_is_suggested(name: str, known: list[str], hint: str) -> None:
+    assert did_you_mean(name, known) == hint
+    assert (nearest(name, known) is None) == (not hint)
+
+
+def test_a_machine_that_is_not_there_is_answered_by_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError, match=r"did you mean `tablet`\? `stagewright list` names"):
+        find("tablt", {"tablet": "x:Y"})
+
+
+POOR = """\
+from stagewright import spec as sw
+class Node(sw.Entity, scope=2): ...
+class M(sw.Machine):
+    crashes = sw.budget(1)
+    seen{annotation} = sw.per(Node, sw.flag())
+    @sw.action{option}
+    def go(self, n: sw.Term[Node]) -> None:
+        self.seen[n] = True
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "option", "rest", "code", "problem", "mend", "line"),
+    [
+        ("", "(budget=crashes)", "", "SW110", "`action` takes no `budget`", "`spends`?", 6),
+        ("", "(fiar=sw.Fairness.WEAK)", "", "SW110", "`action` takes no `fiar`", "`fair`?", 6),
+        ("", "", "", "SW107", "budget `crashes` is spent by no action", "spends=crashes", 4),
+        (": sw.MapOf[Node, bool]", "", "", "SW109", "wrong number of sorts", "annotation", 5),
+        ("", "(spends=crashes)", "1 / 0", "SW400", "ZeroDivisionError", "fix this line", 9),
+    ],
+)
+def test_a_definition_that_fails_names_the_line_and_the_mend(
+    tmp_path: Path,
+    annotation: str,
+    option: str,
+    rest: str,
+    code: str,
+    problem: str,
+    mend: str,
+    line: int,
+) -> None:
+    file = tmp_path / "machine.py"
+    file.write_text(POOR.format(annotation=annotation, option=option, rest=rest))
+    with pytest.raises(StagewrightError) as caught:
+        load(str(file))
+    error = caught.value
+    assert error.code == code
+    assert problem in error.problem
+    assert mend in error.help
+    assert error.where is not None
+    assert error.where.line == line
+    assert isinstance(error, InputError) == (code == "SW400")
