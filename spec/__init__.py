@@ -24,7 +24,13 @@ from stagewright.spec.actions import (
     step_property as step_property,
 )
 from stagewright.spec.arithmetic import greatest as greatest, least as least, total as total
-from stagewright.spec.binding import count as count, every as every, some as some
+from stagewright.spec.binding import (
+    count as count,
+    each as each,
+    every as every,
+    numbers as numbers,
+    some as some,
+)
 from stagewright.spec.choices import choose as choose, first_where as first_where
 from stagewright.spec.conditions_and_numbers import Bool as Bool, Number as Number
 from stagewright.spec.define import define as define
@@ -70,6 +76,7 @@ from stagewright.spec.terms import (
     MapOf as MapOf,
     Maybe as Maybe,
     SetOf as SetOf,
+    TableOf as TableOf,
     Term as Term,
 )
 from stagewright.spec.variables import (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import LoopError
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
-from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, Sort
+from stagewright.spec.sorts import IntSort, KeySort, Sort
 from stagewright.spec.source import Source, here
 from stagewright.spec.tracing import (
     Binding,
@@ -24,24 +25,43 @@ if TYPE_CHECKING:
     from stagewright.spec.conditions_and_numbers import Bool, Number
     from stagewright.spec.terms import Term
 
-_N = TypeVar("_N", bound=Entity)
+_X = TypeVar("_X", bound=Entity | Enum)
 _T = TypeVar("_T")
 
 
-def each(kind: type[_N]) -> Iterator[Term[_N]]:
-    """What `for n in Node` iterates: one symbolic member that stands for all of them."""
-    from stagewright.spec.terms import Term
+def each(kind: type[_X]) -> Iterator[Term[_X]]:
+    """What a loop over an entity sort iterates, `for n in Node`: one symbolic member that stands for all.
 
-    for bound in bind(EntitySort(kind), lambda _: None):
+    `for s in each(Stage)` is such a loop over an enum: in an action all members are assigned at once, and
+    the export to TLA+ has a quantifier. `for s in Stage` is Python's own, with concrete members.
+    """
+    from stagewright.spec.terms import Term
+    from stagewright.spec.variables import sort_of
+
+    for bound in bind(sort_of(kind, "each(...)"), lambda _: None):
         yield Term(bound)
 
 
-def bind(sort: EntitySort | EnumSort, condition: Callable[[Bound], Node | None]) -> Iterator[Bound]:
+def numbers(low: int, high: int) -> Iterator[Number]:
+    """One symbolic number that stands for all of `low .. high`, both included: `for i in numbers(0, 5)`."""
+    from stagewright.spec.conditions_and_numbers import Number
+
+    if low > high:
+        raise LoopError(
+            f"numbers({low}, {high}) has no values",
+            where=here(),
+            help="the bounds are (low, high), both included",
+        )
+    for bound in bind(IntSort(low, high), lambda _: None):
+        yield Number(bound)
+
+
+def bind(sort: KeySort, condition: Callable[[Bound], Node | None]) -> Iterator[Bound]:
     """Open a loop over `sort`, restricted by `condition`, while its one round runs."""
     tracing = current(f"a loop over {sort}")
     where = here()
     loops = open_loops()
-    name = base = str(sort)[0].lower()
+    name = base = "i" if isinstance(sort, IntSort) else str(sort)[0].lower()
     number = 2
     while name in tracing.names:
         name, number = f"{base}{number}", number + 1

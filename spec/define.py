@@ -21,6 +21,7 @@ from stagewright.spec.actions import (
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import (
     Action,
+    AnyValue,
     Budget,
     Constraint,
     Definition,
@@ -47,20 +48,26 @@ from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, member
 from stagewright.spec.marks import refuse_steering
 from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import (
+    BOOL,
     FALSE,
     TRUE,
+    Apply,
     Bound,
     Node,
+    Op,
+    Read,
+    Select,
     bounds_in,
     conjunction,
     root_variable,
 )
 from stagewright.spec.parameters import bounds_of
-from stagewright.spec.sorts import EntitySort, EnumSort, MapSort
-from stagewright.spec.source import here, of_class, of_traceback
-from stagewright.spec.symbolic import Symbolic
+from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
+from stagewright.spec.source import Source, here, of_class, of_traceback
+from stagewright.spec.symbolic import Symbolic, lift
 from stagewright.spec.terms import Term, parameter
 from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
+from stagewright.spec.values import Value
 from stagewright.spec.variables import Var
 
 _PROPERTY_KINDS = {
@@ -254,7 +261,44 @@ class _Trace:
         name = root.prefix + var.name
         self.names.setdefault(var, []).append(name)
         marks = var.constant, var.doc, var.where, var.kept, var.actor
-        self.variables.append(Variable(name, sort, var.initial, *marks))
+        initial: Value | AnyValue = var.initial
+        if var.by_key is not None:
+            initial = AnyValue.ANY
+            self.initially.append(self._by_key(var, name, sort, keys))
+        self.variables.append(Variable(name, sort, initial, *marks))
+
+    def _by_key(self, var: Var[Any, Any], name: str, sort: Sort, keys: tuple[_Key, ...]) -> Node:
+        """That the variable starts, at every key, as its `init` says."""
+        assert var.by_key is not None
+        what = f"the initial value of `{name}`"
+        with tracing_of(what, effects=False) as tracing:
+            place: Node = Read(name, sort, where=var.where)
+            bounds = [key.bound for key in keys]
+            for key in bounds:
+                place = _below(place, key, var.where)
+            own: list[Bound] = []
+            while isinstance(place.sort, MapSort):
+                letter = "i" if isinstance(place.sort.key, IntSort) else str(place.sort.key)[0]
+                own.append(
+                    Bound(
+                        f"{letter.lower()}{len(own) or ''}", place.sort.key, next(tracing.serials)
+                    )
+                )
+                place = _below(place, own[-1], var.where)
+            try:
+                value = var.by_key(*(parameter(b) for b in own))
+            except StagewrightError:
+                raise
+            except Exception as error:
+                raise TracingError(
+                    f"{what} fails while it is traced: {type(error).__name__}: {error}",
+                    where=var.where,
+                    help=f"`init` is a function of {len(own)} keys, which are symbolic",
+                ) from error
+            node = lift(value, place.sort, what, var.where)
+        tracing.check_closed(node, {*own}, var.where)
+        condition = Apply(Op.EQ, (place, node), BOOL, var.where)
+        return _for_all((*bounds, *own), condition)
 
     def _member(self, member: Member, this: Machine, root: Root, keys: tuple[_Key, ...]) -> None:
         what = member.what
@@ -374,6 +418,11 @@ class _Trace:
                         member.where,
                     )
                 )
+
+
+def _below(place: Node, key: Bound, where: Source) -> Node:
+    assert isinstance(place.sort, MapSort)
+    return Select(place, key, place.sort.value, where)
 
 
 def _for_all(params: tuple[Bound, ...], condition: Node) -> Node:

@@ -29,6 +29,7 @@ from stagewright.spec.sorts import (
     BoolSort,
     EntitySort,
     IntSort,
+    KeySort,
     MapSort,
     OptionalSort,
     RecordSort,
@@ -82,7 +83,7 @@ class Expressions:
                 found: list[tuple[GroundNode, Place]] = []
                 for condition, cells in self.places_of(base, env):
                     for k, inner in _parts(cells).items():
-                        same = self._equals(index, k, key.sort)
+                        same = self._equals(index, k, _key_sort(base))
                         if same is not self.builder.false:
                             found.append((self.builder.and_((condition, same)), inner))
                 return found
@@ -110,7 +111,7 @@ class Expressions:
                 assert isinstance(record, dict)
                 return record[name]
             case Select(base, key):
-                return self._select(self.lower(base, env), self.scalar(key, env), key.sort)
+                return self._select(self.lower(base, env), self.scalar(key, env), _key_sort(base))
             case Column(values, index, sort):
                 return self._column(values, self.scalar(index, env), sort)
             case Quantified(quantity, bound, body):
@@ -173,7 +174,8 @@ class Expressions:
         assert isinstance(shape, dict)
         entries = list(shape.items())
         if index.op is GroundOp.CONST:
-            return entries[index.value][1]
+            first = sort.low if isinstance(sort, IntSort) else 0
+            return entries[index.value - first][1]
         chosen = entries[-1][1]
         for key, value in reversed(entries[:-1]):
             chosen = self._merge(self._equals(index, key, sort), value, chosen)
@@ -221,10 +223,12 @@ class Expressions:
                 return self._set_operation(node.op, lowered)
             case Op.EQ:
                 return self._equal(node, lowered)
+            case Op.OR_ELSE:
+                return self._or_else(node, lowered)
             case Op.MEMBER:
                 member, members = lowered
                 assert isinstance(member, GroundNode)
-                return self._select(members, member, node.args[0].sort)
+                return self._select(members, member, _key_sort(node.args[1]))
             case _:
                 pass
         args = [a for a in lowered if isinstance(a, GroundNode)]
@@ -259,6 +263,17 @@ class Expressions:
         else:
             codes = tuple(i % size for i in there)
         return self.builder.table(codes, args[0], boolean=False)
+
+    def _or_else(self, node: Apply, lowered: list[Shape]) -> GroundNode:
+        b, (value, default) = self.builder, lowered
+        assert isinstance(value, GroundNode)
+        assert isinstance(default, GroundNode)
+        sort = node.sort
+        low = sort.low if isinstance(sort, IntSort) else 0
+        # None is coded as 0 and the i-th value as 1 + i: what stands for none here is never chosen.
+        codes = tuple(low + max(code - 1, 0) for code in range(value.high + 1))
+        some = b.table(codes, value, boolean=isinstance(sort, BoolSort))
+        return b.if_(b.eq(value, b.const(0)), default, some)
 
     def _equal(self, node: Apply, lowered: list[Shape]) -> GroundNode:
         left, right = lowered
@@ -298,6 +313,17 @@ def _paired(left: Shape, right: Shape) -> Iterator[tuple[GroundNode, GroundNode]
     else:
         assert isinstance(right, GroundNode)
         yield left, right
+
+
+def _key_sort(base: Node) -> KeySort:
+    """What the keys of a map, or the members of a set, range over."""
+    match base.sort:
+        case MapSort(key):
+            return key
+        case SetSort(element):
+            return element
+        case _:
+            raise AssertionError(f"{base.sort} has no keys")
 
 
 def _parts(place: Place) -> dict[Value, Place]:

@@ -13,7 +13,14 @@ from functools import cached_property
 from itertools import product
 from typing import Any, assert_never, cast
 
-from stagewright.spec.definition import Action, Assignment, Definition, Property, Requirement
+from stagewright.spec.definition import (
+    Action,
+    Assignment,
+    Definition,
+    Property,
+    Requirement,
+    Variable,
+)
 from stagewright.spec.domains import starts, values_of
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedError
@@ -29,6 +36,7 @@ from stagewright.spec.nodes import (
     Quantity,
     Read,
     Select,
+    variables_in,
 )
 from stagewright.spec.scope import Scope, within_budgets
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, Sort
@@ -55,11 +63,19 @@ class Interpreter:
         """Every initial state, in a fixed order."""
         definition = self.definition
         names = [v.name for v in definition.variables]
-        options = [list(starts(v.sort, v.initial, self.scope)) for v in definition.variables]
+        options = [list(self._starts(v)) for v in definition.variables]
         for chosen in product(*options):
             state: State = FrozenMap(dict(zip(names, chosen, strict=True)))
             if all(self.evaluate(condition, state) for condition in definition.initially):
                 yield state
+
+    def _starts(self, variable: Variable) -> Iterator[Value]:
+        """What a variable may start with, by the conditions that speak of it alone."""
+        own = [c for c in self.definition.initially if variables_in(c) == {variable.name}]
+        for value in starts(variable.sort, variable.initial, self.scope):
+            state: State = FrozenMap({variable.name: value})
+            if all(self.evaluate(condition, state) for condition in own):
+                yield value
 
     def instances(self, params: tuple[Bound, ...]) -> Iterator[Environment]:
         """Every assignment of values to parameters."""
@@ -305,6 +321,7 @@ _OPERATIONS: Mapping[Op, Callable[[Any, Any], Any]] = {
     Op.MEMBER: lambda member, members: member in members,
     Op.UNION: lambda a, b: a | b,
     Op.INTERSECTION: lambda a, b: a & b,
+    Op.OR_ELSE: lambda value, default: default if value is None else value,
     Op.DIFFERENCE: lambda a, b: a - b,
 }
 

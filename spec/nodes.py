@@ -44,6 +44,7 @@ class Op(Enum):
     LEAST = auto()  # of one or more numbers
     GREATEST = auto()
     IF = auto()  # condition, then, otherwise
+    OR_ELSE = auto()  # of an optional value and a default: the value, or the default if it is none
     MEMBER = auto()  # element, set
     UNION = auto()
     INTERSECTION = auto()

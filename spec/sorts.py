@@ -65,6 +65,9 @@ class OptionalSort:
         return f"{self.element} or none"
 
 
+KeySort = EnumSort | EntitySort | IntSort
+"""What the keys of a map, and the loops of a definition, range over."""
+
 BasicSort = BoolSort | IntSort | EnumSort | EntitySort
 ScalarSort = BasicSort | OptionalSort
 
@@ -83,7 +86,7 @@ class SetSort:
 class MapSort:
     """A total map: one value for every key."""
 
-    key: EnumSort | EntitySort
+    key: KeySort
     value: Sort
 
     def __str__(self) -> str:

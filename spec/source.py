@@ -134,6 +134,17 @@ def methods_at_work() -> tuple[str, ...]:
     return tuple(found)
 
 
+def statements_at_work() -> tuple[tuple[CodeType, int], ...]:
+    """What each of the user's functions is executing since a body is traced, innermost first."""
+    found: list[tuple[CodeType, int]] = []
+    frame: FrameType | None = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename != _DEFINE:
+        if not _in_library(frame.f_code.co_filename):
+            found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return tuple(found)
+
+
 def of_function(function: object) -> Source:
     """The place where a function's name is defined, below its decorators."""
     code = getattr(function, "__code__", None)

@@ -186,6 +186,13 @@ class Maybe(Symbolic, Generic[E]):
     def is_some(self) -> Bool:
         return ~self.is_none()
 
+    def or_else(self, default: E | Term[E]) -> Term[E]:
+        """The member, or `default` if there is none."""
+        sort = self.node.sort
+        assert isinstance(sort, OptionalSort)
+        other = lift(default, sort.element, "the default of or_else(...)")
+        return Term(apply(Op.OR_ELSE, sort.element, self.node, other))
+
     def any_of(self, *members: E | Term[E] | None) -> Bool:
         """True if it is one of `members`."""
         return _any_of(self, members)
@@ -319,7 +326,9 @@ class MapOf(Symbolic, Generic[K, S, V]):
     def _cell(self, key: object, where: Source) -> Node:
         sort = self.node.sort
         assert isinstance(sort, MapSort)
-        return Select(self.node, lift(key, sort.key, "the key"), sort.value, where)
+        node = lift(key, sort.key, "the key")
+        check_key(node, sort.key)
+        return Select(self.node, node, sort.value, where)
 
 
 def _symbolic_column(sort: EnumSort, name: str) -> DefinitionError:
@@ -330,6 +339,19 @@ def _symbolic_column(sort: EnumSort, name: str) -> DefinitionError:
     )
 
 
+class TableOf(MapOf[int, S, V]):
+    """A symbolic total map from numbers; the key may be computed, but must stay within its bounds."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: int | Number | Term[int]) -> S:
+        return self._wrap(reading(self._cell(key, here())))
+
+    def __setitem__(self, key: int | Number | Term[int], value: S | V) -> None:
+        where = here()
+        assign(self._cell(key, where), value, where)
+
+
 def _any_of(value: Term[Any] | Maybe[Any], members: tuple[Any, ...]) -> Bool:
     if not members:
         raise ExpressionError(
@@ -338,6 +360,23 @@ def _any_of(value: Term[Any] | Maybe[Any], members: tuple[Any, ...]) -> Bool:
             help="list the members: `x.any_of(A, B)`",
         )
     return Bool(apply(Op.OR, BOOL, *((value == m).node for m in members)))
+
+
+def check_key(key: Node, wanted: Sort) -> None:
+    """Refuse a number that may not be a key.
+
+    Raises:
+        ExpressionError: its bounds are not within those of the keys.
+    """
+    if not isinstance(wanted, IntSort) or not isinstance(key.sort, IntSort):
+        return
+    if key.sort.low < wanted.low or key.sort.high > wanted.high:
+        raise ExpressionError(
+            f"the key is a number in {key.sort}, but the keys are {wanted}",
+            where=here(),
+            help=f"keep it within: `least(…, {wanted.high})`, `greatest({wanted.low}, …)`"
+            + (f", or `… % {wanted.high + 1}`" if wanted.low == 0 else ""),
+        )
 
 
 def facade(sort: Sort) -> Callable[[Node], Any]:
@@ -353,10 +392,12 @@ def facade(sort: Sort) -> Callable[[Node], Any]:
             return Maybe
         case SetSort():
             return SetOf
-        case MapSort(_, value):
+        case MapSort(key, value):
             inner = facade(value)
 
             def wrapped(node: Node) -> MapOf[Any, Any, Any]:
+                if isinstance(key, IntSort):
+                    return TableOf[Any, Any](node, inner)
                 return MapOf(node, inner)
 
             return wrapped

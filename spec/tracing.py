@@ -36,7 +36,7 @@ from stagewright.spec.nodes import (
     root_variable,
 )
 from stagewright.spec.sorts import MapSort, RecordSort, SetSort
-from stagewright.spec.source import Source, here, methods_at_work
+from stagewright.spec.source import Source, here, methods_at_work, statements_at_work
 from stagewright.spec.truth import builtin_around
 
 
@@ -75,6 +75,8 @@ class Tracing:
     called: set[str] = field(default_factory=set[str])
     calling: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])  # of parameters and open loops
+    # By the place in the file that reads: how many assignments there were when it did so first.
+    reads: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
     broken_loop: Source | None = None
     serials: Iterator[int] = field(default_factory=itertools.count)
     maps: str = ""  # of a refinement: how the names of the seen machine's variables begin
@@ -150,10 +152,13 @@ class Tracing:
 
     def check_read(self, node: Node) -> None:
         """Refuse to read a place that this body has assigned: reads see the old state."""
-        if not self.assignments or not is_place(node):
+        if not self.effects or not is_place(node):
             return
-        for earlier in self.assignments:
-            if _same_place(earlier.place, node, _loop_bounds(earlier)):
+        first = self.reads.setdefault(statements_at_work(), len(self.assignments))
+        for number, earlier in enumerate(self.assignments):
+            # What was first executed before the assignment is a later round of a loop over an enum:
+            # its rounds are parallel, as those of a loop over an entity are.
+            if number < first and _same_place(earlier.place, node, _loop_bounds(earlier)):
                 raise AssignmentError(
                     f"`{place_name(node)}` is read after it was assigned in {self.what}",
                     where=node.where or here(),

@@ -18,6 +18,7 @@ from stagewright.spec.sorts import (
     EntitySort,
     EnumSort,
     IntSort,
+    KeySort,
     MapSort,
     OptionalSort,
     SetSort,
@@ -25,7 +26,7 @@ from stagewright.spec.sorts import (
 )
 from stagewright.spec.source import Source, here
 from stagewright.spec.symbolic import Symbolic, assign
-from stagewright.spec.terms import MapOf, Maybe, SetOf, Term, named
+from stagewright.spec.terms import MapOf, Maybe, SetOf, TableOf, Term, named
 from stagewright.spec.tracing import maps
 from stagewright.spec.values import FrozenMap, Value
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from stagewright.spec.machine import Holder, Record
 
 E = TypeVar("E", bound=Enum)
+J = TypeVar("J", bound=Enum | Entity)
 K = TypeVar("K", bound=Enum | Entity)
 X = TypeVar("X", bound=Enum | Entity)
 S = TypeVar("S")
@@ -56,6 +58,8 @@ class Var(Generic[S, V]):
     doc: str = ""
     kept: Kept = Kept.COMMITTED
     actor: Actor | None = None  # that holds what is volatile, or causes what is observed
+    by_key: Callable[..., object] | None = None
+    """The initial value as a function of the keys of all its maps, if it is one."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
@@ -166,18 +170,74 @@ def set_of(
     return _declared("set_of", SetSort(sort_of(kind, "set_of(...)")), start, doc)
 
 
-def per(key: type[K], value: Var[S, V]) -> Var[MapOf[K, S, V], V]:
-    """One variable for every member of an enum or entity sort, `learned = per(Node, one_of(Stage))`."""
-    sort = sort_of(key, "per(...)")
-    if not isinstance(cast("object", value), Var):  # not every caller is type-checked
+@overload
+def per(key: type[K], value: Var[S, V], *, init: None = ...) -> Var[MapOf[K, S, V], V]: ...
+@overload
+def per(
+    key: type[K],
+    value: Var[MapOf[J, S, V], V],
+    *,
+    init: Callable[[Term[K], Term[J]], S | V],
+) -> Var[MapOf[K, MapOf[J, S, V], V], V]: ...
+@overload
+def per(
+    key: type[K], value: Var[TableOf[S, V], V], *, init: Callable[[Term[K], Number], S | V]
+) -> Var[MapOf[K, TableOf[S, V], V], V]: ...
+@overload
+def per(
+    key: type[K], value: Var[S, V], *, init: Callable[[Term[K]], S | V]
+) -> Var[MapOf[K, S, V], V]: ...
+@overload
+def per(
+    key: Var[Number, int], value: Var[S, V], *, init: Callable[[Number], S | V] | None = ...
+) -> Var[TableOf[S, V], V]: ...
+def per(key: Any, value: Any, *, init: Callable[..., object] | None = None) -> Any:
+    """One variable for every member of an enum or entity sort, or for every number of some bounds.
+
+    `learned = per(Node, one_of(Stage))`, `slots = per(number(0, 5), optional(Task))`. With `init`, a
+    function of the key (of several maps in each other: of all their keys, outermost first), each starts
+    as that says: `parent = per(Node, one_of(Node), init=lambda n: n)`.
+    """
+    given = cast("Var[Any, Any] | type[Any]", key)
+    sort = given.sort if isinstance(given, Var) else sort_of(given, "per(...)")
+    sort = _key_sort(key, sort, value)
+    of = cast("Var[Any, Any]", value)
+    by_key = init
+    if by_key is None and of.by_key is not None:
+        by_key = _without_first(of.by_key)
+    marks = of.constant, of.doc, of.kept, of.actor
+    return Var[Any, Any](MapSort(sort, of.sort), of.initial, here(), *marks, by_key)
+
+
+def _without_first(inner: Callable[..., object]) -> Callable[..., object]:
+    """The function of an inner map's keys as one of all keys."""
+
+    def by_key(_outer: object, *keys: object) -> object:
+        return inner(*keys)
+
+    return by_key
+
+
+def _key_sort(key: object, sort: Sort, value: object) -> KeySort:
+    if not isinstance(sort, EnumSort | EntitySort | IntSort):
+        raise VariableError(
+            f"per(...) is given a variable that is a {sort} as its key",
+            where=here(),
+            help="write an enum, an entity sort, or `number(low, high)`",
+        )
+    if isinstance(key, Var) and isinstance(sort, IntSort) and key.initial != sort.low:
+        raise VariableError(
+            "the numbers that are keys of per(...) have no initial value",
+            where=here(),
+            help=f"write `per(number({sort.low}, {sort.high}), …)`",
+        )
+    if not isinstance(value, Var):  # not every caller is type-checked
         raise VariableError(
             f"per({sort}, …) is given {value!r}, which is no variable",
             where=here(),
             help=f"write `per({sort}, flag())`, `per({sort}, one_of(…))`, …",
         )
-    keyed = MapSort(sort, value.sort)
-    marks = value.constant, value.doc, value.kept, value.actor
-    return Var(keyed, value.initial, here(), *marks)
+    return sort
 
 
 def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
@@ -185,6 +245,14 @@ def record(kind: type[R], *, doc: str = "") -> Var[R, R]:
     from stagewright.spec.machine import Record, record_initial, record_sort, variables_of
 
     given = cast("object", kind)
+    if isinstance(given, type) and issubclass(given, Record):
+        for name, field in variables_of(kind).items():
+            if field.by_key is not None:
+                raise VariableError(
+                    f"the field `{name}` of {kind.__name__} starts as a function of its key",
+                    where=field.where,
+                    help="a record's fields start alike: say it in an @initially method of the machine",
+                )
     if not (isinstance(given, type) and issubclass(given, Record)) or not record_sort(kind).fields:
         raise VariableError(
             f"record({_name(kind)}): it has no fields",

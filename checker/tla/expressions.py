@@ -179,6 +179,10 @@ class Formulas:
                 return self._junction(node)
             case Op.NEXT | Op.PREVIOUS | Op.LAST:
                 return self._in_order(node)
+            case Op.OR_ELSE:
+                value, default = (self.text(a) for a in node.args)
+                absent = f"{self.text(node.args[0], Binds.SETS)} = {self.names.own.none}"
+                return f"IF {absent} THEN {default} ELSE {value}", Binds.OPEN
             case Op.LEAST | Op.GREATEST:
                 own = self.names.own
                 name = own.least if node.op is Op.LEAST else own.greatest

@@ -18,6 +18,7 @@ from stagewright.spec.sorts import (
     EntitySort,
     EnumSort,
     IntSort,
+    KeySort,
     MapSort,
     OptionalSort,
     RecordSort,
@@ -39,7 +40,7 @@ class Column:
     index: int
     variable: Variable
     fields: tuple[str, ...]
-    keys: tuple[EnumSort | EntitySort, ...]
+    keys: tuple[KeySort, ...]
     sort: Sort  # a scalar, or a set
     default: Any  # of a variable that may start as anything: some value, None of an entity
 
@@ -64,7 +65,7 @@ def columns_of(definition: Definition) -> tuple[Column, ...]:
     return tuple(found)
 
 
-_Leaf = tuple[tuple[str, ...], tuple[EnumSort | EntitySort, ...], Sort, Any]
+_Leaf = tuple[tuple[str, ...], tuple[KeySort, ...], Sort, Any]
 
 
 def _leaves(sort: Sort, start: Any) -> Iterator[_Leaf]:
@@ -225,8 +226,10 @@ class Cells:
 
     # -- whole states --------------------------------------------------------------------------------
 
-    def values(self, sort: EnumSort | EntitySort) -> Iterable[Any]:
+    def values(self, sort: KeySort) -> Iterable[Any]:
         """The keys of a map at present."""
+        if isinstance(sort, IntSort):
+            return range(sort.low, sort.high + 1)
         return sort.members if isinstance(sort, EnumSort) else self.live.get(sort.kind, ())
 
     def state(self, definition: Definition) -> State:

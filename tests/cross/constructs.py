@@ -23,12 +23,14 @@ from stagewright.spec import (
     action,
     choose,
     count,
+    each,
     every,
     flag,
     greatest,
     invariant,
     least,
     number,
+    numbers,
     one_of,
     optional,
     per,
@@ -287,6 +289,130 @@ class Sums(Machine):
         return total(self.coins[n] for n in self.paid) <= 1
 
 
+class Tables(Machine):
+    """A ring buffer: numbers are its places."""
+
+    slots = per(number(-1, 2), one_of(Colour, init=Colour.red))
+    writes = per(number(0, 1), per(Colour, number(0, 1)))
+    head: NumberVar = number(0, 3)
+    shade: OneVar[Colour] = one_of(Colour, init=Colour.red)
+
+    @action
+    def put(self) -> None:
+        self.slots[self.head - 1] = self.shade
+        self.writes[self.head % 2][self.shade] = 1
+        self.head = (self.head + 1) % 4
+
+    @action
+    def turn(self) -> None:
+        require(self.slots[(self.head + 1) % 4 - 1] == self.shade, "the next place has this colour")
+        self.shade = choose(self.shade == Colour.red, Colour.green, Colour.red)
+
+    @action
+    def clear(self) -> None:
+        require(every(self.slots[i] == Colour.green for i in numbers(-1, 2)), "all are green")
+        for i in numbers(-1, 2):
+            self.slots[i] = Colour.red
+
+    @invariant
+    def writes_are_counted(self) -> Bool:
+        return total(self.writes[i][c] for i in numbers(0, 1) for c in each(Colour)) <= 4
+
+    @invariant
+    def first_places_are_alike(self) -> Bool:
+        return self.slots[0] == self.slots[1]
+
+
+class ByKey(Machine):
+    """A forest: every node is its own root at first, and all but one colour have a mark."""
+
+    parent = per(Node, one_of(Node), init=lambda n: n)
+    marks = per(Node, per(Colour, number(0, 2)), init=lambda _, c: choose(c == Colour.red, 2, 1))
+    places = per(number(0, 2), number(0, 4), init=lambda i: i * 2)
+
+    @action
+    def hang(self, n: Term[Node], m: Term[Node]) -> None:
+        require((self.parent[n] == n) & (self.parent[m] == m), "both are roots")
+        self.parent[n] = m
+        self.marks[m][Colour.red] = 0
+
+    @action
+    def shift(self) -> None:
+        require(self.places[0] == 0, "not shifted yet")
+        self.places[0] = self.places[1]
+        self.places[1] = self.places[2]
+
+    @invariant
+    def places_grow(self) -> Bool:
+        return self.places[0] <= self.places[1]
+
+    @invariant
+    def all_are_marked(self) -> Bool:
+        return every(self.marks[n][Colour.red] > self.marks[n][Colour.green] for n in Node)
+
+
+class Defaults(Machine):
+    """Work goes to the owner, or to whoever asks."""
+
+    owner: OptionalVar[Node] = optional(Node)
+    shade: OptionalVar[Colour] = optional(Colour)
+    work = per(Node, number(0, 2))
+
+    @action
+    def ask(self, n: Term[Node]) -> None:
+        require(self.work[self.owner.or_else(n)] < 2, "has room")
+        self.work[self.owner.or_else(n)] = self.work[n] + 1 - self.work[n] // 2
+        self.owner = choose(self.shade.is_none(), n, None)
+
+    @action
+    def paint(self) -> None:
+        self.shade = choose(
+            self.shade.or_else(Colour.green) == Colour.green, Term.of(Colour.red), None
+        )
+
+    @invariant
+    def colours_are_red(self) -> Bool:
+        return self.shade.or_else(Colour.red) == Colour.red
+
+    @invariant
+    def nobody_works_twice(self) -> Bool:
+        return every(self.work[self.owner.or_else(n)] < 2 for n in Node)
+
+
+class EnumLoops(Machine):
+    """Colours that pass their numbers on, one by one and all at once."""
+
+    held = per(Colour, number(0, 2))
+    seen = per(Stage, flag())
+
+    @action
+    def earn(self, c: Term[Colour]) -> None:
+        require(self.held[c] < 2, "not full")
+        self.held[c] = self.held[c] + 1
+        for s in each(Stage):
+            self.seen[s] = self.seen[s] | s.column(lambda s: s.idle)
+
+    @action
+    def swap(self) -> None:
+        for c in Colour:
+            other = Colour.green if c is Colour.red else Colour.red
+            self.held[c] = self.held[other]
+
+    @action
+    def look(self, t: Term[Stage]) -> None:
+        require(~every(self.seen[s] for s in each(Stage)), "not all are seen")
+        for s in Stage:
+            self.seen[s] = (t == s) | (self.seen[Stage.rest] & (self.held[Colour.red] > 0))
+
+    @invariant
+    def little_is_held(self) -> Bool:
+        return total(self.held[c] for c in each(Colour)) <= 4
+
+    @invariant
+    def both_hold_the_same(self) -> Bool:
+        return every(self.held[c] == self.held[d] for c in each(Colour) for d in each(Colour))
+
+
 EXAMPLES: Mapping[str, type[Machine]] = {
     "enums with columns": Columns,
     "optional values": Optionals,
@@ -296,4 +422,8 @@ EXAMPLES: Mapping[str, type[Machine]] = {
     "products, quotients, remainders": Products,
     "the least and the greatest": Extremes,
     "sums over members": Sums,
+    "tables by number": Tables,
+    "initial values by key": ByKey,
+    "a default for none": Defaults,
+    "loops over an enum": EnumLoops,
 }

@@ -11,7 +11,6 @@ from stagewright.spec.nodes import BOOL, Apply, Bound, Field, Literal, Node, Op,
 from stagewright.spec.sorts import (
     BasicSort,
     BoolSort,
-    EntitySort,
     EnumSort,
     IntSort,
     MapSort,
@@ -69,7 +68,7 @@ def _assignment(scope: Expressions, variable: Variable) -> Assignment:
     while not isinstance(place.sort, BoolSort | IntSort) and choices.chance(85):
         match place.sort:
             case MapSort(key, value):
-                index = None if choices.chance(35) else inner.of(key, 1)
+                index = None if choices.chance(35) else inner.key_of(key, 1)
                 if index is None:
                     index = inner.bound(key, "l")
                     binders.append(index)
@@ -150,10 +149,13 @@ def _two_cells(
         return None
     keys: list[Node] = [p for p in params if p.sort == sort.key]
     if len(keys) < 2:
-        if not isinstance(sort.key, EnumSort):
+        if isinstance(sort.key, IntSort):
+            low = sort.key.low
+            keys = [Literal(n, IntSort(n, n)) for n in (low, low + 1)]
+        elif isinstance(sort.key, EnumSort):
+            keys = [Literal(m, sort.key) for m in sort.key.members]
+        else:
             return None
-        keys = [Literal(m, sort.key) for m in sort.key.members]
-    assert isinstance(sort.key, EnumSort | EntitySort)
     places = [Select(Read(variable.name, sort), key, sort.value) for key in keys[:2]]
     differ = Apply(Op.NOT, (Apply(Op.EQ, (keys[0], keys[1]), BOOL),), BOOL)
     return differ, [Assignment(p, _new_value(scope, p, looping=False)) for p in places]

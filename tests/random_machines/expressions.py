@@ -52,6 +52,7 @@ from stagewright.spec.sorts import (
     EntitySort,
     EnumSort,
     IntSort,
+    KeySort,
     MapSort,
     OptionalSort,
     RecordSort,
@@ -161,7 +162,7 @@ class Expressions:
             return node
         match node.sort:
             case MapSort(key, value):
-                index = self.of(key, depth - 1)
+                index = self.key_of(key, depth - 1)
                 return (
                     None if index is None else self._below(Select(node, index, value), sort, depth)
                 )
@@ -170,6 +171,20 @@ class Expressions:
                 return self._below(Field(node, name, field), sort, depth)
             case _:
                 raise AssertionError(f"{sort} is not in {node.sort}")
+
+    def key_of(self, sort: KeySort, depth: int) -> Node | None:
+        """A key of a map: a number is kept within the keys."""
+        key = self.of(sort, depth)
+        if key is None or not isinstance(sort, IntSort):
+            return key
+        low, high = (Literal(n, IntSort(n, n)) for n in (sort.low, sort.high))
+        bounds = least_of(_bounds(key), (sort.high, sort.high))
+        if _bounds(key)[1] > sort.high:
+            key = Apply(Op.LEAST, (key, high), IntSort(*bounds))
+        if _bounds(key)[0] < sort.low:
+            bounds = greatest_of(_bounds(key), (sort.low, sort.low))
+            key = Apply(Op.GREATEST, (low, key), IntSort(*bounds))
+        return key
 
     # -- branches ----------------------------------------------------------------------------------
 
@@ -193,7 +208,12 @@ class Expressions:
                     lambda: self._folded(Quantity.GREATEST, depth - 1),
                     lambda: self._column(sort, depth - 1),
                 ]
-            case EnumSort() | OptionalSort(EnumSort()):
+            case EnumSort():
+                makers.append(lambda: self._column(sort, depth - 1))
+                makers.append(lambda: self._or_else(sort, depth - 1))
+            case EntitySort():
+                makers.append(lambda: self._or_else(sort, depth - 1))
+            case OptionalSort(EnumSort()):
                 makers.append(lambda: self._column(sort, depth - 1))
             case EntitySort(kind) if kind.is_ring:
                 makers += self._beside(sort, sort, depth - 1)
@@ -288,6 +308,12 @@ class Expressions:
             return None
         interval = sum_of if op is Op.ADD else difference_of
         return Apply(op, (left, right), IntSort(*interval(_bounds(left), _bounds(right))))
+
+    def _or_else(self, sort: EnumSort | EntitySort, depth: int) -> Node | None:
+        value, default = self.of(OptionalSort(sort), depth), self.of(sort, depth)
+        if value is None or default is None:
+            return None
+        return Apply(Op.OR_ELSE, (value, default), sort)
 
     def _product(self, depth: int) -> Node | None:
         left, right = self._number(depth), self._number(depth)

@@ -166,7 +166,8 @@ def any_sort(choices: Choices, depth: int = 2) -> Sort:
         return SetSort(choices.pick(FINITE))
     if kind == 6:
         return choices.pick(RECORDS)
-    return MapSort(choices.pick(FINITE), any_sort(choices, depth - 1))
+    key = int_sort(choices) if choices.chance(20) else choices.pick(FINITE)
+    return MapSort(key, any_sort(choices, depth - 1))
 
 
 def initial_value(choices: Choices, sort: Sort) -> Value | AnyValue:

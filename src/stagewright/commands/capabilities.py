@@ -48,6 +48,10 @@ CONSTRUCTS = (
     Construct("products, quotients, remainders", "`x * y`, `x // 2`, `x % n`"),
     Construct("the least and the greatest", "`least(a, b)`, `greatest(x[n] for n in Node)`"),
     Construct("sums over members", "`total(self.coins[n] for n in Node)`"),
+    Construct("tables by number", "`per(number(0, 5), …)`, `t[(i + 1) % 6]`, `numbers(0, 5)`"),
+    Construct("initial values by key", "`per(Node, one_of(Node), init=lambda n: n)`"),
+    Construct("a default for none", "`self.owner.or_else(n)`"),
+    Construct("loops over an enum", "`for s in Stage`, and `for s in each(Stage)` for all at once"),
 )
 
 
