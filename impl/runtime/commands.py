@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stagewright.impl.runtime.steps import StepModel
 from stagewright.spec.definition import Kept
-from stagewright.spec.errors import RefusedError
+from stagewright.spec.errors import InputError, RefusedError
 from stagewright.spec.values import FrozenMap, Value, show
 from stagewright.spec.verdict import Step
 
@@ -59,6 +59,7 @@ def command(*steps: StepModel, log: Log | None = None) -> None:
     Raises:
         RefusedError: a step is not enabled when its turn comes; names its instance and the requirements
             that are false. Whatever it or the log raises, all steps are undone.
+        InputError: a step was tried already: each attempt is a `call` of its own.
     """
     done = 0
     try:
@@ -74,6 +75,8 @@ def command(*steps: StepModel, log: Log | None = None) -> None:
 
 
 def _take(step: StepModel) -> None:
+    if step.asked:
+        raise InputError(f"`{step.action}` was tried already", help="make a new `call(...)`")
     if not step.taken():
         raise refused(step)
 

@@ -173,11 +173,16 @@ class Instance:
     def choices(self, action: str) -> list[Step]:
         """The enabled steps of one action, in the order of its arguments."""
         params = self.program.actions[action].params
-        found = list(self._choices(action))
+        found = list(self.search(action))
         if len(found) > 1:
-            found.sort(key=lambda chosen: self._rank(params, chosen))
-        names = [p.name for p in params]
-        return [Step(action, FrozenMap(dict(zip(names, a, strict=True)))) for a in found]
+            found.sort(key=lambda s: self._rank(params, tuple(s.arguments.values())))
+        return found
+
+    def search(self, action: str) -> Iterator[Step]:
+        """The enabled steps of one action as they are found, in no order; the instance must not change."""
+        names = [p.name for p in self.program.actions[action].params]
+        for chosen in self._choices(action):
+            yield Step(action, FrozenMap(dict(zip(names, chosen, strict=True))))
 
     def _choices(self, action: str) -> Iterator[tuple[Any, ...]]:
         cells = self.cells

@@ -19,9 +19,10 @@ from pathlib import Path
 
 from tests.benchmarks import explicit
 from tests.benchmarks.machine_facts import machine_facts
+from tests.benchmarks.runtime import suite as runtime
 from tests.benchmarks.traces import suite as traces
 
-SUITES = {"explicit": explicit, "traces": traces}
+SUITES = {"explicit": explicit, "runtime": runtime, "traces": traces}
 _DEFAULT = "explicit"
 
 

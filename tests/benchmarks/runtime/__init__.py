@@ -1,0 +1,1 @@
+"""The runtime at living sizes, beside plain `transitions` and beside the reference interpreter."""
