@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from typing import cast
 
 from stagewright.spec.errors import DecoratorError, InputError, StagewrightError
 from stagewright.spec.source import Source, of_traceback
@@ -36,11 +37,11 @@ def _unknown_option(function: str, option: str, where: Source | None) -> Decorat
     """The error for an option that a word of the language does not have."""
     import stagewright.spec
 
-    word = getattr(stagewright.spec, function, None)
+    word: object = getattr(stagewright.spec, function, None)
     if word is None and function == "step":
         from stagewright.spec.variables import Var
 
-        word = Var.step
+        word = cast("object", Var.step)
     if word is None or not callable(word):
         return None
     known = [

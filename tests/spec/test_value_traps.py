@@ -130,8 +130,8 @@ def expression(text: str) -> str:
         ),
         (
             "every(self.ready)",
-            "every(...) takes a generator of conditions",
-            "write `every(condition for n in Node)`",
+            "every(...) takes a generator",
+            "write `every(… for n in Node)`",
         ),
         (
             "count([]) == 1",
