@@ -523,10 +523,7 @@ def _check_assigned(machine: type[Machine], definition: Definition, names: list[
 
 def _check_spent(machine: type[Machine], definition: Definition, names: list[str]) -> None:
     """A budget that no action of any profile spends bounds nothing; one that a base class declares may rest."""
-    own: dict[str, BudgetName] = {}
-    for name, member in vars(machine).items():
-        if isinstance(member, BudgetName):
-            own[name] = member
+    own = {n: member for n, member in vars(machine).items() if isinstance(member, BudgetName)}
     spent = {b.name for b in definition.budgets}
     if own.keys() <= spent:
         return
