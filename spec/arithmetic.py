@@ -181,7 +181,7 @@ def _applied(fold: _Fold, nodes: tuple[Node, ...], where: Source) -> Node:
 
 
 def _numbers(numbers: Iterable[Number | int], name: str) -> Iterable[Round]:
-    return quantified_rounds(numbers, f"{name}(...)", lambda n: _number(n, name))
+    return quantified_rounds(numbers, f"{name}(...)", lambda n: _number(n, name), "numbers")
 
 
 def _number(value: object, name: str) -> Node:

@@ -134,7 +134,7 @@ class Round:
 
 
 def quantified_rounds(
-    bodies: Iterable[_T], what: str, node: Callable[[_T], Node]
+    bodies: Iterable[_T], what: str, node: Callable[[_T], Node], of: str = "conditions"
 ) -> Iterator[Round]:
     """Run the generator of a quantifier; `node` makes an expression of what it yields."""
     with quantifying() as loops:
@@ -146,11 +146,11 @@ def quantified_rounds(
         except TypeError as error:
             if "not iterable" not in str(error):
                 raise
-            name = what.removesuffix("(...)")
+            name, one = what.removesuffix("(...)"), of.removesuffix("s")
             raise LoopError(
-                f"{what} takes a generator",
+                f"{what} takes a generator of {of}",
                 where=here(),
-                help=f"write `{name}(… for n in Node)`",
+                help=f"write `{name}({one} for n in Node)`",
             ) from None
 
 

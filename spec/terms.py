@@ -287,9 +287,10 @@ class MapOf(Symbolic, Generic[K, S, V]):
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, sorts: object) -> object:
-            if not isinstance(sorts, tuple) or len(sorts) != 3:
+            wanted = len(cls.__parameters__)
+            if not isinstance(sorts, tuple) or len(sorts) != wanted:
                 raise VariableError(
-                    "MapOf[...] is given the wrong number of sorts",
+                    f"{cls.__name__}[...] is given the wrong number of sorts",
                     where=here(),
                     help="a variable `per(Node, ...)` needs no annotation; as one, a map has its key, what "
                     "is read and what may be assigned: `MapOf[Node, Term[Stage], Stage]`",
