@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -21,8 +21,10 @@ from stagewright.impl.view_engine.design.design import DesignDocument, View
 from stagewright.impl.view_engine.design.json_text import json_text
 from stagewright.impl.view_engine.design.mapping import MapError
 from stagewright.impl.view_engine.documents.store import DocumentStore
+from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.files import remove_leftovers
 from stagewright.impl.view_engine.index.group import Group, GroupClosedError, GroupSnapshot
+from stagewright.impl.view_engine.index.triggers import Triggers, look_after
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.query.local import Answer, Row, answer, rows
 from stagewright.impl.view_engine.query.params import Query
@@ -41,10 +43,12 @@ class ViewEngine:
         *,
         partitions: int | None = None,
         limits: UpdaterLimits | None = None,
+        triggers: Triggers | None = None,
     ) -> None:
         """Open or create. Raises ViewEngineError if another process has the folder open.
 
         `partitions` (1 … 1,024, usually 64) is fixed when the folder is created.
+        With `triggers` a thread updates, cleans and compacts by these thresholds.
         """
         self.folder = Path(folder)
         self._indexes = self.folder / "@indexes" / "default"
@@ -67,6 +71,12 @@ class ViewEngine:
         for name, entry in self._catalog.entries.items():
             if entry.storable:
                 self._keep(entry.document(name))
+        self._closing = threading.Event()
+        self._maintenance: threading.Thread | None = None
+        if triggers is not None:
+            work = threading.Thread(target=self._maintain_regularly, args=(triggers,), daemon=True)
+            self._maintenance = work
+            work.start()
 
     def put(self, doc_id: str, document: object) -> None:
         """Write one document: any JSON value."""
@@ -136,6 +146,21 @@ class ViewEngine:
         with self._snapshot(design, asked) as snapshot:
             yield from rows(snapshot, view, asked)
 
+    def compact(self, design: str) -> Compaction:
+        """Rewrite the index of a design document without what is not used any more; queries go on."""
+        return self.group(design).compact()
+
+    def maintain(self, triggers: Triggers | None = None) -> dict[str, list[str]]:
+        """Update, clean and compact what is due by the thresholds; gives what was done, by design."""
+        with self._lock:
+            names = [*self._designs]
+        return {name: look_after(self.group(name), triggers or Triggers()) for name in names}
+
+    def _maintain_regularly(self, triggers: Triggers) -> None:
+        while not self._closing.wait(triggers.interval):
+            with suppress(ViewEngineError, OSError):
+                self.maintain(triggers)
+
     def map_errors(self, design: str) -> list[MapError]:
         """The last documents on which a map function failed: they have no rows in that view."""
         return [*self.group(design).map_errors]
@@ -158,6 +183,9 @@ class ViewEngine:
 
     def close(self) -> None:
         """Stop all work; what was committed stays."""
+        self._closing.set()
+        if self._maintenance is not None:
+            self._maintenance.join()
         with self._lock:
             self._closed = True
             for group in self._groups.values():

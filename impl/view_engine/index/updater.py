@@ -15,7 +15,12 @@ from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.index.queues import BoundedQueue, QueueClosedError
 from stagewright.impl.view_engine.index.sort_files import SORT_MEMORY, ExternalSort
-from stagewright.impl.view_engine.index.writing import apply_batch, root_of, rows_of_document
+from stagewright.impl.view_engine.index.writing import (
+    Record,
+    apply_batch,
+    root_of,
+    rows_of_document,
+)
 from stagewright.impl.view_engine.tree.build import build
 from stagewright.impl.view_engine.tree.entries import back_key
 from stagewright.impl.view_engine.tree.nodes import BACK_INDEX
@@ -79,6 +84,7 @@ class Updater:
         self._loaded: BoundedQueue[_Loaded] = BoundedQueue(self._limits.map_queue)
         self._mapped: BoundedQueue[_MappedPart] = BoundedQueue(self._limits.write_queue)
         self._stop = threading.Event()
+        self.record: Record | None = None  # set by the group at a checkpoint, while it compacts
         self._logs: dict[int, FailoverLog] = {}
         self.documents = 0
 
@@ -231,7 +237,7 @@ class Updater:
 
     def _apply(self, header: IndexHeader, batch: list[Mapped]) -> IndexHeader:
         self.documents += len(batch)
-        return apply_batch(self._file, self._design.shapes, header, batch)
+        return apply_batch(self._file, self._design.shapes, header, batch, self.record)
 
     def _write(
         self, header: IndexHeader, batch: list[Mapped], reached: Mapping[int, int]
@@ -242,7 +248,8 @@ class Updater:
     def _with_logs(self, header: IndexHeader) -> IndexHeader:
         """With the histories that the source had when this run began."""
         logs = {**header.partition_versions, **self._logs}
-        return replace(header, partition_versions={p: logs[p] for p in header.seqs if p in logs})
+        present = {*header.seqs, *header.unindexable_seqs}
+        return replace(header, partition_versions={p: logs[p] for p in present if p in logs})
 
     def _going_on(self, batches: Iterator[Packed]) -> Iterator[Packed]:
         for batch in batches:

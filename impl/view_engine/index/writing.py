@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from stagewright.impl.view_engine.design.mapping import Emitted, Mapped
@@ -21,6 +21,7 @@ from stagewright.impl.view_engine.tree.packed import Operations, Packed
 from stagewright.impl.view_engine.tree.read import find
 
 Row = tuple[bytes, bytes]
+Record = Callable[[Sequence[Operations]], None]
 
 
 def rows_of_document(mapped: Mapped) -> tuple[list[list[Row]], bytes]:
@@ -50,11 +51,16 @@ def _by_key(rows: Sequence[Emitted]) -> Mapping[bytes, list[bytes]]:
 
 
 def apply_batch(
-    file: IndexFile, shapes: Sequence[Shape], header: IndexHeader, batch: Iterable[Mapped]
+    file: IndexFile,
+    shapes: Sequence[Shape],
+    header: IndexHeader,
+    batch: Iterable[Mapped],
+    record: Record | None = None,
 ) -> IndexHeader:
     """Put a batch of documents, each once, into the trees; gives the header with the new roots.
 
     One descent of the back index finds what the documents had before. The header is not written.
+    `record` gets the operations, of the back index and of each view.
     """
     by_key = {back_key(m.change.partition, m.change.doc_id): m for m in batch}
     looked_up = [(key, b"") for key, m in by_key.items() if header.seqs.get(m.change.partition)]
@@ -76,22 +82,22 @@ def apply_batch(
             entries.append((key, entry))
         elif key in had:
             gone.append(key)
-    purge = header.cleanup
-    operations = Operations.of(entries, gone, collated=False)
-    id_root = apply(file, BACK_INDEX, pointer(header.id_root), operations, purge=purge)
-    roots = tuple(
-        root_of(
-            apply(
-                file,
-                shape,
-                pointer(root),
-                Operations.of(inserted[number], removed[number], collated=True),
-                purge=purge,
-            )
+    operations = [
+        Operations.of(entries, gone, collated=False),
+        *(
+            Operations.of(new, old, collated=True)
+            for new, old in zip(inserted, removed, strict=True)
+        ),
+    ]
+    roots = [
+        root_of(apply(file, shape, pointer(root), of_tree, purge=header.cleanup))
+        for shape, root, of_tree in zip(
+            (BACK_INDEX, *shapes), (header.id_root, *header.view_roots), operations, strict=True
         )
-        for number, (shape, root) in enumerate(zip(shapes, header.view_roots, strict=True))
-    )
-    return replace(header, id_root=root_of(id_root), view_roots=roots)
+    ]
+    if record is not None:
+        record(operations)
+    return replace(header, id_root=roots[0], view_roots=tuple(roots[1:]))
 
 
 def pointer(root: Root | None) -> Pointer | None:

@@ -63,6 +63,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     listed = actions.add_parser("list", help="print the design documents and how current they are")
     listed.add_argument("folder", type=Path)
+    compact = actions.add_parser(
+        "compact", help="rewrite an index without what is not used any more"
+    )
+    compact.add_argument("folder", type=Path)
+    compact.add_argument("design")
     drop = actions.add_parser("drop", help="delete a design document and its index")
     drop.add_argument("folder", type=Path)
     drop.add_argument("design")
@@ -74,7 +79,14 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.impl.view_engine.design.javascript import JavaScriptMissingError
     from stagewright.impl.view_engine.index.group import IndexNotReadyError
 
-    actions = {"load": _load, "define": _define, "query": _query, "list": _list, "drop": _drop}
+    actions = {
+        "load": _load,
+        "define": _define,
+        "query": _query,
+        "list": _list,
+        "compact": _compact,
+        "drop": _drop,
+    }
     try:
         if args.action != "load" and not (args.folder / "documents.sqlite").exists():
             raise ViewEngineError(
@@ -174,6 +186,11 @@ def _list(engine: ViewEngine, _args: argparse.Namespace) -> None:
         pending = engine.group(name).pending_changes()
         state = f"{pending:,} changes are not indexed yet" if pending else "current"
         print(f"{name}: {', '.join(views)} ({state})")
+
+
+def _compact(engine: ViewEngine, args: argparse.Namespace) -> None:
+    done = engine.compact(args.design)
+    print(f"{args.design}: {done.before:,} bytes, now {done.after:,}")
 
 
 def _drop(engine: ViewEngine, args: argparse.Namespace) -> None:

@@ -66,8 +66,9 @@ class MemorySource:
         back_to = rollback_point(since, log, self._logs[partition])
         if back_to < since:
             raise RollbackError(partition, back_to)
-        newest = {change.doc_id: change for change in self.history[partition]}
-        for change in self.history[partition]:
+        changes = [*self.history[partition]]  # of one moment: others may write
+        newest = {change.doc_id: change for change in changes}
+        for change in changes:
             if change.seq > since and newest[change.doc_id] is change:
                 yield change
 

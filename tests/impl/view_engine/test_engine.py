@@ -260,6 +260,7 @@ def test_command_loads_defines_and_queries(
     found = run("query", folder, "sales", "total", "--no-reduce", "--key", '["B"]', "--limit", "1")
     assert json.loads(found) == {"id": "1", "key": ["B"], "value": 1}
     assert run("list", folder) == "sales: total (current)\n"
+    assert run("compact", folder, "sales").startswith("sales: ")
     assert run("drop", folder, "sales") == "sales is deleted\n"
 
 
