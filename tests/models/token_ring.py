@@ -9,7 +9,6 @@ from stagewright.spec import (
     Machine,
     Term,
     action,
-    choose,
     count,
     eventually,
     fairness,
@@ -44,7 +43,7 @@ class TokenRing(Machine):
         """The first process makes a new number."""
         require(p.is_first, "it is the first")
         require(self.has_token(p), "it holds a token")
-        self.c[p] = choose(self.c[p] == VALUES - 1, 0, self.c[p] + 1)
+        self.c[p] = (self.c[p] + 1) % VALUES
 
     @action
     def move(self, p: Term[Process]) -> None:

@@ -45,13 +45,36 @@ IN_ORDER = [
 ]
 
 
+TICKETS = {"T": "4"}
+OF_NUMBERS = [
+    Model("die_hard.py", 16),
+    Model("coffee_can_by_colour.py", 44),
+    Model(
+        "bakery_tickets.py",
+        88,
+        {"process": 2},
+        "bakery_tickets",
+        {"N": "2", **TICKETS},
+        ("OneAtATime",),
+    ),
+    Model(
+        "bakery_tickets.py",
+        790,
+        {"process": 3},
+        "bakery_tickets",
+        {"N": "3", **TICKETS},
+        ("OneAtATime",),
+    ),
+]
+
+
 @pytest.fixture
 def tlc(tmp_path: Path) -> Tlc:
     return tlc_in(tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", IN_ORDER, ids=str)
+@pytest.mark.parametrize("model", [*IN_ORDER, *OF_NUMBERS], ids=str)
 def test_as_many_states_as_tlc_finds(model: Model, tlc: Tlc) -> None:
     definition = load(str(MODELS / model.file))
     scope = scope_of(definition, model.sizes)
