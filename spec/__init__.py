@@ -64,6 +64,13 @@ from stagewright.spec.machine import (
     part as part,
     profiles as profiles,
 )
+from stagewright.spec.messages import (
+    BagOf as BagOf,
+    QueueOf as QueueOf,
+    RecordSet as RecordSet,
+    bag as bag,
+    queue as queue,
+)
 from stagewright.spec.parameters import between as between
 from stagewright.spec.refinement import (
     Refinement as Refinement,
@@ -81,10 +88,13 @@ from stagewright.spec.terms import (
 )
 from stagewright.spec.variables import (
     ANY as ANY,
+    BagVar as BagVar,
     FlagVar as FlagVar,
     NumberVar as NumberVar,
     OneVar as OneVar,
     OptionalVar as OptionalVar,
+    QueueVar as QueueVar,
+    RecordSetVar as RecordSetVar,
     SetVar as SetVar,
     Var as Var,
     constant as constant,

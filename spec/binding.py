@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import LoopError
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
-from stagewright.spec.sorts import IntSort, KeySort, Sort
+from stagewright.spec.sorts import BoundSort, IntSort, Sort
 from stagewright.spec.source import Source, here
 from stagewright.spec.tracing import (
     Binding,
@@ -56,7 +56,7 @@ def numbers(low: int, high: int) -> Iterator[Number]:
         yield Number(bound)
 
 
-def bind(sort: KeySort, condition: Callable[[Bound], Node | None]) -> Iterator[Bound]:
+def bind(sort: BoundSort, condition: Callable[[Bound], Node | None]) -> Iterator[Bound]:
     """Open a loop over `sort`, restricted by `condition`, while its one round runs."""
     tracing = current(f"a loop over {sort}")
     where = here()

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ExpressionError
+from stagewright.spec.messages import BagOf, QueueOf, RecordSet
 from stagewright.spec.nodes import BOOL, Column, Node, Op, fits
-from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, SetSort, Sort
+from stagewright.spec.sorts import (
+    EntitySort,
+    EnumSort,
+    IntSort,
+    OptionalSort,
+    SeqSort,
+    SetSort,
+    Sort,
+)
 from stagewright.spec.source import here
 from stagewright.spec.symbolic import Symbolic, apply, lift, mend, node_of
 from stagewright.spec.terms import MapOf, Maybe, SetOf, Term, facade
@@ -111,6 +120,12 @@ def choose(condition: Bool, then: int, otherwise: int) -> Number: ...
 @overload
 def choose(condition: Bool, then: R, otherwise: R) -> R: ...
 @overload
+def choose(condition: Bool, then: QueueOf[S, V], otherwise: QueueOf[S, V]) -> QueueOf[S, V]: ...
+@overload
+def choose(condition: Bool, then: BagOf[S, V], otherwise: BagOf[S, V]) -> BagOf[S, V]: ...
+@overload
+def choose(condition: Bool, then: RecordSet[R], otherwise: RecordSet[R]) -> RecordSet[R]: ...
+@overload
 def choose(condition: Bool, then: MapOf[K, S, V], otherwise: MapOf[K, S, V]) -> MapOf[K, S, V]: ...
 def choose(condition: Bool, then: Any, otherwise: Any) -> Any:
     """`then` where the condition holds, else `otherwise`; both are values of one sort."""
@@ -170,6 +185,8 @@ def _hint(then: object, otherwise: object) -> Sort:
 def _joined(a: Sort, b: Sort) -> Sort | None:
     if isinstance(a, IntSort) and isinstance(b, IntSort):
         return IntSort(min(a.low, b.low), max(a.high, b.high))
+    if isinstance(a, SeqSort) and isinstance(b, SeqSort) and fits(a, b):
+        return SeqSort(a.element, max(a.capacity, b.capacity))
     if fits(a, b):
         return b
     return a if fits(b, a) else None

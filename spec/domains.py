@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import Any
 
 from stagewright.spec.definition import AnyValue
+from stagewright.spec.errors import ScopeError
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import (
     BoolSort,
@@ -18,17 +20,26 @@ from stagewright.spec.sorts import (
     OptionalSort,
     RecordSort,
     ScalarSort,
+    SeqSort,
     SetSort,
     Sort,
 )
 from stagewright.spec.values import FrozenMap, Value
 
+MAX_RECORDS = (
+    4_096  # values of a record of which there are sets or bags: each is a cell of the state
+)
+
 
 @lru_cache(maxsize=1024)
-def values_of(sort: ScalarSort, scope: Scope) -> Sequence[Value]:
+def values_of(sort: ScalarSort | RecordSort, scope: Scope) -> Sequence[Value]:
     """All values of a scalar sort: False before True, numbers upwards, members in order, none first.
 
-    Numbers are a `range`: what it costs does not depend on how many there are.
+    Of a record of scalars: all combinations, those of the last field next to each other. Numbers are a
+    `range`: what it costs does not depend on how many there are.
+
+    Raises:
+        ScopeError: a record has too many values at this scope to be listed.
     """
     match sort:
         case BoolSort():
@@ -41,6 +52,44 @@ def values_of(sort: ScalarSort, scope: Scope) -> Sequence[Value]:
             return tuple(kind(i) for i in range(scope.sizes[kind]))
         case OptionalSort(element):
             return (None, *values_of(element, scope))
+        case RecordSort():
+            return _records(sort, scope)
+
+
+def _records(sort: RecordSort, scope: Scope) -> Sequence[Value]:
+    options: list[Sequence[Value]] = []
+    for _, field in sort.fields:
+        assert not isinstance(field, MapSort | SetSort | RecordSort | SeqSort)
+        options.append(values_of(field, scope))
+    number = math.prod(map(len, options))
+    if number > MAX_RECORDS:
+        told = ", ".join(
+            f"{name} {len(values):,}"
+            for (name, _), values in zip(sort.fields, options, strict=True)
+        )
+        raise ScopeError(
+            f"{sort} has {number:,} values at this scope (of its fields: {told}), and each is a cell "
+            f"of the state or a choice of a step; at most {MAX_RECORDS:,} can be",
+            help="choose a smaller scope, give its numbers narrower bounds, or split it into a record "
+            "for each kind of message, which has only the fields that this kind needs",
+        )
+    names = [name for name, _ in sort.fields]
+    return tuple(record_of(names, parts) for parts in product(*options))
+
+
+def record_of(names: Sequence[str], parts: Sequence[Value]) -> FrozenMap[Value, Value]:
+    """A record's value."""
+    return FrozenMap(dict(zip(names, parts, strict=True)))
+
+
+def first_value(sort: Sort, scope: Scope) -> Value:
+    """What stands for an element of a sequence that is not there."""
+    assert not isinstance(sort, MapSort | SetSort | SeqSort)
+    if isinstance(sort, RecordSort):
+        return record_of(
+            [n for n, _ in sort.fields], [first_value(s, scope) for _, s in sort.fields]
+        )
+    return values_of(sort, scope)[0]
 
 
 def starts(sort: Sort, initial: Value | AnyValue, scope: Scope) -> Iterator[Value]:
@@ -67,6 +116,12 @@ def starts(sort: Sort, initial: Value | AnyValue, scope: Scope) -> Iterator[Valu
             members = values_of(element, scope)
             for bits in product((False, True), repeat=len(members)):
                 yield frozenset(m for m, bit in zip(members, bits, strict=True) if bit)
+        case SeqSort(element, capacity):
+            if initial is not AnyValue.ANY:
+                yield _as_value(initial)
+                return
+            for length in range(capacity + 1):
+                yield from product(values_of(element, scope), repeat=length)
         case _:
             if initial is AnyValue.ANY:
                 yield from values_of(sort, scope)

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stagewright.spec.domains import values_of
 from stagewright.spec.scope import Scope
-from stagewright.spec.sorts import IntSort, MapSort, RecordSort, ScalarSort, SetSort, Sort
+from stagewright.spec.sorts import (
+    EntitySort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    ScalarSort,
+    SeqSort,
+    SetSort,
+    Sort,
+)
 from stagewright.spec.values import FrozenMap, State, Value
 
 if TYPE_CHECKING:
     from stagewright.spec.ground import Cell, GroundModel
+
+
+LENGTH = "length"  # among the places of a sequence: how many of the others count
+
+
+def held_as(sort: ScalarSort) -> ScalarSort:
+    """The sort of the cell that holds an element of a sequence, or a field of one.
+
+    What is beyond the end has the code of the first value. Of an entity that is none, so that no member
+    is told apart by standing for nothing.
+    """
+    return OptionalSort(sort) if isinstance(sort, EntitySort) else sort
 
 
 def encode_scalar(value: Any, sort: ScalarSort, scope: Scope) -> int:
@@ -63,6 +85,10 @@ def _assemble(
                 n: _assemble(s, (*path, n), decoded, scope) for n, s in fields
             }
             return FrozenMap(parts)
+        case SeqSort(element):
+            length = decoded[*path, LENGTH]
+            assert isinstance(length, int)
+            return tuple(_assemble(element, (*path, i), decoded, scope) for i in range(length))
         case _:
             return decoded[path]
 
@@ -75,5 +101,13 @@ def encode(model: GroundModel, state: State) -> tuple[int, ...]:
 def _cell_code(model: GroundModel, cell: Cell, state: State) -> int:
     value: Any = state[cell.variable]
     for key in cell.path:
-        value = key in value if isinstance(value, frozenset) else value[key]
+        match value:
+            case frozenset():
+                value = key in value
+            case tuple() if key == LENGTH:
+                value = len(cast("tuple[Value, ...]", value))
+            case tuple() if isinstance(key, int) and key >= len(cast("tuple[Value, ...]", value)):
+                return cell.low  # what is not there
+            case _:
+                value = value[key]
     return encode_scalar(value, cell.sort, model.scope)

@@ -409,6 +409,7 @@ class GroundModel:
     initial_condition: GroundNode | None = None  # over CELLs: exactly the initial states
     # Of a check: no step leaves a state in which it is false, as the steps' guards say, too.
     constraint: GroundNode | None = None
+    wellformed: GroundNode | None = None  # over CELLs: true in all states that stand for a value
 
     def decode(self, state: tuple[int, ...]) -> State:
         """The state in the definition's own values."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import assert_never
+from typing import assert_never, cast
 
 from stagewright.spec.domains import values_of
-from stagewright.spec.encoding import encode_scalar
+from stagewright.spec.encoding import LENGTH, encode_scalar
 from stagewright.spec.ground import Builder, GroundNode, GroundOp
+from stagewright.spec.ground_sequences import Sequences, Shape
 from stagewright.spec.intervals import check_width
 from stagewright.spec.layout import Layout, Place
 from stagewright.spec.nodes import (
@@ -33,14 +34,13 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
-from stagewright.spec.values import Value
+from stagewright.spec.values import FrozenMap, Value
 
-# What an expression lowers to: a scalar's node, or the parts of a set, map or record by key.
-Shape = GroundNode | dict[Value, "Shape"]
-Environment = Mapping[Bound, GroundNode]
+Environment = Mapping[Bound, Shape]
 
 
 _TWO = {
@@ -62,14 +62,20 @@ class Expressions:
         self.scope = scope
         self.builder = builder
         self.reads: dict[tuple[str, bool], Shape] = {}
+        self.sequences = Sequences(scope, builder)
+        self._records: dict[RecordSort, dict[tuple[int, ...], Value]] = {}
 
-    def constants(self, chosen: Mapping[Bound, Value]) -> dict[Bound, GroundNode]:
-        return {
-            p: self.builder.const(
-                encode_scalar(v, p.sort, self.scope), boolean=isinstance(p.sort, BoolSort)
-            )
-            for p, v in chosen.items()
-        }
+    def constants(self, chosen: Mapping[Bound, Value]) -> dict[Bound, Shape]:
+        return {p: self._constant(v, p.sort) for p, v in chosen.items()}
+
+    def _constant(self, value: Value, sort: Sort) -> Shape:
+        """A scalar's or a record's value."""
+        if isinstance(sort, RecordSort):
+            assert isinstance(value, FrozenMap)
+            return {name: self._constant(value[name], field) for name, field in sort.fields}
+        assert not isinstance(sort, SetSort | MapSort | SeqSort)
+        code = encode_scalar(value, sort, self.scope)
+        return self.builder.const(code, boolean=isinstance(sort, BoolSort))
 
     def places_of(self, place: Node, env: Environment) -> list[tuple[GroundNode, Place]]:
         """The cells that a place names, each alternative with the condition under which it does."""
@@ -79,7 +85,7 @@ class Expressions:
             case Field(base, name):
                 return [(c, _parts(cells)[name]) for c, cells in self.places_of(base, env)]
             case Select(base, key):
-                index = self.scalar(key, env)
+                index = self.lower(key, env)
                 found: list[tuple[GroundNode, Place]] = []
                 for condition, cells in self.places_of(base, env):
                     for k, inner in _parts(cells).items():
@@ -111,7 +117,7 @@ class Expressions:
                 assert isinstance(record, dict)
                 return record[name]
             case Select(base, key):
-                return self._select(self.lower(base, env), self.scalar(key, env), _key_sort(base))
+                return self._select(self.lower(base, env), self.lower(key, env), _key_sort(base))
             case Column(values, index, sort):
                 return self._column(values, self.scalar(index, env), sort)
             case Quantified(quantity, bound, body):
@@ -158,20 +164,20 @@ class Expressions:
             assert isinstance(value, frozenset)
             members = values_of(sort.element, self.scope)
             return {m: self.builder.true if m in value else self.builder.false for m in members}
-        assert not isinstance(sort, MapSort | RecordSort)
-        return self.builder.const(
-            encode_scalar(value, sort, self.scope), boolean=isinstance(sort, BoolSort)
-        )
+        if isinstance(sort, SeqSort):
+            assert value == ()
+            return self.sequences.empty(sort)
+        return self._constant(value, sort)
 
-    def _equals(self, index: GroundNode, value: Value, sort: Sort) -> GroundNode:
-        assert not isinstance(sort, SetSort | MapSort | RecordSort)
-        boolean = isinstance(sort, BoolSort)
-        return self.builder.eq(
-            index, self.builder.const(encode_scalar(value, sort, self.scope), boolean=boolean)
-        )
+    def _equals(self, index: Shape, value: Value, sort: Sort) -> GroundNode:
+        wanted = self._constant(value, sort)
+        return self.builder.and_(self.builder.eq(a, b) for a, b in _paired(index, wanted))
 
-    def _select(self, shape: Shape, index: GroundNode, sort: Sort) -> Shape:
+    def _select(self, shape: Shape, index: Shape, sort: Sort) -> Shape:
         assert isinstance(shape, dict)
+        if isinstance(sort, RecordSort):
+            return self._select_record(shape, index, sort)
+        assert isinstance(index, GroundNode)
         entries = list(shape.items())
         if index.op is GroundOp.CONST:
             first = sort.low if isinstance(sort, IntSort) else 0
@@ -180,6 +186,46 @@ class Expressions:
         for key, value in reversed(entries[:-1]):
             chosen = self._merge(self._equals(index, key, sort), value, chosen)
         return chosen
+
+    def _select_record(self, shape: dict[Value, Shape], index: Shape, sort: RecordSort) -> Shape:
+        """What belongs to a record; nothing (false, 0) to one with a number out of its bounds."""
+        chosen = self._nothing_like(next(iter(shape.values())))
+        if sort not in self._records:
+            codes = ((tuple(_codes(self._constant(k, sort))), k) for k in shape)
+            self._records[sort] = {c: k for c, k in codes if None not in c}  # type: ignore[misc]
+        exact = tuple(_codes(index))
+        if None not in exact:
+            key = self._records[sort].get(cast("tuple[int, ...]", exact))
+            return chosen if key is None else shape[key]
+        for key, value in shape.items():
+            chosen = self._merge(self._equals(index, key, sort), value, chosen)
+        return chosen
+
+    def _nothing_like(self, shape: Shape) -> Shape:
+        if isinstance(shape, dict):
+            return {k: self._nothing_like(v) for k, v in shape.items()}
+        return self.builder.const(0, boolean=shape.boolean)
+
+    def out_of_range(self, place: Node, env: Environment) -> Iterator[GroundNode]:
+        """Where a place is chosen by a record of which some number is out of its bounds."""
+        match place:
+            case Select(base, key):
+                if isinstance(key.sort, RecordSort):
+                    yield from self._outside(self.lower(key, env), key.sort)
+                yield from self.out_of_range(base, env)
+            case Field(base):
+                yield from self.out_of_range(base, env)
+            case _:
+                return
+
+    def _outside(self, shape: Shape, sort: RecordSort) -> Iterator[GroundNode]:
+        b = self.builder
+        assert isinstance(shape, dict)
+        for name, field in sort.fields:
+            node = shape[name]
+            if isinstance(field, IntSort):
+                assert isinstance(node, GroundNode)
+                yield b.or_((b.lt(node, b.const(field.low)), b.lt(b.const(field.high), node)))
 
     def _merge(self, condition: GroundNode, then: Shape, otherwise: Shape) -> Shape:
         if isinstance(then, dict):
@@ -196,7 +242,7 @@ class Expressions:
                 m: self.builder.table(tuple(int(m in s) for s in sets), index, boolean=True)
                 for m in values_of(sort.element, self.scope)
             }
-        assert not isinstance(sort, MapSort | RecordSort)
+        assert not isinstance(sort, MapSort | RecordSort | SeqSort)
         codes = tuple(encode_scalar(v, sort, self.scope) for v in values)
         return self.builder.table(codes, index, boolean=isinstance(sort, BoolSort))
 
@@ -206,19 +252,34 @@ class Expressions:
             assert isinstance(shape, GroundNode)
             low = sort.low if isinstance(sort, IntSort) else 0
             return self.builder.add(shape, self.builder.const(1 - low))
+        if isinstance(target, SeqSort):
+            return self.sequences.fitted(shape, target)
         return shape
 
+    def _junction(self, node: Apply, env: Environment) -> GroundNode:
+        """Of a conjunction or disjunction only as much as decides it."""
+        b, is_and = self.builder, node.op is Op.AND
+        found: list[GroundNode] = []
+        for arg in node.args:
+            found.append(self.scalar(arg, env))
+            if found[-1] is (b.false if is_and else b.true):
+                break
+        return b.and_(found) if is_and else b.or_(found)
+
     def _apply(self, node: Apply, env: Environment) -> Shape:
-        b = self.builder
+        if node.op in {Op.AND, Op.OR}:
+            return self._junction(node, env)
         lowered = [self.lower(a, env) for a in node.args]
         match node.op:
             case Op.IF:
                 condition, then, otherwise = lowered
                 assert isinstance(condition, GroundNode)
                 then = self.fit(then, node.args[1].sort, node.sort)
-                return self._merge(
-                    condition, then, self.fit(otherwise, node.args[2].sort, node.sort)
-                )
+                otherwise = self.fit(otherwise, node.args[2].sort, node.sort)
+                if isinstance(node.sort, SeqSort):  # either may be longer than the assigned place
+                    then = self.fit(then, node.sort, node.args[2].sort)
+                    otherwise = self.fit(otherwise, node.sort, node.args[1].sort)
+                return self._merge(condition, then, otherwise)
             case Op.UNION | Op.INTERSECTION | Op.DIFFERENCE:
                 return self._set_operation(node.op, lowered)
             case Op.EQ:
@@ -227,19 +288,24 @@ class Expressions:
                 return self._or_else(node, lowered)
             case Op.MEMBER:
                 member, members = lowered
-                assert isinstance(member, GroundNode)
+                if isinstance(within := node.args[1].sort, SeqSort):
+                    return self.sequences.has(members, member, within)
                 return self._select(members, member, _key_sort(node.args[1]))
+            case Op.RECORD:
+                return self._record(node, lowered)
+            case Op.LENGTH | Op.ITEM | Op.APPEND | Op.INSERT | Op.REMOVE:
+                return self._sequence(node, lowered)
             case _:
-                pass
+                return self._scalar(node, lowered)
+
+    def _scalar(self, node: Apply, lowered: list[Shape]) -> GroundNode:
+        """What an operation makes of scalars."""
+        b = self.builder
         args = [a for a in lowered if isinstance(a, GroundNode)]
         assert len(args) == len(lowered)
         match node.op:
             case Op.NOT:
                 return b.not_(args[0])
-            case Op.AND:
-                return b.and_(args)
-            case Op.OR:
-                return b.or_(args)
             case Op.NEXT | Op.PREVIOUS | Op.LAST:
                 return self._in_order(node.op, args, node.sort)
             case Op.LEAST:
@@ -275,6 +341,30 @@ class Expressions:
         some = b.table(codes, value, boolean=isinstance(sort, BoolSort))
         return b.if_(b.eq(value, b.const(0)), default, some)
 
+    def _record(self, node: Apply, lowered: list[Shape]) -> Shape:
+        assert isinstance(node.sort, RecordSort)
+        return {
+            name: self.fit(shape, arg.sort, field)
+            for arg, shape, (name, field) in zip(node.args, lowered, node.sort.fields, strict=True)
+        }
+
+    def _sequence(self, node: Apply, lowered: list[Shape]) -> Shape:
+        sequence, *others = lowered
+        sort = node.args[0].sort
+        assert isinstance(sort, SeqSort)
+        match node.op, others:
+            case (Op.ITEM, [GroundNode() as index]):
+                return self.sequences.item(sequence, index, sort)
+            case (Op.APPEND, [element]):
+                return self.sequences.append(sequence, element, sort)
+            case (Op.INSERT, [GroundNode() as index, element]):
+                return self.sequences.insert(sequence, index, element, sort)
+            case (Op.REMOVE, [GroundNode() as index]):
+                return self.sequences.remove(sequence, index, sort)
+            case _:
+                assert isinstance(sequence, dict)
+                return sequence[LENGTH]
+
     def _equal(self, node: Apply, lowered: list[Shape]) -> GroundNode:
         left, right = lowered
         if isinstance(left, GroundNode):
@@ -283,6 +373,11 @@ class Expressions:
             assert isinstance(left, GroundNode)
             assert isinstance(right, GroundNode)
             return self.builder.eq(left, right)
+        if isinstance(sort := node.args[0].sort, SeqSort):
+            left, right = self.sequences.fitted(left, sort), self.sequences.fitted(right, sort)
+            other = node.args[1].sort
+            assert isinstance(other, SeqSort)
+            left, right = self.sequences.fitted(left, other), self.sequences.fitted(right, other)
         return self.builder.and_(self.builder.eq(a, b) for a, b in _paired(left, right))
 
     def _set_operation(self, op: Op, lowered: list[Shape]) -> Shape:
@@ -324,6 +419,15 @@ def _key_sort(base: Node) -> KeySort:
             return element
         case _:
             raise AssertionError(f"{base.sort} has no keys")
+
+
+def _codes(shape: Shape) -> Iterator[int | None]:
+    """The constants that a record's fields are; None for one that is none."""
+    if isinstance(shape, dict):
+        for part in shape.values():
+            yield from _codes(part)
+    else:
+        yield shape.value if shape.op is GroundOp.CONST else None
 
 
 def _parts(place: Place) -> dict[Value, Place]:

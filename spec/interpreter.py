@@ -21,7 +21,7 @@ from stagewright.spec.definition import (
     Requirement,
     Variable,
 )
-from stagewright.spec.domains import starts, values_of
+from stagewright.spec.domains import first_value, record_of, starts, values_of
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedError
 from stagewright.spec.nodes import (
@@ -39,7 +39,16 @@ from stagewright.spec.nodes import (
     variables_in,
 )
 from stagewright.spec.scope import Scope, within_budgets
-from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, OptionalSort, Sort
+from stagewright.spec.sorts import (
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SeqSort,
+    Sort,
+)
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 
@@ -167,7 +176,10 @@ class Interpreter:
                 assert source is not None, "the new state is read outside of a step property"
                 return source[variable]
             case Select(base, key):
-                return self._value(base, state, new, env)[self._value(key, state, new, env)]
+                held, index = self._value(base, state, new, env), self._value(key, state, new, env)
+                if isinstance(key.sort, RecordSort):
+                    return held.get(index, 0)  # of a record with a number out of its bounds: none
+                return held[index]
             case Field(base, name):
                 return self._value(base, state, new, env)[name]
             case Column(values, index, _):
@@ -180,14 +192,28 @@ class Interpreter:
             case Apply(Op.IF, (condition, then, otherwise)):
                 chosen = then if self._value(condition, state, new, env) else otherwise
                 return self._value(chosen, state, new, env)
-            case Apply(Op.NEXT | Op.PREVIOUS | Op.LAST as op, args):
-                return self._in_order(op, [self._value(a, state, new, env) for a in args], node)
             case Apply(op, args):
-                return operate(op, [self._value(a, state, new, env) for a in args])
+                given = [self._value(a, state, new, env) for a in args]
+                return self._applied(op, given, node.sort)
         assert_never(node)
 
-    def _in_order(self, op: Op, args: list[Any], node: Apply) -> Any:
-        sort = node.sort.element if isinstance(node.sort, OptionalSort) else node.sort
+    def _applied(self, op: Op, args: list[Any], sort: Sort) -> Any:
+        """What an operation makes of its arguments; some depend on the scope, or on the result's sort."""
+        match op, sort:
+            case ((Op.NEXT | Op.PREVIOUS | Op.LAST), _):
+                return self._in_order(op, args, sort)
+            case Op.RECORD, RecordSort(_, fields):
+                return record_of([name for name, _ in fields], args)
+            case Op.ITEM, _:
+                items, at = args
+                return items[at] if 0 <= at < len(items) else first_value(sort, self.scope)
+            case ((Op.LENGTH | Op.APPEND | Op.INSERT | Op.REMOVE), _):
+                return of_sequence(op, args)
+            case _:
+                return operate(op, args)
+
+    def _in_order(self, op: Op, args: list[Any], sort: Sort) -> Any:
+        sort = sort.element if isinstance(sort, OptionalSort) else sort
         assert isinstance(sort, EntitySort)
         return in_order(op, args, sort.kind, len(values_of(sort, self.scope)))
 
@@ -203,7 +229,9 @@ class Interpreter:
                 inner = {**env, **more}
                 path = self._path(assignment.place, state, inner)
                 value = self._value(assignment.value, state, None, inner)
-                _check_bounds(assignment, path, value, step_of(action, env).label)
+                label = step_of(action, env).label
+                _check_keys(assignment, path, label)
+                _check_bounds(assignment, path, value, label)
                 for other in written:
                     if path[: len(other)] == other[: len(path)]:
                         raise assigned_twice(step_of(action, env).label, path, assignment)
@@ -247,28 +275,48 @@ def path_name(path: tuple[Value, ...]) -> str:
     return str(name) + "".join(f".{k}" if isinstance(k, str) else f"[{show(k)}]" for k in keys)
 
 
+def _check_keys(assignment: Assignment, path: _Path, label: str) -> None:
+    """A member of a set or bag of records is one of its values only if its numbers are in bounds."""
+    place, keys = assignment.place, list(path[1:])
+    while isinstance(place, Select | Field):
+        key = keys.pop()
+        if isinstance(place, Select) and isinstance(place.key.sort, RecordSort):
+            for low, high, number in numbers_in(place.key.sort, key):
+                if not low <= number <= high:
+                    raise DomainError(
+                        f"`{label}` names {show(key)}, of which {number} is outside of {low}..{high}",
+                        where=assignment.where,
+                        help="add a requirement that keeps it within its bounds, or widen them",
+                    )
+        place = place.base
+
+
 def _check_bounds(assignment: Assignment, path: _Path, value: Value, label: str) -> None:
-    for low, high, number in _numbers(assignment.place.sort, value):
+    for low, high, number in numbers_in(assignment.place.sort, value):
         if not low <= number <= high:
-            raise DomainError(
-                f"`{label}` assigns {number} to {path_name(path)}, outside of {low}..{high}",
-                where=assignment.where,
-                help="add a requirement that keeps it within its bounds, or widen them",
-            )
+            problem = f"assigns {number} to {path_name(path)}, outside of {low}..{high}"
+            mend = "add a requirement that keeps it within its bounds, or widen them"
+            if isinstance(value, tuple) and number == len(value) > high:
+                problem = f"makes {path_name(path)} {number} long, but it holds at most {high}"
+                mend = "require that it is not full, `~….is_full()`, or give it a larger capacity"
+            raise DomainError(f"`{label}` {problem}", where=assignment.where, help=mend)
 
 
-def _numbers(sort: Sort, value: Any) -> Iterator[tuple[int, int, int]]:
-    from stagewright.spec.sorts import MapSort, RecordSort
-
+def numbers_in(sort: Sort, value: Any) -> Iterator[tuple[int, int, int]]:
+    """Every number that has bounds, with these: (low, high, number); of a sequence also its length."""
     match sort:
         case IntSort(low, high):
             yield low, high, value
         case MapSort(_, inner):
             for one in value.values():
-                yield from _numbers(inner, one)
+                yield from numbers_in(inner, one)
         case RecordSort(_, fields):
             for name, inner in fields:
-                yield from _numbers(inner, value[name])
+                yield from numbers_in(inner, value[name])
+        case SeqSort(element, capacity):
+            yield 0, capacity, len(value)
+            for one in value:
+                yield from numbers_in(element, one)
         case _:
             return
 
@@ -282,6 +330,20 @@ def _put(container: Any, path: _Path, value: Value) -> Any:
     inner = _put(container[first], tuple(rest), value) if rest else value
     changed = {**container, first: inner}
     return changed if type(container) is dict else FrozenMap(changed)
+
+
+def of_sequence(op: Op, args: list[Any]) -> Any:
+    """The length of a sequence, or what one becomes."""
+    items = args[0]
+    match op, args[1:]:
+        case Op.APPEND, [new]:
+            return (*items, new)
+        case Op.INSERT, [at, new]:
+            return (*items[:at], new, *items[at:]) if 0 <= at <= len(items) else items
+        case Op.REMOVE, [at]:
+            return (*items[:at], *items[at + 1 :]) if 0 <= at < len(items) else items
+        case _:
+            return len(items)
 
 
 def in_order(op: Op, args: list[Any], kind: type[Entity], size: int) -> Entity | None:
@@ -339,9 +401,5 @@ def operate(op: Op, args: list[Any]) -> Any:
             return min(args)
         case Op.GREATEST:
             return max(args)
-        case Op.IF:
-            raise AssertionError("IF evaluates only one branch")
-        case Op.NEXT | Op.PREVIOUS | Op.LAST:
-            raise AssertionError("who stands beside whom depends on the scope")
         case _:
             return _OPERATIONS[op](*args)

@@ -16,6 +16,7 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -47,6 +48,9 @@ def to_json(value: Value, sort: Sort) -> Json:
         case RecordSort(_, fields):
             assert isinstance(value, FrozenMap)
             return {name: to_json(value[name], inner) for name, inner in fields}
+        case SeqSort(element):
+            assert isinstance(value, tuple)
+            return [to_json(v, element) for v in value]
         case _:
             assert_never(sort)
 
@@ -73,6 +77,11 @@ def from_json(told: object, sort: Sort, where: str) -> Value:
         case SetSort(element):
             listed = expect_list(_tagged(told, "#set", sort, where), where)
             return frozenset(from_json(v, element, where) for v in listed)
+        case SeqSort(element, capacity):
+            items = expect_list(told, where)
+            if len(items) > capacity:
+                _refuse(told, sort, where)
+            return tuple(from_json(v, element, f"{where}[{i}]") for i, v in enumerate(items))
         case MapSort():
             return _map(told, sort, where)
         case RecordSort(_, fields):
@@ -104,6 +113,8 @@ def type_name(sort: Sort) -> str:
             return f"{type_name(key)} -> {type_name(value)}"
         case RecordSort(_, fields):
             return "{ " + ", ".join(f"{n}: {type_name(s)}" for n, s in fields) + " }"
+        case SeqSort(element):
+            return f"Seq({type_name(element)})"
         case _:
             assert_never(sort)
 

@@ -20,7 +20,8 @@ from stagewright.spec.ground import (
     GroundRequirement,
     GroundStep,
 )
-from stagewright.spec.ground_expressions import Expressions, Shape
+from stagewright.spec.ground_expressions import Expressions
+from stagewright.spec.ground_sequences import Shape
 from stagewright.spec.initial import (
     MAX_INITIAL_STATES,
     Independent,
@@ -107,6 +108,13 @@ class Lowering:
         condition = self.builder.and_(
             self.expressions.scalar(c, {}) for c in self.definition.initially
         )
+        wellformed = self.builder.and_(
+            part
+            for v in self.definition.variables
+            for part in self.expressions.sequences.wellformed(v.sort, self.layout.places[v.name])
+        )
+        if self.layout.has_any_sequence:
+            condition = self.builder.and_((condition, wellformed))
         fixed = [
             self.builder.eq(self.builder.cell(i), self.builder.const(v))
             for i, v in enumerate(self.layout.starts)
@@ -128,6 +136,7 @@ class Lowering:
             builder=self.builder,
             initial_condition=self.builder.and_([*fixed, condition]),
             constraint=self._within if self.definition.constraints else None,
+            wellformed=wellformed,
         )
         self._keep(model)
         return model
@@ -212,6 +221,7 @@ class Lowering:
                 for more in self._instances(assignment.binders):
                     inner = {**env, **self.expressions.constants(more)}
                     target = self.expressions.places_of(assignment.place, inner)
+                    overflows += self.expressions.out_of_range(assignment.place, inner)
                     value = self.expressions.lower(assignment.value, inner)
                     value = self.expressions.fit(
                         value, assignment.value.sort, assignment.place.sort

@@ -10,11 +10,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVa
 
 from stagewright.spec.actions import MARK, Member, member_of
 from stagewright.spec.conditions_and_numbers import Bool
+from stagewright.spec.definition import AnyValue
 from stagewright.spec.entities import Entity
-from stagewright.spec.errors import DefinitionError, NameTakenError, ScopeError, VariableError
+from stagewright.spec.errors import (
+    DefinitionError,
+    NameTakenError,
+    ParameterError,
+    ScopeError,
+    VariableError,
+)
 from stagewright.spec.fairness import SharedFairness
-from stagewright.spec.nodes import BOOL, Field, Node, Op, Read, Select
-from stagewright.spec.sorts import EntitySort, EnumSort, MapSort, RecordSort, Sort
+from stagewright.spec.nodes import BOOL, Apply, Field, Literal, Node, Op, Read, Select
+from stagewright.spec.sorts import (
+    EntitySort,
+    EnumSort,
+    IntSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    ScalarSort,
+    Sort,
+)
 from stagewright.spec.source import here
 from stagewright.spec.suggestions import did_you_mean, nearest
 from stagewright.spec.symbolic import Symbolic, apply, lift
@@ -108,10 +124,14 @@ def _unknown(problem: str, name: str, known: list[str]) -> DefinitionError:
 
 
 class Record(Holder):
-    """Base of record sorts: a class whose attributes are fields, declared like variables."""
+    """Base of record sorts: a class whose attributes are fields, declared like variables.
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    `Message(kind=Kind.ack, sender=n)` is a record with these fields; one that is left out has the initial
+    value that its declaration gives.
+    """
+
+    def __init__(self, node: Node | None = None, /, **fields: object) -> None:
+        self._node = record_of_fields(type(self), fields) if node is None else node
 
     def place_(self, variable: Var[Any, Any]) -> Node:
         return Field(self._node, variable.name, variable.sort, here())
@@ -137,6 +157,41 @@ class Record(Holder):
 def record_sort(kind: type[Record]) -> RecordSort:
     """The sort of a record class."""
     return RecordSort(kind, tuple((n, v.sort) for n, v in variables_of(kind).items()))
+
+
+def record_of_fields(kind: type[Record], given: Mapping[str, object]) -> Node:
+    """The node of a record that is made of its fields' values.
+
+    Raises:
+        ParameterError: a field is unknown, lacks a value, or is given one of another sort.
+    """
+    where, declared = here(), variables_of(kind)
+    for name in given:
+        if name not in declared:
+            raise _unknown(f"{kind.__name__} has no field `{name}`", name, list(declared))
+    args: list[Node] = []
+    for name, field in declared.items():
+        if name in given:
+            args.append(lift(given[name], field.sort, f"`{name}` of {kind.__name__}", where))
+        elif isinstance(field.initial, AnyValue) or not isinstance(field.sort, ScalarSort):
+            raise ParameterError(
+                f"{kind.__name__}(…) is given no `{name}`, which has no initial value",
+                where=where,
+                help=f"write `{kind.__name__}(…, {name}=…)`",
+            )
+        else:
+            args.append(Literal(field.initial, _sort_of_start(field.sort, field.initial)))
+    return Apply(Op.RECORD, tuple(args), record_sort(kind), where)
+
+
+def _sort_of_start(sort: Sort, initial: Value) -> Sort:
+    if isinstance(sort, OptionalSort) and initial is not None:
+        return sort.element
+    return (
+        IntSort(initial, initial)
+        if isinstance(sort, IntSort) and isinstance(initial, int)
+        else sort
+    )
 
 
 def record_initial(kind: type[Record]) -> Value:

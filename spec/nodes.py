@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from stagewright.spec.sorts import (
+    BagSort,
     BoolSort,
-    EntitySort,
-    EnumSort,
+    BoundSort,
     IntSort,
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -45,13 +46,19 @@ class Op(Enum):
     GREATEST = auto()
     IF = auto()  # condition, then, otherwise
     OR_ELSE = auto()  # of an optional value and a default: the value, or the default if it is none
-    MEMBER = auto()  # element, set
+    MEMBER = auto()  # element, set or sequence
     UNION = auto()
     INTERSECTION = auto()
     DIFFERENCE = auto()
     NEXT = auto()  # of a member of an ordered entity; of the last: the first in a ring, else none
     PREVIOUS = auto()
     LAST = auto()  # of no arguments: the last member of the ordered entity that is its sort
+    RECORD = auto()  # the fields' values, in the order of the record's sort
+    LENGTH = auto()  # of a sequence
+    ITEM = auto()  # sequence, index from 0 on; outside of the sequence: the first value of its sort
+    APPEND = auto()  # sequence, element
+    INSERT = auto()  # sequence, index, element; the same sequence where the index is outside
+    REMOVE = auto()  # sequence, index; the same sequence where the index is outside
 
 
 class Quantity(Enum):
@@ -79,7 +86,7 @@ class Bound:
     """An action parameter, a property parameter or a quantified variable; `serial` makes it unique."""
 
     name: str
-    sort: EnumSort | EntitySort | IntSort | BoolSort
+    sort: BoundSort
     serial: int
     where: Source | None = field(default=None, compare=False)
 
@@ -233,10 +240,13 @@ def fits(sort: Sort, target: Sort) -> bool:
     if isinstance(sort, MapSort):
         return (
             isinstance(target, MapSort)
+            and isinstance(sort, BagSort) == isinstance(target, BagSort)
             and sort.key == target.key
             and fits(sort.value, target.value)
             and fits(target.value, sort.value)  # a map of optional values is coded differently
         )
     if isinstance(sort, SetSort):
         return isinstance(target, SetSort) and sort.element == target.element
+    if isinstance(sort, SeqSort):  # what is too long for the target is found where it is assigned
+        return isinstance(target, SeqSort) and sort.element == target.element
     return sort == target

@@ -12,18 +12,18 @@ from stagewright.spec.actions import Member, MemberKind
 from stagewright.spec.conditions_and_numbers import Bool, Number
 from stagewright.spec.entities import Entity, States
 from stagewright.spec.errors import ParameterError, StagewrightError
+from stagewright.spec.machine import Record
+from stagewright.spec.messages import message_sort
 from stagewright.spec.nodes import Bound
-from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
+from stagewright.spec.sorts import BoolSort, BoundSort, IntSort
 from stagewright.spec.source import Source, here, of_parameter
 from stagewright.spec.symbolic import lift
 from stagewright.spec.terms import Term, facade
 from stagewright.spec.variables import sort_of
 
-ParameterSort = EnumSort | EntitySort | IntSort | BoolSort
+ParameterSort = BoundSort
 
-_SORTS_HELP = (
-    "write `Term[…]` with an enum or entity sort, `Bool`, or `Annotated[Number, between(0, 3)]`"
-)
+_SORTS_HELP = "write `Term[…]` with an enum or entity sort, `Bool`, `Annotated[Number, between(0, 3)]`, or a Record"
 
 
 def between(low: int, high: int) -> IntSort:
@@ -157,6 +157,9 @@ def _meant(annotation: object, where: Source) -> ParameterSort | None:
         return next((note for note in arguments[1:] if isinstance(note, IntSort)), None)
     if annotation is Bool:
         return BoolSort()
+    if isinstance(annotation, type) and issubclass(annotation, Record) and annotation is not Record:
+        found: ParameterSort = message_sort(annotation, "a parameter")
+        return found
     if get_origin(annotation) is not Term or len(arguments) != 1:
         return None
     match arguments[0]:

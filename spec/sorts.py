@@ -65,18 +65,15 @@ class OptionalSort:
         return f"{self.element} or none"
 
 
-KeySort = EnumSort | EntitySort | IntSort
-"""What the keys of a map, and the loops of a definition, range over."""
-
 BasicSort = BoolSort | IntSort | EnumSort | EntitySort
 ScalarSort = BasicSort | OptionalSort
 
 
 @dataclass(frozen=True)
 class SetSort:
-    """A set of members of a finite sort."""
+    """A set of members of a finite sort; of records, one of each combination of their fields' values."""
 
-    element: EnumSort | EntitySort
+    element: EnumSort | EntitySort | RecordSort
 
     def __str__(self) -> str:
         return f"set of {self.element}"
@@ -94,6 +91,16 @@ class MapSort:
 
 
 @dataclass(frozen=True)
+class BagSort(MapSort):
+    """A set of which each member may be there several times: a map to how often, from 0 on."""
+
+    value: IntSort
+
+    def __str__(self) -> str:
+        return f"bag of {self.key}, each at most {self.value.high}"
+
+
+@dataclass(frozen=True)
 class RecordSort:
     """Named fields."""
 
@@ -107,7 +114,27 @@ class RecordSort:
         return self.kind.__name__
 
 
-Sort = ScalarSort | SetSort | MapSort | RecordSort
+@dataclass(frozen=True)
+class SeqSort:
+    """A sequence of at most `capacity` elements: a queue, a channel, a log."""
+
+    element: BasicSort | RecordSort
+    capacity: int
+
+    def __str__(self) -> str:
+        return f"queue of {self.element}, at most {self.capacity}"
+
+
+FiniteSort = EnumSort | EntitySort | RecordSort
+"""What sets and bags have as members; of records only those of scalars."""
+
+KeySort = FiniteSort | IntSort
+"""What the keys of a map range over."""
+
+BoundSort = BasicSort | RecordSort
+"""What a parameter or a quantified variable ranges over."""
+
+Sort = ScalarSort | SetSort | MapSort | RecordSort | SeqSort
 
 
 def entities_of(sort: Sort) -> list[type[Entity]]:
@@ -115,7 +142,7 @@ def entities_of(sort: Sort) -> list[type[Entity]]:
     match sort:
         case EntitySort(kind):
             return [kind]
-        case OptionalSort(element) | SetSort(element):
+        case OptionalSort(element) | SetSort(element) | SeqSort(element):
             return entities_of(element)
         case MapSort(key, value):
             return entities_of(key) + entities_of(value)

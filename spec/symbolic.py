@@ -16,6 +16,7 @@ from stagewright.spec.sorts import (
     IntSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -183,7 +184,9 @@ def mend(value: object, sort: Sort) -> str:
             return f"write a parameter `x: Term[{kind.__name__}]` of the action"
         case OptionalSort(element):
             return f"write None, or: {mend(value, element).removeprefix('write ')}"
+        case SeqSort():
+            return "write `.append(…)`, `.drop_head()`, `.clear()`, or assign another queue"
         case RecordSort(kind):
-            return f"write another {kind.__name__} of the state, or assign its fields one by one"
+            return f"write `{kind.__name__}(…)` with its fields, another {kind.__name__} of the state, or assign its fields one by one"
         case _:
             return f"write another value of the state that is {sort}"

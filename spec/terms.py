@@ -15,6 +15,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DefinitionError, ExpressionError, VariableError
 from stagewright.spec.nodes import BOOL, Bound, Literal, Node, Op, Select
 from stagewright.spec.sorts import (
+    BagSort,
     BoolSort,
     EntitySort,
     EnumSort,
@@ -22,6 +23,7 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -273,6 +275,7 @@ class SetOf(Symbolic, Generic[E]):
     def _element(self) -> EntitySort | EnumSort:
         sort = self.node.sort
         assert isinstance(sort, SetSort)
+        assert not isinstance(sort.element, RecordSort)
         return sort.element
 
     def _lift(self, other: object, operator: str) -> Node:
@@ -391,6 +394,11 @@ def facade(sort: Sort) -> Callable[[Node], Any]:
             return Term
         case OptionalSort():
             return Maybe
+        case SetSort(RecordSort()) | BagSort() | SeqSort():
+            from stagewright.spec.messages import BagOf, QueueOf, RecordSet
+
+            kind = {SetSort: RecordSet, BagSort: BagOf, SeqSort: QueueOf}[type(sort)]
+            return cast("Callable[[Node], Any]", kind)
         case SetSort():
             return SetOf
         case MapSort(key, value):
@@ -410,7 +418,7 @@ def facade(sort: Sort) -> Callable[[Node], Any]:
 
 def reading(place: Node) -> Node:
     """A place that the user names; a scalar one is thereby read."""
-    if not isinstance(place.sort, SetSort | MapSort | RecordSort):
+    if not isinstance(place.sort, SetSort | MapSort | RecordSort | SeqSort):
         check_read(place)
     return place
 
@@ -420,8 +428,6 @@ def named(place: Node) -> Any:
     return facade(place.sort)(reading(place))
 
 
-def parameter(bound: Bound) -> Symbolic:
+def parameter(bound: Bound) -> Any:
     """The facade of an action's or property's parameter."""
-    made = facade(bound.sort)(bound)
-    assert isinstance(made, Symbolic)
-    return made
+    return facade(bound.sort)(bound)

@@ -11,7 +11,7 @@ whose event has no action and observes the initial state), an end marker, and th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.values import State, flatten, plain
+from stagewright.spec.values import State, Value, flatten, plain
 from stagewright.spec.verdict import Step
 
 TRACE_VERSION = 1
@@ -82,12 +82,25 @@ class Event:
 
 
 def observation(state: State) -> dict[str, object]:
-    """The leaves of a state as an event observes them."""
+    """The leaves of a state as an event observes them.
+
+    Of a sequence: its length, and the elements that are there: `channel.length`, `channel[0].kind`.
+    """
     return {
-        name: plain(leaf)
+        part: plain(inner)
         for variable, value in state.items()
         for name, leaf in flatten(variable, value)
+        for part, inner in _elements(name, leaf)
     }
+
+
+def _elements(name: str, leaf: Value) -> Iterator[tuple[str, Value]]:
+    if not isinstance(leaf, tuple):
+        yield name, leaf
+        return
+    yield f"{name}.length", len(leaf)
+    for index, element in enumerate(leaf):
+        yield from flatten(f"{name}[{index}]", element)
 
 
 class TraceWriter:

@@ -35,7 +35,7 @@ from stagewright.spec.nodes import (
     is_place,
     root_variable,
 )
-from stagewright.spec.sorts import MapSort, RecordSort, SetSort
+from stagewright.spec.sorts import MapSort, RecordSort, SeqSort, SetSort
 from stagewright.spec.source import Source, here, methods_at_work, statements_at_work
 from stagewright.spec.truth import builtin_around
 
@@ -113,6 +113,13 @@ class Tracing:
 
     def assign(self, place: Node, value: Node, where: Source) -> None:
         self._only_in_actions("an assignment", where)
+        if not is_place(place):
+            raise AssignmentError(
+                f"{self.what} assigns a part of a value that is no part of the state",
+                where=where,
+                help="parameters, members of a set and elements of a queue do not change: assign a "
+                "variable, or put another record in its place",
+            )
         looping = frozenset(b.bound for b in self.loops)
         for earlier in self.assignments:
             if _same_place(earlier.place, place, _loop_bounds(earlier) | looping):
@@ -302,7 +309,7 @@ def check_read(node: Node) -> None:
 
 
 def _is_scalar(node: Node) -> bool:
-    return not isinstance(node.sort, SetSort | MapSort | RecordSort)
+    return not isinstance(node.sort, SetSort | MapSort | RecordSort | SeqSort)
 
 
 def check_use(node: Node) -> None:

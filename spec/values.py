@@ -46,7 +46,15 @@ class FrozenMap(Mapping[K, V_co]):
 
 Scalar = bool | int | Enum | Entity | None
 Value = (
-    bool | int | Enum | Entity | None | frozenset["Value"] | FrozenMap["Value | str", "Value"] | str
+    bool
+    | int
+    | Enum
+    | Entity
+    | None
+    | frozenset["Value"]
+    | tuple["Value", ...]
+    | FrozenMap["Value | str", "Value"]
+    | str
 )
 State = FrozenMap[str, Value]
 
@@ -62,6 +70,8 @@ def show(value: Value) -> str:
             return value.name
         case frozenset():
             return "{" + ", ".join(sorted(map(show, value))) + "}"
+        case tuple():
+            return "[" + ", ".join(map(show, value)) + "]"
         case FrozenMap():
             return "{" + ", ".join(f"{show(k)}: {show(v)}" for k, v in value.items()) + "}"
         case _:
@@ -86,6 +96,8 @@ def plain(value: Value) -> object:
             return value
         case frozenset():
             return sorted(map(show, value))
+        case tuple():
+            return [plain(part) for part in value]
         case FrozenMap():
             return {k if isinstance(k, str) else show(k): plain(v) for k, v in value.items()}
         case _:

@@ -12,6 +12,7 @@ from stagewright.spec.definition import Actor, AnyValue, Fairness, Kept
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import VariableError
 from stagewright.spec.fairness import FairWord
+from stagewright.spec.messages import BagOf, QueueOf, RecordSet, message_sort
 from stagewright.spec.nodes import BOOL, Literal
 from stagewright.spec.sorts import (
     BoolSort,
@@ -162,12 +163,16 @@ def optional(
     return _declared("optional", OptionalSort(sort_of(kind, "optional(...)")), init, doc)
 
 
+@overload
+def set_of(kind: type[R], *, doc: str = ...) -> Var[RecordSet[R], RecordSet[R]]: ...
+@overload
 def set_of(
-    kind: type[X], *, init: Set[X] | AnyValue = frozenset(), doc: str = ""
-) -> Var[SetOf[X], Set[X]]:
-    """A variable that is a set of members of an enum or entity sort; starts empty."""
+    kind: type[X], *, init: Set[X] | AnyValue = ..., doc: str = ...
+) -> Var[SetOf[X], Set[X]]: ...
+def set_of(kind: Any, *, init: Set[Any] | AnyValue = frozenset(), doc: str = "") -> Var[Any, Any]:
+    """A variable that is a set of members of an enum or entity sort, or of records; starts empty."""
     start = frozenset(init) if isinstance(init, Set) else init
-    return _declared("set_of", SetSort(sort_of(kind, "set_of(...)")), start, doc)
+    return _declared("set_of", SetSort(message_sort(kind, "set_of(...)")), start, doc)
 
 
 @overload
@@ -443,3 +448,12 @@ OptionalVar = Var[Maybe[X], X | Term[X] | None]
 
 SetVar = Var[SetOf[X], Set[X]]
 """The type of `set_of(...)`."""
+
+RecordSetVar = Var[RecordSet[R], RecordSet[R]]
+"""The type of `set_of(...)` of records."""
+
+BagVar = Var[BagOf[S, V], BagOf[S, V]]
+"""The type of `bag(...)`."""
+
+QueueVar = Var[QueueOf[S, V], QueueOf[S, V]]
+"""The type of `queue(...)`: `sent: QueueVar[Message, Message] = queue(Message, 3)`."""

@@ -27,7 +27,7 @@ from stagewright.spec.nodes import (
     Select,
 )
 from stagewright.spec.scope import BUDGET_PREFIX
-from stagewright.spec.sorts import BoolSort, EnumSort, SetSort
+from stagewright.spec.sorts import BoolSort, EnumSort, RecordSort, SetSort
 from stagewright.spec.values import FrozenMap, Value, show
 
 Values = Mapping[Bound, Value]
@@ -90,6 +90,16 @@ def requirement(guard: Requirement, values: Values = _NO_VALUES) -> str:
 
 def _assigned(place: Node, value: Node, values: Values) -> str:
     match place, value:
+        case _, Apply(Op.APPEND, (queue, element)) if queue == place:
+            return f"{words(element, values)} is appended to {words(place, values)}"
+        case _, Apply(Op.REMOVE, (queue, Literal(0))) if queue == place:
+            return f"the head of {words(place, values)} is dropped"
+        case _, Apply(Op.REMOVE, (queue, index)) if queue == place:
+            return f"{_item(place, index, values)} is dropped"
+        case _, Apply(Op.INSERT, (queue, index, Apply(Op.ITEM, (again, same)))) if (
+            queue == again == place and index == same
+        ):
+            return f"{_item(place, index, values)} is duplicated"
         case Select(Read() | Field() | Select() as base, key), Literal(bool() as joins) if (
             isinstance(base.sort, SetSort)
         ):
@@ -328,11 +338,43 @@ def _apply(node: Apply, values: Values) -> _Phrase:
         case Op.LEAST | Op.GREATEST:
             listed = ", ".join(words(a, values) for a in args)
             return f"{node.op.name.lower()} of ({listed})", _Binds.ATOM
+        case Op.RECORD | Op.LENGTH | Op.ITEM | Op.APPEND | Op.INSERT | Op.REMOVE:
+            return _made(node, values)
         case Op.IF:
             condition, then, otherwise = (_inside(a, values, _Binds.OR) for a in args)
             return f"(if {condition} then {then} else {otherwise})", _Binds.ATOM
         case _:
             assert_never(node.op)
+
+
+def _made(node: Apply, values: Values) -> _Phrase:
+    """A record, or what is said of a sequence."""
+    args = node.args
+    match node.op, node.sort:
+        case Op.RECORD, RecordSort(_, fields):
+            told = (
+                f"{name}: {words(a, values)}" for (name, _), a in zip(fields, args, strict=True)
+            )
+            return f"{node.sort}({', '.join(told)})", _Binds.ATOM
+        case Op.LENGTH, _:
+            return f"length of {_inside(args[0], values, _Binds.ATOM)}", _Binds.ADD
+        case Op.ITEM, _:
+            return _item(args[0], args[1], values), _Binds.ATOM
+        case Op.APPEND, _:
+            parts = _inside(args[0], values, _Binds.ADD), _inside(args[1], values, _Binds.ATOM)
+            return f"{parts[0]} followed by {parts[1]}", _Binds.ADD
+        case Op.INSERT, _:
+            new = f"{words(args[2], values)} inserted at {words(args[1], values)}"
+            return f"({_inside(args[0], values, _Binds.ADD)} with {new})", _Binds.ATOM
+        case _:
+            sequence = _inside(args[0], values, _Binds.ATOM)
+            return f"{sequence} without {_item(args[0], args[1], values)}", _Binds.ADD
+
+
+def _item(sequence: Node, index: Node, values: Values) -> str:
+    if isinstance(index, Literal) and index.value == 0:
+        return f"the head of {_inside(sequence, values, _Binds.ATOM)}"
+    return f"{_inside(sequence, values, _Binds.ATOM)}[{words(index, values)}]"
 
 
 def _is_condition(node: Node) -> bool:

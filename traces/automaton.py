@@ -13,8 +13,8 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.ground import Cell, GroundModel
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
-from stagewright.spec.sorts import ScalarSort, SetSort, Sort
-from stagewright.spec.values import plain
+from stagewright.spec.sorts import BoundSort, SetSort, Sort
+from stagewright.spec.values import plain, show
 from stagewright.traces.recording import HiddenSteps, Recording
 from stagewright.traces.stepcode import (
     Program,
@@ -95,7 +95,7 @@ def of_model(
     )
 
 
-def _value_keys(sort: ScalarSort, scope: Scope) -> frozenset[str]:
+def _value_keys(sort: BoundSort, scope: Scope) -> frozenset[str]:
     from stagewright.spec.domains import values_of
 
     return frozenset(value_key(plain(v)) for v in values_of(sort, scope))
@@ -111,7 +111,7 @@ def _leaves(model: GroundModel) -> Iterable[tuple[str, Leaf]]:
     for cell in model.cells:
         if _within_set(sorts[cell.variable], cell):
             name = path_name((cell.variable, *cell.path[:-1]))
-            sets.setdefault(name, {})[str(plain(cell.path[-1]))] = cell.index
+            sets.setdefault(name, {})[show(cell.path[-1])] = cell.index
         else:
             values = values_of(cell.sort, model.scope)
             codes = {value_key(plain(v)): cell.low + i for i, v in enumerate(values)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from stagewright.traces.automaton import Automaton
 from stagewright.traces.stepcode import by_action
 from stagewright.traces.symbols import Symbol, value_key
 
+_ELEMENT = re.compile(r"\[([0-9]+)\]")
 _LISTED_MAX = 12  # values that a reason names
 
 
@@ -46,6 +48,8 @@ class Alphabet:
             found = self._observed(name, value)
             if isinstance(found, str):
                 return found
+            if (why := _beyond_the_end(name, symbol.observed)) is not None:
+                return why
             cells += found
         return Letter(steps, tuple(cells), action=symbol.action)
 
@@ -89,6 +93,15 @@ class Alphabet:
     def _machine(self) -> str:
         profile = f" ({self.source.profile})" if self.source.profile else ""
         return f"{self.source.machine}{profile}"
+
+
+def _beyond_the_end(name: str, observed: Mapping[str, object]) -> str | None:
+    """Why `channel[2].kind` cannot be observed, if the channel is observed to be shorter; None if it can."""
+    for element in _ELEMENT.finditer(name):
+        length = observed.get(f"{name[: element.start()]}.length")
+        if isinstance(length, int) and length <= int(element.group(1)):
+            return f"`{name}` is observed of a sequence that is {length} long"
+    return None
 
 
 def _listed(values: Iterable[str]) -> str:

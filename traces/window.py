@@ -14,7 +14,7 @@ from stagewright.spec.domains import values_of
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.sorts import MapSort, RecordSort, SetSort, Sort
+from stagewright.spec.sorts import IntSort, MapSort, RecordSort, SeqSort, SetSort, Sort
 from stagewright.spec.trace import observation
 from stagewright.spec.values import FrozenMap, State, Value, plain, show
 from stagewright.spec.verdict import Run, Step
@@ -154,8 +154,8 @@ class Window:
             return False
         was, now = observation(old), observation(new)
         return not any(
-            was[name] != now[name]
-            and (values is None or any(value_key(v) == value_key(now[name]) for v in values))
+            was.get(name) != now.get(name)
+            and (values is None or any(value_key(v) == value_key(now.get(name)) for v in values))
             for name, values in self.hidden.visible.items()
         )
 
@@ -191,6 +191,10 @@ def _value(sort: Sort, name: str, leaves: Leaves, scope: Scope) -> Value:
                 n: _value(inner, f"{name}.{n}", leaves, scope) for n, inner in fields
             }
             return FrozenMap(parts)
+        case SeqSort(element, capacity):
+            length = _value(IntSort(0, capacity), f"{name}.length", leaves, scope)
+            assert isinstance(length, int)
+            return tuple(_value(element, f"{name}[{i}]", leaves, scope) for i in range(length))
         case _:
             pass
     if name not in leaves:

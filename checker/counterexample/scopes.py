@@ -67,7 +67,7 @@ def _entities(value: Value) -> Iterator[Entity]:
     match value:
         case Entity():
             yield value
-        case frozenset():
+        case frozenset() | tuple():
             for element in value:
                 yield from _entities(element)
         case FrozenMap():

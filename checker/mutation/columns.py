@@ -14,7 +14,15 @@ from typing import cast
 from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.spec.definition import Definition, EquivalentValue, JudgedAlone, Reason
 from stagewright.spec.nodes import Node, children
-from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
+from stagewright.spec.sorts import (
+    EnumSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SeqSort,
+    SetSort,
+    Sort,
+)
 from stagewright.spec.source import Source, of_class
 from stagewright.spec.tracing import part_at_work
 from stagewright.spec.values import show
@@ -149,7 +157,7 @@ def _enums(sort: Sort) -> Iterator[type[Enum]]:
     match sort:
         case EnumSort(kind):
             yield kind
-        case OptionalSort(element) | SetSort(element):
+        case OptionalSort(element) | SetSort(element) | SeqSort(element):
             yield from _enums(element)
         case MapSort(key, value):
             yield from _enums(key)

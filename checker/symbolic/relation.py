@@ -23,7 +23,9 @@ class StepRelation:
         self.encoding = Encoding(self.terms, self.now, self.next)
         self.selector_shape = Shape.of(0, max(1, len(model.steps) - 1))
         self.taken = self.terms.bits("step@now", self.selector_shape)
-        self.now_in_bounds = domain(self.terms, model, self.now)
+        in_bounds = domain(self.terms, model, self.now)
+        formed = model.wellformed or model.builder.true
+        self.now_in_bounds = self.terms.and_([in_bounds, self.encoding.condition(formed)])
         self.next_in_bounds = domain(self.terms, model, self.next)
         self.formula = self.terms.and_(self._conjuncts())
 

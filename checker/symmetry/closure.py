@@ -239,9 +239,13 @@ class _Comparison:
             never = self._equality.holds([step.guard], [self._model.builder.false])
             return "" if never else "there is no such step"
         for one, other in zip(step.requirements, image.requirements, strict=True):
-            if not self._same(one.condition, other.condition):
+            if not self._same(one.condition, other.condition) and not self._same_where(
+                step, image, step.guard, image.guard
+            ):
                 return f"its requirement `{one.name}`"
-        if not self._same(step.overflows, image.overflows):
+        if not self._same(step.overflows, image.overflows) and not self._same_where(
+            step, image, step.overflows, image.overflows
+        ):
             return "which values are out of bounds"
         images = {self._destinations[cell]: cell for cell in range(len(self._destinations))}
         touched = {self._destinations[cell] for cell in step.updates} | set(image.updates)
@@ -249,9 +253,41 @@ class _Comparison:
             cell = images[destination]
             value = _update(self._model, step, cell)
             wanted = _update(self._model, image, destination)
-            if not self._equality.assigns(cell, value, wanted):
+            if not self._equality.assigns(cell, value, wanted) and not self._assigns_where(
+                step, image, cell, destination
+            ):
                 return f"its effect on {self._model.cells[destination].name}"
         return ""
+
+    # What is asked of an element that a queue lacks is the same for no two members; but no state that
+    # stands for a value and in which the step can happen asks for it.
+
+    def _where(self, step: GroundStep) -> GroundNode:
+        """The states that count: they stand for values, and the step can happen."""
+        builder = self._model.builder
+        return builder.and_((self._model.wellformed or builder.true, step.guard))
+
+    def _same_where(
+        self, step: GroundStep, image: GroundStep, node: GroundNode, other: GroundNode
+    ) -> bool:
+        if self._model.wellformed in {None, self._model.builder.true}:
+            return False
+        builder = self._model.builder
+        return self._same(
+            builder.and_((self._where(step), node)), builder.and_((self._where(image), other))
+        )
+
+    def _assigns_where(
+        self, step: GroundStep, image: GroundStep, cell: int, destination: int
+    ) -> bool:
+        if self._model.wellformed in {None, self._model.builder.true}:
+            return False
+        builder = self._model.builder
+        value, wanted = (
+            builder.if_(self._where(s), _update(self._model, s, c), builder.cell(c))
+            for s, c in ((step, cell), (image, destination))
+        )
+        return self._equality.assigns(cell, value, wanted)
 
     def _same_promise(self, instances: Sequence[GroundProperty]) -> bool:
         by_arguments = {p.arguments: p for p in instances}
@@ -263,7 +299,11 @@ class _Comparison:
             self._same(p.condition, i.condition) for p, i in zip(instances, images, strict=True)
         ):
             return True
+        builder, formed = self._model.builder, self._model.wellformed
         conditions = [p.condition for p in instances]
+        if formed not in {None, builder.true}:
+            assert formed is not None
+            conditions = [builder.or_((builder.not_(formed), c)) for c in conditions]
         return self._equality.holds(conditions, conditions)
 
 

@@ -9,7 +9,13 @@ from math import factorial
 
 from stagewright.checker.symmetry.closure import BRANCHES, Answer, closure_of
 from stagewright.checker.symmetry.findings import Finding, findings
-from stagewright.checker.symmetry.groups import Kind, Symmetry, interchangeable, symmetry_of
+from stagewright.checker.symmetry.groups import (
+    Kind,
+    Symmetry,
+    interchangeable,
+    key_parts,
+    symmetry_of,
+)
 from stagewright.spec.entities import Entity
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.source import Source
@@ -69,7 +75,7 @@ def detect(model: GroundModel, branches: int = BRANCHES) -> Detected:
 
 def _candidates(model: GroundModel) -> Iterator[Kind]:
     yield from model.definition.entities
-    keys = dict.fromkeys(type(key) for cell in model.cells for key in cell.path)
+    keys = dict.fromkeys(type(k) for cell in model.cells for k in key_parts(cell.path))
     for kind in keys:
         if issubclass(kind, Enum):
             yield kind

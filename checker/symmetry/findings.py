@@ -18,7 +18,7 @@ from stagewright.checker.symmetry.groups import Kind
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import Apply, Column, Literal, Node, Op, children
-from stagewright.spec.sorts import EntitySort, EnumSort
+from stagewright.spec.sorts import EntitySort, EnumSort, RecordSort, Sort
 from stagewright.spec.source import Source
 from stagewright.spec.values import Value, show
 
@@ -100,6 +100,8 @@ def findings_in(
                     break
         case Apply(op, args) if op in _ORDERED and any(_is_of(arg, kind) for arg in args):
             yield Finding(f"{place} puts members of {kind.__name__} in an order", where)
+        case Apply(Op.ITEM, _, sort) if _mentions(sort, kind):
+            yield Finding(f"{place} reads an element of a queue that may lack it", where)
         case _:
             pass
     for child in children(node):
@@ -108,6 +110,17 @@ def findings_in(
 
 def _is_of(node: Node, kind: Kind) -> bool:
     return isinstance(node.sort, EntitySort | EnumSort) and node.sort.kind is kind
+
+
+def _mentions(sort: Sort, kind: Kind) -> bool:
+    """Whether a value of the sort may be a member, or have one as a field."""
+    match sort:
+        case EntitySort() | EnumSort():
+            return sort.kind is kind
+        case RecordSort(_, fields):
+            return any(_mentions(field, kind) for _, field in fields)
+        case _:
+            return False
 
 
 def _named(value: object, kind: Kind, size: int) -> str | None:

@@ -19,7 +19,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.ground import Cell
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort
-from stagewright.spec.values import Value
+from stagewright.spec.values import FrozenMap, Value
 
 Kind = type[Entity] | type[Enum]
 
@@ -157,7 +157,7 @@ def symmetry_of(cells: Sequence[Cell], scope: Scope, kinds: Iterable[Kind]) -> S
     for cell in cells:
         keys: list[tuple[int, int]] = []
         masked: list[object] = [cell.variable]
-        for key in cell.path:
+        for key in key_parts(cell.path):
             group = next((g for g, kind in enumerate(chosen) if type(key) is kind), None)
             if group is None or key not in members[group]:
                 masked.append(key)
@@ -172,6 +172,15 @@ def symmetry_of(cells: Sequence[Cell], scope: Scope, kinds: Iterable[Kind]) -> S
             first = int(isinstance(cell.sort, OptionalSort)) + named[value]
         actions.append(CellAction(pattern, tuple(keys), value, first or 0))
     return _with_groups(chosen, [len(m) for m in members], tuple(actions))
+
+
+def key_parts(path: Iterable[Value]) -> Iterator[Value]:
+    """The keys of a path; those that are records field by field."""
+    for key in path:
+        if isinstance(key, FrozenMap):
+            yield from key.values()
+        else:
+            yield key
 
 
 def _sort(kind: Kind) -> EntitySort | EnumSort:

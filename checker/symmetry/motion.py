@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from stagewright.checker.symmetry.groups import Permutation, Symmetry, interchangeable
 from stagewright.spec.ground import GroundModel, GroundStep
-from stagewright.spec.values import Value
+from stagewright.spec.values import FrozenMap, Value
 
 Ints = tuple[int, ...]
 Arguments = tuple[tuple[str, Value], ...]
@@ -37,6 +37,8 @@ class Renaming:
 
     def value(self, value: Value, permutation: Permutation) -> Value:
         """What a value becomes; one that is no member of a permuted sort stays."""
+        if isinstance(value, FrozenMap):  # a record, as an argument
+            return FrozenMap({name: self.value(v, permutation) for name, v in value.items()})
         known = self._groups.get(type(value))
         if known is None or value not in known[1]:
             return value

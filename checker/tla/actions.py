@@ -56,7 +56,11 @@ def _about(action: Action) -> Block:
 
 def _required(requirements: tuple[Requirement, ...], formulas: Formulas) -> list[Block]:
     """The guards with their names: beside them where there is room, else above."""
-    blocks = [formulas.block(r.condition, WIDTH - 5) for r in requirements]
+    # TLC asks them in this order: those before say what is known.
+    blocks = [
+        formulas.knowing(*(r.condition for r in requirements[:i])).block(g.condition, WIDTH - 5)
+        for i, g in enumerate(requirements)
+    ]
     short = [len(b[0]) for b in blocks if len(b) == 1 and len(b[0]) <= _WITH_REMARK]
     column = max(short, default=0)
     return [
@@ -75,6 +79,7 @@ def _named(name: str, block: Block, column: int) -> Block:
 
 
 def _effect(action: Action, guard: str, definition: Definition, formulas: Formulas) -> Block:
+    formulas = formulas.knowing(*(r.condition for r in action.requirements))
     by_variable: dict[str, list[Assignment]] = {}
     for assignment in action.assignments:
         by_variable.setdefault(root_variable(assignment.place), []).append(assignment)

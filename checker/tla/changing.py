@@ -36,6 +36,8 @@ def _moves(old: Node, value: Node) -> bool:
             return first == old and by != 0
         case Apply(Op.NOT, (denied,)):
             return denied == old
+        case Apply(Op.APPEND, (first, _)):
+            return first == old
         case _:
             return False
 

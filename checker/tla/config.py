@@ -8,7 +8,11 @@ from stagewright.checker.tla.vocabulary import Vocabulary
 
 
 def configuration(
-    names: Vocabulary, promises: list[Promise], *, needs_none: bool, ends_anywhere: bool
+    names: Vocabulary,
+    promises: list[Promise],
+    mentioned: frozenset[str],
+    *,
+    ends_anywhere: bool,
 ) -> str:
     """The text of the `.cfg`: constants by the scope, and every promise that TLC can decide.
 
@@ -21,8 +25,7 @@ def configuration(
         else f"{name} = {{{', '.join(names.members[kind])}}}"
         for kind, name in names.entities.items()
     ]
-    constants += [f"{name} = {name}" for name in names.distinguished]
-    constants += [f"{own.none} = {own.none}"] if needs_none else []
+    constants += [f"{name} = {name}" for name in names.single_values(mentioned)]
     deadlock = () if ends_anywhere else (own.no_deadlock,)
     invariants = [own.bounds, *deadlock, *(i for p in promises for i in p.invariants)]
     sections = {

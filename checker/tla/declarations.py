@@ -5,17 +5,16 @@ from __future__ import annotations
 from enum import Enum
 
 from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, folded, hanging, remark
-from stagewright.checker.tla.sets import literal, set_of_values
+from stagewright.checker.tla.sets import literal, set_of_records, set_of_values
 from stagewright.checker.tla.vocabulary import Vocabulary, member_names
 from stagewright.spec.definition import Definition, Variable
 
 
-def constants(names: Vocabulary, *, needs_none: bool) -> Block:
-    """The entity sorts, and what stands for none."""
+def constants(names: Vocabulary, mentioned: frozenset[str]) -> Block:
+    """The entity sorts, their members that the module mentions, and what stands for none."""
     declared = [
         *(names.sizes.get(kind, name) for kind, name in names.entities.items()),
-        *names.distinguished,
-        *([names.own.none] if needs_none else []),
+        *names.single_values(mentioned),
     ]
     if not declared:
         return ()
@@ -52,6 +51,46 @@ def folds(names: Vocabulary, mentioned: frozenset[str]) -> Block:
         if name in mentioned:
             lines += [f"{name}(set) == CHOOSE i \\in set : \\A j \\in set : i {sign} j", ""]
     return tuple(lines)
+
+
+def sequence_operators(names: Vocabulary, mentioned: frozenset[str]) -> list[str]:
+    """What the module Sequences lacks, as far as it is needed."""
+    own = names.own
+    told = {
+        own.sequences: (
+            "\\* The sequences of at most so many elements.",
+            f"{own.sequences}(set, most) == UNION {{[1..n -> set] : n \\in 0..most}}",
+        ),
+        own.elements: (
+            "\\* What is in a sequence.",
+            f"{own.elements}(seq) == {{seq[i] : i \\in 1..Len(seq)}}",
+        ),
+        own.item: (
+            "\\* An element, or what stands for one that is not there.",
+            f"{own.item}(seq, i, nothing) == IF i \\in 1..Len(seq) THEN seq[i] ELSE nothing",
+        ),
+        own.without: (
+            "\\* The sequence without one of its elements.",
+            f"{own.without}(seq, i) ==",
+            "  IF i \\in 1..Len(seq) THEN SubSeq(seq, 1, i - 1) \\o SubSeq(seq, i + 1, Len(seq)) ELSE seq",
+        ),
+        own.inserted: (
+            "\\* The sequence with one more element before one of them, or at its end.",
+            f"{own.inserted}(seq, i, element) ==",
+            "  IF i \\in 1..(Len(seq) + 1)",
+            "  THEN SubSeq(seq, 1, i - 1) \\o <<element>> \\o SubSeq(seq, i, Len(seq))",
+            "  ELSE seq",
+        ),
+    }
+    return [line for name, lines in told.items() if name in mentioned for line in (*lines, "")]
+
+
+def records(names: Vocabulary) -> list[Block]:
+    """Every record of which there are sets or sequences: the set of its values."""
+    return [
+        folded(f"{name} == {set_of_records(names.record_sorts[kind], names)}", WIDTH)
+        for kind, name in names.records.items()
+    ]
 
 
 def tables(names: Vocabulary) -> list[Block]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import assert_never
 
 from stagewright.checker.tla.blocks import Block, after, bullets, followed, indented, parenthesised
 from stagewright.checker.tla.names import words_in
-from stagewright.checker.tla.sets import literal, set_of_values
+from stagewright.checker.tla.sets import first_of, literal, number, set_of_values
 from stagewright.checker.tla.vocabulary import Vocabulary, column_key, field_names, is_choice
 from stagewright.spec.nodes import (
     BOOL,
@@ -26,7 +26,7 @@ from stagewright.spec.nodes import (
     Select,
     bounds_in,
 )
-from stagewright.spec.sorts import EntitySort, OptionalSort, RecordSort, SetSort
+from stagewright.spec.sorts import EntitySort, OptionalSort, RecordSort, SeqSort, SetSort
 from stagewright.spec.words import members_where
 
 
@@ -71,6 +71,7 @@ class Formulas:
 
     names: Vocabulary
     bound: Mapping[Bound, str] = field(default_factory=dict[Bound, str])
+    filled: frozenset[Node] = frozenset()  # sequences that are known to have elements
 
     def within(self, *bounds: Bound) -> Formulas:
         """The same where these are bound, each under a name of its own."""
@@ -125,6 +126,9 @@ class Formulas:
             case Quantified(Quantity.TOTAL | Quantity.LEAST | Quantity.GREATEST):
                 return self._over_all(node), Binds.ATOM
             case Quantified(quantity):
+                if (members := _over_members(node)) is not None:
+                    head, inner, body = self._members(node, *members)
+                    return f"{head} {inner.text(body)}", Binds.OPEN
                 bounds, body = _prefix(node)
                 inner = self.within(*bounds)
                 sign = _QUANTIFIERS[quantity]
@@ -132,6 +136,24 @@ class Formulas:
             case Apply():
                 return self._apply(node)
         assert_never(node)
+
+    def _members(self, node: Quantified, within: Node, body: Node) -> tuple[str, Formulas, Node]:
+        r"""Of a quantifier over the members of a set: `\E m \in sent :`, and what follows."""
+        inner = self.within(node.bound)
+        members = self.collection(within)
+        sign = _QUANTIFIERS[node.quantity]
+        return f"{sign} {inner.bound[node.bound]} \\in {members} :", inner, body
+
+    def collection(self, node: Node) -> str:
+        """The set of what is in a set or a sequence."""
+        told = self.text(node, Binds.SETS)
+        elements = self.names.own.elements
+        return f"{elements}({self.text(node)})" if isinstance(node.sort, SeqSort) else told
+
+    def knowing(self, *facts: Node) -> Formulas:
+        """The same where these conditions hold: sequences of which they say that they are not empty."""
+        found = {sequence for fact in facts for sequence in _not_empty(fact)}
+        return replace(self, filled=self.filled | found)
 
     def _counted(self, node: Quantified) -> str:
         """The set whose size a count is: `done`, or those of a sort that satisfy something."""
@@ -187,9 +209,47 @@ class Formulas:
                 own = self.names.own
                 name = own.least if node.op is Op.LEAST else own.greatest
                 return f"{name}({{{', '.join(self.text(a) for a in node.args)}}})", Binds.ATOM
+            case Op.MEMBER if isinstance(node.args[1].sort, SeqSort):
+                member = self.text(node.args[0], Binds.SETS)
+                return f"{member} \\in {self.collection(node.args[1])}", Binds.COMPARE
+            case Op.RECORD | Op.LENGTH | Op.ITEM | Op.APPEND | Op.INSERT | Op.REMOVE:
+                return self._made(node)
             case _:
                 sign, binds = _INFIX[node.op]
                 return self._infix(sign, binds, *node.args)
+
+    def _made(self, node: Apply) -> Phrase:
+        """A record, or what an operation makes of a sequence; indices count from 1 here."""
+        own = self.names.own
+        if isinstance(node.sort, RecordSort) and node.op is Op.RECORD:
+            names = field_names(node.sort).values()
+            told = (f"{n} |-> {self.text(a)}" for n, a in zip(names, node.args, strict=True))
+            return f"[{', '.join(told)}]", Binds.ATOM
+        sequence = self.text(node.args[0])
+        if node.op is Op.LENGTH:
+            return f"Len({sequence})", Binds.ATOM
+        if node.op is Op.APPEND:
+            return f"Append({sequence}, {self.text(node.args[1])})", Binds.ATOM
+        index = node.args[1]
+        first = isinstance(index, Literal) and index.value == 0 and node.args[0] in self.filled
+        if isinstance(index, Literal) and isinstance(index.value, int):
+            at = number(index.value + 1)
+        else:
+            at = f"{self.text(index, Binds.SUM)} + 1"
+        match node.op:
+            case Op.ITEM if first:
+                return f"Head({sequence})", Binds.ATOM
+            case Op.ITEM:
+                return (
+                    f"{own.item}({sequence}, {at}, {first_of(node.sort, self.names)})",
+                    Binds.ATOM,
+                )
+            case Op.REMOVE if first:
+                return f"Tail({sequence})", Binds.ATOM
+            case Op.REMOVE:
+                return f"{own.without}({sequence}, {at})", Binds.ATOM
+            case _:
+                return f"{own.inserted}({sequence}, {at}, {self.text(node.args[2])})", Binds.ATOM
 
     def _in_order(self, node: Apply) -> Phrase:
         """A member of an ordered entity, which is a number from 0 on."""
@@ -212,6 +272,9 @@ class Formulas:
 
     def _denied(self, node: Node) -> Phrase:
         match node:
+            case Apply(Op.MEMBER, (member, within)) if isinstance(within.sort, SeqSort):
+                told = f"{self.text(member, Binds.SETS)} \\notin {self.collection(within)}"
+                return told, Binds.COMPARE
             case Apply(op, (left, right)) if op in _DENIED:
                 return self._infix(_DENIED[op], Binds.COMPARE, left, right)
             case Select(base, key) if isinstance(base.sort, SetSort):
@@ -242,6 +305,9 @@ class Formulas:
         if len(flat) <= width:
             return (flat,)
         match node:
+            case Quantified(Quantity.EVERY | Quantity.SOME) if over := _over_members(node):
+                head, inner, body = self._members(node, *over)
+                return (head, *indented(inner.block(body, width - 2), 2))
             case Quantified(Quantity.EVERY | Quantity.SOME as quantity):
                 bounds, body = _prefix(node)
                 inner = self.within(*bounds)
@@ -308,11 +374,46 @@ def _implication(node: Apply) -> tuple[Node, Node] | None:
             return None
 
 
+def _over_members(node: Quantified) -> tuple[Node, Node] | None:
+    """Of a quantifier over what is in a set of records or a sequence: that, and what is said of it."""
+    match node.quantity, node.body:
+        case Quantity.SOME, Apply(Op.AND, (Apply(Op.MEMBER, (member, within)), body)):
+            pass
+        case Quantity.EVERY, Apply(
+            Op.OR, (Apply(Op.NOT, (Apply(Op.MEMBER, (member, within)),)), body)
+        ):
+            pass
+        case _:
+            return None
+    new = isinstance(within.sort, SeqSort) or isinstance(node.bound.sort, RecordSort)
+    return (within, body) if new and member == node.bound else None
+
+
+def _not_empty(fact: Node) -> Iterator[Node]:
+    """The sequences of which a condition says that they have elements."""
+    match fact:
+        case Apply(Op.AND, parts):
+            for part in parts:
+                yield from _not_empty(part)
+        case Apply(Op.NOT, (Apply(Op.EQ, (Apply(Op.LENGTH, (sequence,)), Literal(0))),)):
+            yield sequence
+        case Apply(Op.LT, (Literal(int() as least), Apply(Op.LENGTH, (sequence,)))) if least >= 0:
+            yield sequence
+        case Apply(Op.LE, (Literal(int() as least), Apply(Op.LENGTH, (sequence,)))) if least > 0:
+            yield sequence
+        case _:
+            return
+
+
 def _prefix(node: Quantified) -> tuple[tuple[Bound, ...], Node]:
     """The bound variables of directly nested quantifiers of one kind, and what they speak of."""
     bounds = [node.bound]
     body = node.body
-    while isinstance(body, Quantified) and body.quantity is node.quantity:
+    while (
+        isinstance(body, Quantified)
+        and body.quantity is node.quantity
+        and _over_members(body) is None
+    ):
         bounds.append(body.bound)
         body = body.body
     return tuple(bounds), body

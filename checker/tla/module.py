@@ -22,15 +22,24 @@ from stagewright.checker.tla.actions import (
 )
 from stagewright.checker.tla.blocks import WIDTH, Block, bullets, comment, hanging
 from stagewright.checker.tla.config import configuration
-from stagewright.checker.tla.declarations import constants, folds, put, tables, variables
+from stagewright.checker.tla.declarations import (
+    constants,
+    folds,
+    put,
+    records,
+    sequence_operators,
+    tables,
+    variables,
+)
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.initial import initial
 from stagewright.checker.tla.names import words_in
 from stagewright.checker.tla.properties import Promise, about_states, promise
-from stagewright.checker.tla.vocabulary import Vocabulary, vocabulary_of
+from stagewright.checker.tla.vocabulary import Vocabulary, nodes_of, vocabulary_of
 from stagewright.spec.definition import Constraint, Definition
 from stagewright.spec.nodes import BOOL, FALSE, Apply, Op
 from stagewright.spec.scope import Scope, within_budgets
+from stagewright.spec.sorts import MapSort, RecordSort, SeqSort, Sort
 
 _COLUMNS = 78
 
@@ -52,27 +61,43 @@ def tla_module(source: Definition, scope: Scope) -> TlaModule:
     promises = [promise(p, names, may_stand=may_stand) for p in definition.properties]
     body = list(_body(definition, names, promises))
     mentioned = words_in(*(line.partition("\\*")[0] for line in body))
-    needs_none = names.own.none in mentioned
     lines = [
         f" MODULE {names.module} ".center(_COLUMNS, "-"),
         *_heading(definition, scope, names),
-        "EXTENDS Integers, FiniteSets",
+        f"EXTENDS Integers, FiniteSets{', Sequences' if _has_sequences(definition) else ''}",
         "",
-        *constants(names, needs_none=needs_none),
+        *constants(names, mentioned),
         *(put(names) if names.own.put in mentioned else ()),
         *folds(names, mentioned),
+        *sequence_operators(names, mentioned),
         *body,
         "=" * _COLUMNS,
     ]
     module = "\n".join(line.rstrip() for line in lines) + "\n"
-    config = configuration(
-        names, promises, needs_none=needs_none, ends_anywhere=_ends_anywhere(definition)
-    )
+    config = configuration(names, promises, mentioned, ends_anywhere=_ends_anywhere(definition))
     return TlaModule(names.module, module, config)
 
 
 def _ends_anywhere(definition: Definition) -> bool:
     return definition.deadlock_allowed is not None
+
+
+def _has_sequences(definition: Definition) -> bool:
+    return any(isinstance(node.sort, SeqSort) for node in nodes_of(definition)) or any(
+        _is_sequence(v.sort) for v in definition.variables
+    )
+
+
+def _is_sequence(sort: Sort) -> bool:
+    match sort:
+        case SeqSort():
+            return True
+        case MapSort(_, value):
+            return _is_sequence(value)
+        case RecordSort(_, fields):
+            return any(_is_sequence(field) for _, field in fields)
+        case _:
+            return False
 
 
 def _heading(definition: Definition, scope: Scope, names: Vocabulary) -> Block:
@@ -110,6 +135,7 @@ def _body(definition: Definition, names: Vocabulary, promises: list[Promise]) ->
     fair = any(a.fair for a in definition.actions)
     parts: list[Block] = [
         *tables(names),
+        *records(names),
         *variables(definition, names),
         initial(definition, names),
         ("-" * _COLUMNS,),

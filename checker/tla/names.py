@@ -19,8 +19,11 @@ _OF_TLC = """
     INVARIANTS NEXT PERIODIC POSTCONDITION PROPERTIES PROPERTY SPECIFICATION SYMMETRY TYPE
     TYPE_CONSTRAINT VIEW
 """
-# What the modules define that ours extends: Integers and FiniteSets.
-_OF_MODULES = "Cardinality FiniteSets Int Integers IsFiniteSet Nat Naturals Sequences"
+# What the modules define that ours extends: Integers, FiniteSets, and Sequences where there are some.
+_OF_MODULES = """
+    Append Cardinality FiniteSets Head Int Integers IsFiniteSet Len Nat Naturals SelectSeq Seq Sequences
+    SubSeq Tail
+"""
 
 RESERVED = frozenset(f"{_OF_TLA} {_OF_TLC} {_OF_MODULES}".split())
 

@@ -18,6 +18,7 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -41,12 +42,21 @@ def set_of_values(sort: Sort, names: Vocabulary) -> str:
             return f"SUBSET {set_of_values(element, names)}"
         case MapSort(key, value):
             return f"[{set_of_values(key, names)} -> {set_of_values(value, names)}]"
-        case RecordSort(_, fields):
-            named = field_names(sort)
-            inner = ", ".join(f"{named[n]} : {set_of_values(s, names)}" for n, s in fields)
-            return f"[{inner}]"
+        case RecordSort(kind) if kind in names.records:
+            return names.records[kind]
+        case RecordSort():
+            return set_of_records(sort, names)
+        case SeqSort(element, capacity):
+            return f"{names.own.sequences}({set_of_values(element, names)}, {capacity})"
         case _:
             assert_never(sort)
+
+
+def set_of_records(sort: RecordSort, names: Vocabulary) -> str:
+    """All records of a sort: `[kind : Kind, sender : Node]`."""
+    named = field_names(sort)
+    inner = ", ".join(f"{named[n]} : {set_of_values(s, names)}" for n, s in sort.fields)
+    return f"[{inner}]"
 
 
 def number(value: int) -> str:
@@ -67,6 +77,8 @@ def literal(value: Value, names: Vocabulary) -> str:
             return number(value)
         case Entity():
             return names.members[type(value)][value.index]
+        case tuple():
+            return f"<<{', '.join(literal(v, names) for v in value)}>>"
         case frozenset():
             return "{" + ", ".join(literal(v, names) for v in sorted(value, key=_order)) + "}"
         case _:
@@ -86,6 +98,24 @@ def _order(value: Value) -> int:
             return value.index
         case _:
             raise AssertionError(f"no member of a finite sort: {value!r}")
+
+
+def first_of(sort: Sort, names: Vocabulary) -> str:
+    """The first value of a scalar sort or a record."""
+    match sort:
+        case RecordSort(_, fields):
+            named = field_names(sort)
+            return f"[{', '.join(f'{named[n]} |-> {first_of(s, names)}' for n, s in fields)}]"
+        case BoolSort():
+            return "FALSE"
+        case IntSort(low):
+            return number(low)
+        case EnumSort():
+            return literal(sort.members[0], names)
+        case EntitySort(kind):
+            return names.members[kind][0]
+        case _:
+            return names.own.none
 
 
 def starts(place: str, sort: Sort, initial: Value | AnyValue, names: Vocabulary) -> str:

@@ -9,13 +9,24 @@ from enum import Enum
 from stagewright.checker.tla.names import Names, identifier, model_value, unused
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.entities import Entity
-from stagewright.spec.nodes import Bound, Column, Literal, Node, Quantified, children
+from stagewright.spec.nodes import (
+    Apply,
+    Bound,
+    Column,
+    Literal,
+    Node,
+    Op,
+    Quantified,
+    children,
+)
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
 from stagewright.spec.sorts import (
+    EntitySort,
     EnumSort,
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -36,6 +47,11 @@ class Own:
     total: str
     least: str
     greatest: str
+    sequences: str
+    elements: str
+    item: str
+    without: str
+    inserted: str
     bounds: str
     first: str
     following: str
@@ -52,6 +68,9 @@ class Vocabulary:
 
     module: str
     entities: dict[type[Entity], str]
+    records: dict[type, str]  # those of which there are sets, bags, sequences or parameters
+    record_sorts: dict[type, RecordSort]
+    standing_for_none: frozenset[type[Entity]]  # the first member may stand for a lacking element
     sizes: dict[type[Entity], str]  # of ordered entities, which are numbers: how many there are
     members: dict[type[Entity], tuple[str, ...]]
     enums: dict[type[Enum], str]
@@ -73,8 +92,12 @@ class Vocabulary:
             name
             for kind, members in self.members.items()
             if not kind.is_ordered
-            for name in members[: len(kind.member_names)]
+            for name in members[: max(len(kind.member_names), int(kind in self.standing_for_none))]
         )
+
+    def single_values(self, mentioned: frozenset[str]) -> tuple[str, ...]:
+        """The constants that are no sets, as far as they are mentioned."""
+        return tuple(n for n in (*self.distinguished, self.own.none) if n in mentioned)
 
     def local(self, name: str, others: frozenset[str]) -> str:
         """A name for a bound variable that hides nothing."""
@@ -91,9 +114,13 @@ def vocabulary_of(definition: Definition, scope: Scope) -> Vocabulary:
     properties = {p.name: names.give(p.name) for p in definition.properties}
     enums = {kind: names.give(kind.__name__) for kind in _enums_of(definition, nodes)}
     entities = {kind: names.give(kind.__name__) for kind in definition.entities}
+    records = _records_of(definition, nodes)
     return Vocabulary(
         module=module,
         entities=entities,
+        records={kind: names.give(kind.__name__) for kind in records},
+        record_sorts=records,
+        standing_for_none=frozenset(_entities_of_items(nodes)),
         sizes={kind: names.give(f"{kind.__name__}Count") for kind in entities if kind.is_ordered},
         members={kind: _members_of(kind, scope.sizes[kind], names) for kind in entities},
         enums=enums,
@@ -126,6 +153,11 @@ def _own(names: Names) -> Own:
         total=names.give("Total"),
         least=names.give("Least"),
         greatest=names.give("Greatest"),
+        sequences=names.give("SeqUpTo"),
+        elements=names.give("Elements"),
+        item=names.give("ItemOr"),
+        without=names.give("Without"),
+        inserted=names.give("Inserted"),
         bounds=names.give("TypeOK"),
         first=names.give("Init"),
         following=names.give("Next"),
@@ -135,6 +167,42 @@ def _own(names: Names) -> Own:
         fairness=names.give("Fairness"),
         whole=names.give("Spec"),
     )
+
+
+def _records_of(definition: Definition, nodes: list[Node]) -> dict[type, RecordSort]:
+    """The records that are members, keys, elements or parameters, in the order of their first mention."""
+    found: dict[type, RecordSort] = {}
+    sorts = [v.sort for v in definition.variables]
+    sorts += [node.sort for node in nodes]
+    for sort in sorts:
+        for record in _records_within(sort):
+            found.setdefault(record.kind, record)
+    for node in nodes:
+        if isinstance(node, Bound) and isinstance(node.sort, RecordSort):
+            found.setdefault(node.sort.kind, node.sort)
+    return found
+
+
+def _records_within(sort: Sort) -> Iterator[RecordSort]:
+    match sort:
+        case SetSort(RecordSort() as record) | SeqSort(RecordSort() as record):
+            yield record
+        case MapSort(key, value):
+            if isinstance(key, RecordSort):
+                yield key
+            yield from _records_within(value)
+        case RecordSort(_, fields):
+            for _, inner in fields:
+                yield from _records_within(inner)
+        case _:
+            return
+
+
+def _entities_of_items(nodes: list[Node]) -> Iterator[type[Entity]]:
+    for node in nodes:
+        if isinstance(node, Apply) and node.op is Op.ITEM:
+            fields = node.sort.fields if isinstance(node.sort, RecordSort) else (("", node.sort),)
+            yield from (s.kind for _, s in fields if isinstance(s, EntitySort))
 
 
 def _members_of(kind: type[Entity], size: int, names: Names) -> tuple[str, ...]:
@@ -198,7 +266,7 @@ def _enums_in(sort: Sort) -> Iterator[type[Enum]]:
     match sort:
         case EnumSort(kind):
             yield kind
-        case OptionalSort(element) | SetSort(element):
+        case OptionalSort(element) | SetSort(element) | SeqSort(element):
             yield from _enums_in(element)
         case MapSort(key, value):
             yield from _enums_in(key)

@@ -56,14 +56,21 @@ class Members:
     group: Node
 
 
-Source = Keys | Bucket | Members
+@dataclass(frozen=True)
+class Exactly:
+    """The record that an element of a sequence is."""
+
+    value: Node
+
+
+Source = Keys | Bucket | Members | Exactly
 Sources = tuple[Source, ...] | None  # all of these together; None: every living entity
 UNKNOWN = object()
 
 
 def _cost(sources: tuple[Source, ...]) -> int:
     """Buckets by an expression are the smallest, then sets and keys, then buckets of one member."""
-    ranks = {Keys: 1, Members: 1, Bucket: 2}
+    ranks = {Exactly: 0, Keys: 1, Members: 1, Bucket: 2}
     return max(
         (
             0 if isinstance(s, Bucket) and not isinstance(s.value, Literal) else ranks[type(s)]
@@ -116,6 +123,9 @@ class Candidates:
             case Apply(Op.EQ, (left, right)) if want:
                 found.append(self._equal(left, right, bound))
                 found.append(self._equal(right, left, bound))
+                for one, other in ((left, right), (right, left)):
+                    if one == bound and self._is_element(other, bound):
+                        found.append((Exactly(other),))
             case _:
                 pass
         for place in self._places(node, bound):
@@ -166,6 +176,10 @@ class Candidates:
             return None
         known = isinstance(column.sort, EnumSort | EntitySort | OptionalSort)
         return (Bucket(column.index, other),) if known else None
+
+    def _is_element(self, node: Node, bound: Bound) -> bool:
+        """Whether it is an element of a sequence, whose sort the bound has."""
+        return isinstance(node, Apply) and node.op is Op.ITEM and self._is_known(node, bound)
 
     def _is_known(self, node: Node, bound: Bound) -> bool:
         free = free_bounds(node)

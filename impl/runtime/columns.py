@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stagewright.impl.runtime.present import Live, values_now
+from stagewright.impl.runtime.shapes import entities_named
 from stagewright.spec.definition import AnyValue, Definition, Variable
 from stagewright.spec.entities import Entity
 from stagewright.spec.nodes import Field, Node, Read, Select
@@ -22,15 +24,16 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
+    entities_of,
 )
 from stagewright.spec.values import FrozenMap, State
 
 # (column, key) → value, or (column, key, member of the set there) → whether it is in. Without maps above
 # it a column's key is None; under one map it is the map's key, under several the tuple of their keys.
 Writes = dict[tuple[Any, ...], Any]
-Live = Mapping[type[Entity], Iterable[Entity]]
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ def _some(sort: Sort) -> Any:
             return sort.members[0]
         case SetSort():
             return frozenset[Any]()
+        case SeqSort():
+            return ()
         case OptionalSort() | EntitySort():
             return None
         case _:
@@ -200,10 +205,9 @@ class Cells:
 
     def remove(self, entity: Entity) -> None:
         """An entity goes, with all that was said of it."""
-        sort = EntitySort(type(entity))
         del self.live[type(entity)][entity]
         for column, held in zip(self.columns, self.held, strict=True):
-            if sort in column.keys:
+            if any(type(entity) in entities_of(key) for key in column.keys):
                 for key in [k for k in held if entity in _parts(column, k)]:
                     del held[key]
                 for bucket in self.buckets.get(column.index, {}).values():
@@ -211,26 +215,24 @@ class Cells:
 
     def named_by(self, entity: Entity) -> Iterator[str]:
         """The columns in which something else has this entity as its value or a member of it."""
-        sort = EntitySort(type(entity))
+        kind = type(entity)
         for column, held in zip(self.columns, self.held, strict=True):
-            if column.sort not in (sort, OptionalSort(sort), SetSort(sort)):
+            if kind not in entities_of(column.sort):
                 continue
-            own = sort in column.keys
+            own = any(kind in entities_of(key) for key in column.keys)
             values = (
                 (v for k, v in held.items() if not (own and entity in _parts(column, k)))
                 if column.keys
                 else (held,)
             )
-            if any(entity in v if column.is_set else v == entity for v in values):
+            if any(entity in entities_named(v) for v in values):
                 yield column.name
 
     # -- whole states --------------------------------------------------------------------------------
 
     def values(self, sort: KeySort) -> Iterable[Any]:
         """The keys of a map at present."""
-        if isinstance(sort, IntSort):
-            return range(sort.low, sort.high + 1)
-        return sort.members if isinstance(sort, EnumSort) else self.live.get(sort.kind, ())
+        return values_now(sort, self.live)
 
     def state(self, definition: Definition) -> State:
         """The values of all variables, every map over what lives at present."""
@@ -266,7 +268,9 @@ def key_of(keys: tuple[Any, ...]) -> Any:
 
 
 def _parts(column: Column, key: Any) -> tuple[Any, ...]:
-    return (key,) if len(column.keys) == 1 else key
+    """What a key consists of; of records their fields."""
+    keys = (key,) if len(column.keys) == 1 else key
+    return tuple(p for k in keys for p in (k.values() if isinstance(k, FrozenMap) else (k,)))
 
 
 def _spread(

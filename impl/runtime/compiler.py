@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from stagewright.impl.runtime.candidates import Bucket, Candidates, Keys, Source, Sources
+from stagewright.impl.runtime.candidates import Bucket, Candidates, Exactly, Keys, Source, Sources
 from stagewright.impl.runtime.columns import Column, Writes, columns_of, path_of
 from stagewright.impl.runtime.normal import leaves, normal
+from stagewright.impl.runtime.present import item, values_now
 from stagewright.spec.definition import Action, Assignment, Definition
+from stagewright.spec.domains import record_of
 from stagewright.spec.entities import Entity
-from stagewright.spec.interpreter import assigned_twice, in_order, operate
+from stagewright.spec.interpreter import assigned_twice, in_order, of_sequence, operate
 from stagewright.spec.nodes import (
     Apply,
     Bound,
     Column as Table,
+    Field,
     Literal,
     Node,
     Op,
@@ -28,12 +31,14 @@ from stagewright.spec.nodes import (
     free_bounds,
 )
 from stagewright.spec.sorts import (
-    BasicSort,
     BoolSort,
+    BoundSort,
     EntitySort,
     EnumSort,
     IntSort,
     OptionalSort,
+    RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -84,7 +89,15 @@ class Compiler:
         self.indexed: set[int] = set()
         self._at = {(c.variable.name, c.fields): c for c in self.columns}
         self._candidates = Candidates(self.column)
-        self._names: dict[str, Any] = {"operate": operate, "in_order": in_order, "once": _once}
+        self._names: dict[str, Any] = {
+            "operate": operate,
+            "in_order": in_order,
+            "of_sequence": of_sequence,
+            "item": item,
+            "record_of": record_of,
+            "values_now": values_now,
+            "once": _once,
+        }
         self._known: dict[tuple[type, Any], str] = {}
         self.actions = {a.name: self._action(a) for a in definition.actions}
 
@@ -189,6 +202,23 @@ class Compiler:
                 return f"{self._constant(table)}[{self._expr(index, names)}]"
             case Quantified():
                 return self._quantified(node, names)
+            case Apply():
+                return self._applied(node, names)
+            case Field(base, name) if path_of(node) is None:  # of a parameter, or an element
+                return f"{self._expr(base, names)}[{name!r}]"
+            case _ if isinstance(node.sort, RecordSort):  # leaves of the state, as one value
+                fields = node.sort.fields
+                places = tuple(Field(node, n, s) for n, s in fields)
+                return self._record([n for n, _ in fields], places, names)
+            case _:
+                column, keys = self._place(node)
+                if not keys:
+                    return f"s[{column.index}]"
+                default = self._constant(column.default)
+                return f"s[{column.index}].get({self._key(keys, names)}, {default})"
+
+    def _applied(self, node: Apply, names: _Names) -> str:
+        match node:
             case Apply(Op.IF, (condition, then, otherwise)):
                 chosen = f"{self._expr(then, names)} if {self._expr(condition, names)}"
                 return f"({chosen} else {self._expr(otherwise, names)})"
@@ -200,17 +230,22 @@ class Compiler:
                 kind = self._constant(_entity(node.sort))
                 given = ", ".join(self._expr(a, names) for a in args)
                 return f"in_order({self._constant(op)}, [{given}], {kind}, len(L[{kind}]))"
+            case Apply(Op.ITEM, (sequence, index), sort):
+                parts = [self._expr(a, names) for a in (sequence, index)]
+                return f"item({', '.join(parts)}, {self._constant(sort)}, L)"
+            case Apply(Op.RECORD, args, RecordSort(_, fields)):
+                return self._record([n for n, _ in fields], args, names)
             case Apply(op, args):
                 parts = [self._expr(a, names) for a in args]
+                if op in {Op.LENGTH, Op.APPEND, Op.INSERT, Op.REMOVE}:
+                    return f"of_sequence({self._constant(op)}, [{', '.join(parts)}])"
                 if op in _INFIX:
                     return f"({f' {_INFIX[op]} '.join(parts)})"
                 return f"operate({self._constant(op)}, [{', '.join(parts)}])"
-            case _:
-                column, keys = self._place(node)
-                if not keys:
-                    return f"s[{column.index}]"
-                default = self._constant(column.default)
-                return f"s[{column.index}].get({self._key(keys, names)}, {default})"
+
+    def _record(self, fields: list[str], values: tuple[Node, ...], names: _Names) -> str:
+        given = "".join(self._expr(v, names) + ", " for v in values)
+        return f"record_of({tuple(fields)!r}, ({given}))"
 
     def _folded(self, node: Quantified, names: _Names) -> str:
         """A sum or an extreme; of a set only the members are visited, as the others add nothing."""
@@ -261,7 +296,7 @@ class Compiler:
             self._names[known] = value
         return known
 
-    def _over(self, found: Sources, sort: BasicSort, names: _Names) -> str:
+    def _over(self, found: Sources, sort: BoundSort, names: _Names) -> str:
         match sort:
             case BoolSort():
                 return "(False, True)"
@@ -269,10 +304,12 @@ class Compiler:
                 return f"range({low}, {high + 1})"
             case EnumSort():
                 return self._constant(sort.members)
-            case _ if found is None:
+            case RecordSort() if found is None:
+                return f"values_now({self._constant(sort)}, L)"
+            case EntitySort() if found is None:
                 return f"L[{self._constant(sort.kind)}]"
             case _:
-                listed = [self._source(source, names) for source in found]
+                listed = [self._source(source, names) for source in found or ()]
         if len(listed) == 1:
             return listed[0]
         return "{" + ", ".join(f"*{one}" for one in listed) + "}" if listed else "()"
@@ -283,7 +320,10 @@ class Compiler:
         if isinstance(source, Bucket):
             self.indexed.add(source.column)
             return f"x[{source.column}].get({self._expr(source.value, names)}, ())"
-        return self._expr(source.group, names)
+        if isinstance(source, Exactly):
+            return f"({self._expr(source.value, names)},)"
+        group = self._expr(source.group, names)
+        return f"dict.fromkeys({group})" if isinstance(source.group.sort, SeqSort) else group
 
 
 def _entity(sort: Sort) -> type[Entity]:

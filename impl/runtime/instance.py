@@ -8,16 +8,16 @@ from itertools import islice
 from typing import Any
 
 from stagewright.impl.runtime.commands import Log, command
+from stagewright.impl.runtime.present import values_now
 from stagewright.impl.runtime.program import Program
 from stagewright.impl.runtime.shapes import entities_named, misfit, refuse_misfits
 from stagewright.impl.runtime.steps import StepModel
 from stagewright.spec.definition import Action, Actor, Definition, Kept
-from stagewright.spec.domains import values_of
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope
-from stagewright.spec.sorts import EntitySort, EnumSort
+from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort, RecordSort, Sort
 from stagewright.spec.suggestions import nearest
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
@@ -191,13 +191,25 @@ class Instance:
 
     def _rank(self, params: tuple[Bound, ...], chosen: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple(
-            self.cells.live[p.sort.kind][value]
-            if isinstance(p.sort, EntitySort)
-            else p.sort.members.index(value)
-            if isinstance(p.sort, EnumSort)
-            else int(value)
+            rank
             for p, value in zip(params, chosen, strict=True)
+            for rank in self._ranks(p.sort, value)
         )
+
+    def _ranks(self, sort: Sort, value: Any) -> Iterator[int]:
+        """Where a value stands among those of its sort; of a record, where its fields do."""
+        match sort:
+            case EntitySort(kind):
+                yield self.cells.live[kind][value]
+            case EnumSort():
+                yield sort.members.index(value)
+            case OptionalSort(element):
+                yield from (-1,) if value is None else self._ranks(element, value)
+            case RecordSort(_, fields):
+                for name, field in fields:
+                    yield from self._ranks(field, value[name])
+            case _:
+                yield int(value)
 
     def hint(self) -> str:
         """What can happen instead, for the text of a refusal."""
@@ -247,10 +259,7 @@ class Instance:
         if isinstance(sort, EntitySort):
             values, of = list(self.cells.live[sort.kind]), f"a living {sort}"
         else:
-            values, of = (
-                list(values_of(sort, Scope(FrozenMap({}), FrozenMap({})))),
-                f"one of {sort}",
-            )
+            values, of = list(values_now(sort, self.cells.live)), f"one of {sort}"
         listed = ", ".join(map(show, values[:LISTED])) + (", …" if len(values) > LISTED else "")
         return InputError(
             f"`{name}`: {param.name} is not {of}", help=f"there are: {listed or 'none'}"

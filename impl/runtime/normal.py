@@ -100,6 +100,8 @@ def _field(base: Node, name: str, node: Field) -> Node:
             return Apply(Op.IF, (condition, *chosen), node.sort)
         case Literal(FrozenMap() as value):
             return Literal(value[name], node.sort)
+        case Apply(Op.RECORD, args, RecordSort(_, fields)):
+            return args[[n for n, _ in fields].index(name)]
         case _:
             return replace(node, base=base)
 

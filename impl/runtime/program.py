@@ -7,22 +7,25 @@ of its instance: there is one account of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
-from stagewright.impl.runtime.columns import Cells, Column, Live, Writes
+from stagewright.impl.runtime.columns import Cells, Column, Writes
 from stagewright.impl.runtime.compiler import Compiler
 from stagewright.impl.runtime.control import control_column, edges_of, moved_by
+from stagewright.impl.runtime.present import Live
 from stagewright.impl.runtime.steps import machine_of
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import DomainError
 from stagewright.spec.ground import GroundModel
+from stagewright.spec.interpreter import numbers_in
 from stagewright.spec.lowering import ground
 from stagewright.spec.nodes import root_variable
 from stagewright.spec.scope import Scope, living, within_budgets
-from stagewright.spec.sorts import IntSort, OptionalSort
+from stagewright.spec.sorts import IntSort, OptionalSort, RecordSort, SeqSort, SetSort
 from stagewright.spec.values import show
 
 
@@ -53,7 +56,7 @@ class Program:
         self.moved = {a.name: moved_by(a, self.control) for a in self.running.actions}
         self.edges = tuple(e for a in self.running.actions for e in edges_of(a, self.control))
         self.machine = machine_of(self.members, self.edges)
-        self._bounded = frozenset(c.index for c in self.columns if scope and _number(c))
+        self._bounded = frozenset(c.index for c in self.columns if scope and _has_bounds(c))
 
     @property
     def members(self) -> tuple[Enum, ...]:
@@ -93,13 +96,13 @@ class Program:
         """
         if not self._bounded:
             return
-        for (index, key, *_), value in writes.items():
-            if index not in self._bounded or value is None:
+        for (index, key, *member), value in writes.items():
+            if index not in self._bounded:
                 continue
             column = self.columns[index]
-            number = _number(column)
-            assert number is not None
-            if not number.low <= value <= number.high:
+            for low, high, number in _numbers(column, key, member, value):
+                if low <= number <= high:
+                    continue
                 where = [
                     a.where
                     for a in action.assignments
@@ -107,12 +110,31 @@ class Program:
                 ]
                 at = "" if key is None else f"[{show(key) if not isinstance(key, tuple) else key}]"
                 raise DomainError(
-                    f"`{label}` assigns {value} to {column.name}{at}, outside of {number}",
+                    f"`{label}` assigns {number} to {column.name}{at}, outside of {low}..{high}",
                     where=where[0] if where else None,
                     help="add a requirement that keeps it within its bounds, or widen them",
                 )
 
 
-def _number(column: Column) -> IntSort | None:
-    sort = column.sort.element if isinstance(column.sort, OptionalSort) else column.sort
-    return sort if isinstance(sort, IntSort) else None
+def _has_bounds(column: Column) -> bool:
+    """Whether a column, a key or a member in it may have a number, or a length."""
+    sorts = [column.sort, *column.keys]
+    sorts += [column.sort.element] if isinstance(column.sort, SetSort | OptionalSort) else []
+    fields = [f for s in sorts if isinstance(s, RecordSort) for _, f in s.fields]
+    return any(isinstance(s, IntSort | SeqSort) for s in (*sorts, *fields))
+
+
+def _numbers(
+    column: Column, key: Any, member: list[Any], value: Any
+) -> Iterator[tuple[int, int, int]]:
+    """The numbers that a write brings into a column, with their bounds."""
+    for sort, one in zip(column.keys, (key,) if len(column.keys) == 1 else key or (), strict=True):
+        yield from numbers_in(sort, one)
+    match column.sort:
+        case SetSort(element):
+            for one in member or value:
+                yield from numbers_in(element, one)
+        case OptionalSort(element):
+            yield from numbers_in(element, value) if value is not None else ()
+        case _:
+            yield from numbers_in(column.sort, value)

@@ -16,6 +16,7 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -59,13 +60,16 @@ def misfit(value: Any, sort: Sort, live: Living, *, bounds: bool = False) -> str
         case SetSort(element):
             if isinstance(value, frozenset | set):
                 return _first(misfit(v, element, live) for v in value)
+        case SeqSort(element, capacity):
+            if isinstance(value, tuple) and (not bounds or len(value) <= capacity):
+                return _first(misfit(v, element, live, bounds=bounds) for v in value)
         case MapSort(key, inner):
             if isinstance(value, Mapping):
                 keys = _first(misfit(k, key, live) for k in value)
                 return keys or _first(misfit(v, inner, live) for v in value.values())
         case RecordSort(_, fields):
             if isinstance(value, Mapping) and set(value) == {n for n, _ in fields}:
-                return _first(misfit(value[n], s, live) for n, s in fields)
+                return _first(misfit(value[n], s, live, bounds=bounds) for n, s in fields)
     return "" if fits else f"{_shown(value)} is not {_article(sort)}"
 
 
@@ -74,7 +78,7 @@ def entities_named(value: Any) -> Iterator[Entity]:
     match value:
         case Entity():
             yield value
-        case frozenset() | set():
+        case frozenset() | set() | tuple():
             for one in value:
                 yield from entities_named(one)
         case Mapping():

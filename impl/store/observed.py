@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from stagewright.spec.definition import Definition
 from stagewright.spec.domains import values_of
 from stagewright.spec.scope import Scope
-from stagewright.spec.sorts import MapSort, RecordSort, SetSort, Sort
+from stagewright.spec.sorts import IntSort, MapSort, RecordSort, SeqSort, SetSort, Sort
 from stagewright.spec.values import FrozenMap, State, Value, plain, show
 
 
@@ -34,8 +34,12 @@ def _value(name: str, sort: Sort, scope: Scope, observed: Mapping[str, object]) 
                 n: _value(f"{name}.{n}", s, scope, observed) for n, s in fields
             }
             return FrozenMap(parts)
+        case SeqSort(element, capacity):
+            length = _value(f"{name}.length", IntSort(0, capacity), scope, observed)
+            assert isinstance(length, int)
+            return tuple(_value(f"{name}[{i}]", element, scope, observed) for i in range(length))
         case SetSort(element):
-            known = {plain(v): v for v in values_of(element, scope)}
+            known = {show(v): v for v in values_of(element, scope)}
             members = _leaf(name, observed)
             if not isinstance(members, list) or not all(m in known for m in members):
                 raise ValueError(f"{name} is {members!r}, which is not a {sort}")

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, auto
 
+from tests.cross.message_constructs import Bags, InOrder, MessageSets, Names, Queues
+
 from stagewright.spec import (
     Bool,
     Entity,
@@ -426,4 +428,9 @@ EXAMPLES: Mapping[str, type[Machine]] = {
     "initial values by key": ByKey,
     "a default for none": Defaults,
     "loops over an enum": EnumLoops,
+    "ordered entities and rings": InOrder,
+    "members with names": Names,
+    "sets of records": MessageSets,
+    "bags": Bags,
+    "queues": Queues,
 }

@@ -63,7 +63,10 @@ def spoiled(found: Explored, events: list[Event], random: Random) -> list[Event]
     match random.choice(("value", "step", "missing")):
         case "value":
             other = observation(random.choice(sorted(found.states, key=repr)))
-            leaf = random.choice(sorted(other))
+            # Of a sequence not the length: what is observed of its elements would not fit.
+            own = wrong[number].observed
+            leaves = [n for n in sorted(other) if n in own and not n.endswith(".length")]
+            leaf = random.choice(leaves or sorted(other))
             wrong[number] = replace(
                 wrong[number], observed={**wrong[number].observed, leaf: other[leaf]}
             )

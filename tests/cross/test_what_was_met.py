@@ -24,6 +24,7 @@ from stagewright.spec.nodes import (
     Select,
 )
 from stagewright.spec.sorts import (
+    BagSort,
     BoolSort,
     EntitySort,
     EnumSort,
@@ -31,6 +32,7 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
 )
 from stagewright.spec.verdict import Outcome
@@ -43,6 +45,7 @@ SORTS = (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
 )
 NODES = (Apply, Bound, Column, Field, Literal, Quantified, Read, Select)
@@ -57,9 +60,9 @@ def test_enough_machines_of_all_kinds_were_met(all_met: Any) -> None:
         counts.update(count_all(found.machine.definition))
     wanted: list[object] = [*Op, *Quantity, *NODES, *Fairness, *PropertyKind, "loop", "shared"]
     wanted += [(Op.IF, sort) for sort in SORTS] + [(Read, sort) for sort in SORTS]
-    wanted += [(Select, sort) for sort in SORTS]
+    wanted += [(Select, sort) for sort in SORTS] + [(Read, BagSort)]
     wanted += [(Column, s) for s in (BoolSort, EnumSort, IntSort, OptionalSort, SetSort)]
-    wanted += product(Quantity, (BoolSort, EntitySort, EnumSort, IntSort))
+    wanted += product(Quantity, (BoolSort, EntitySort, EnumSort, IntSort, RecordSort))
     assert [thing for thing in wanted if counts[thing] < 5] == []
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from tests.random_machines.choices import Choices
 from tests.random_machines.expressions import Expressions
-from tests.random_machines.sorts import BOOL as BOOLEANS, FINITE
+from tests.random_machines.sorts import BOOL as BOOLEANS, FINITE, SENT
 
 from stagewright.spec.definition import Action, Assignment, Budget, Requirement, Variable
 from stagewright.spec.nodes import BOOL, Apply, Bound, Field, Literal, Node, Op, Read, Select
 from stagewright.spec.sorts import (
-    BasicSort,
     BoolSort,
+    BoundSort,
     EnumSort,
     IntSort,
     MapSort,
     RecordSort,
+    SeqSort,
     SetSort,
 )
 
@@ -55,7 +56,7 @@ def _likely(scope: Expressions) -> Node:
 
 def _param(scope: Expressions) -> Bound:
     choices = scope.choices
-    kinds: list[BasicSort] = [*FINITE, BOOLEANS, IntSort(0, 1)]
+    kinds: list[BoundSort] = [*FINITE, *SENT, BOOLEANS, IntSort(0, 1)]
     return scope.bound(choices.pick(kinds), "p")
 
 
@@ -96,6 +97,13 @@ def _new_value(scope: Expressions, place: Node, looping: bool) -> Node:
         value = _old(place)
     if isinstance(value.sort, IntSort) and isinstance(place.sort, IntSort) and choices.chance(90):
         value = _kept_within(value, place.sort)
+    if (
+        isinstance(value.sort, SeqSort)
+        and isinstance(place.sort, SeqSort)
+        and value.sort.capacity > place.sort.capacity
+        and choices.chance(90)
+    ):
+        value = _short_enough(value, place)
     if looping and choices.chance(
         40
     ):  # a loop over the members of a set, as the language writes it
@@ -138,6 +146,15 @@ def _kept_within(value: Node, sort: IntSort) -> Node:
     assert isinstance(value.sort, IntSort)
     wide = IntSort(min(sort.low, value.sort.low), max(sort.high, value.sort.high))
     return Apply(Op.IF, (fits, value, low), wide)
+
+
+def _short_enough(value: Node, place: Node) -> Node:
+    """The sequence where there is room for it, else the old one."""
+    assert isinstance(place.sort, SeqSort)
+    assert isinstance(value.sort, SeqSort)
+    length = Apply(Op.LENGTH, (value,), IntSort(0, value.sort.capacity))
+    most = Literal(place.sort.capacity, IntSort(place.sort.capacity, place.sort.capacity))
+    return Apply(Op.IF, (Apply(Op.LE, (length, most), BOOL), value, place), value.sort)
 
 
 def _two_cells(

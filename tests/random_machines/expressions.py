@@ -13,8 +13,10 @@ from tests.random_machines.sorts import (
     ENTITIES,
     ENUMS,
     FINITE,
+    MAIL,
     RANK,
     SEAT,
+    SENT,
     STAGE,
     Stage,
     can_be_named,
@@ -47,8 +49,8 @@ from stagewright.spec.nodes import (
     fits,
 )
 from stagewright.spec.sorts import (
-    BasicSort,
     BoolSort,
+    BoundSort,
     EntitySort,
     EnumSort,
     IntSort,
@@ -56,11 +58,13 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
 
 MOST_MEMBERS = 3  # of any sort that is summed over
+_CHANGES = (Op.APPEND, Op.REMOVE, Op.INSERT)
 
 Makers = list[Callable[[], Node | None]]
 
@@ -78,7 +82,7 @@ class Expressions:
         """The same inside of quantifiers or loops that bind these."""
         return replace(self, bounds=(*self.bounds, *bounds))
 
-    def bound(self, sort: EnumSort | EntitySort | IntSort | BoolSort, name: str = "b") -> Bound:
+    def bound(self, sort: BoundSort, name: str = "b") -> Bound:
         """A bound variable that is like no other."""
         serial = self.choices.serial()
         return Bound(f"{name}{serial}", sort, serial)
@@ -143,6 +147,8 @@ class Expressions:
                 return Literal(kind(0), sort)
             case OptionalSort():
                 return Literal(None, sort)
+            case SeqSort():
+                return Literal((), sort)
             case SetSort(EnumSort() as element):
                 return Literal(frozenset(m for m in element.members if pick((0, 1))), sort)
             case _:
@@ -190,6 +196,8 @@ class Expressions:
 
     def _branches(self, sort: Sort, depth: int) -> Makers:
         makers: Makers = [lambda: self._if(sort, depth - 1)]
+        if isinstance(sort, BoolSort | IntSort | EnumSort | EntitySort | RecordSort):
+            makers.append(lambda: self._item(sort, depth - 1))
         match sort:
             case BoolSort():
                 makers += self._conditions(depth - 1)
@@ -206,6 +214,7 @@ class Expressions:
                     lambda: self._folded(Quantity.TOTAL, depth - 1),
                     lambda: self._folded(Quantity.LEAST, depth - 1),
                     lambda: self._folded(Quantity.GREATEST, depth - 1),
+                    lambda: self._length(depth - 1),
                     lambda: self._column(sort, depth - 1),
                 ]
             case EnumSort():
@@ -219,6 +228,10 @@ class Expressions:
                 makers += self._beside(sort, sort, depth - 1)
             case OptionalSort(EntitySort(kind) as element) if kind.is_ordered and not kind.is_ring:
                 makers += self._beside(element, sort, depth - 1)
+            case RecordSort() if sort in SENT:
+                makers += [lambda: self._record(sort, depth - 1)] * 3
+            case SeqSort():
+                makers += [lambda op=op: self._changed(op, sort, depth - 1) for op in _CHANGES]  # type: ignore[misc]
             case SetSort():
                 makers += [
                     lambda op=op: self._both(op, sort, sort, depth - 1)  # type: ignore[misc]
@@ -242,6 +255,57 @@ class Expressions:
             lambda: self._quantified(Quantity.SOME, depth),
             lambda: self._column(BOOL, depth),
         ]
+
+    def _record(self, sort: RecordSort, depth: int) -> Node | None:
+        args: list[Node] = []
+        for _, field in sort.fields:
+            arg = self._literal(field) if isinstance(field, IntSort) else self.value(field, depth)
+            if arg is None:
+                return None
+            args.append(arg)
+        return Apply(Op.RECORD, tuple(args), sort)
+
+    def _sequences(self) -> list[SeqSort]:
+        return [p for v in self.variables for p in parts_of(v.sort) if isinstance(p, SeqSort)]
+
+    def _sequence(self, depth: int, element: Sort | None = None) -> Node | None:
+        sorts = [s for s in self._sequences() if element is None or s.element == element]
+        return self.of(self.choices.pick(sorts), depth) if sorts else None
+
+    def _length(self, depth: int) -> Node | None:
+        sequence = self._sequence(depth)
+        if sequence is None:
+            return None
+        assert isinstance(sequence.sort, SeqSort)
+        return Apply(Op.LENGTH, (sequence,), IntSort(0, sequence.sort.capacity))
+
+    def _item(self, sort: Sort, depth: int) -> Node | None:
+        alike = [s for s in self._sequences() if _same(s.element, sort)]
+        sequence = self.of(self.choices.pick(alike), depth) if alike else None
+        index = self._index(depth)
+        if sequence is None or index is None:
+            return None
+        assert isinstance(sequence.sort, SeqSort)
+        return Apply(Op.ITEM, (sequence, index), sequence.sort.element)
+
+    def _index(self, depth: int) -> Node | None:
+        if self.choices.chance(40):
+            return Literal(0, IntSort(0, 0))
+        return self._number(depth) if self.choices.chance(50) else self.of(IntSort(-1, 2), 0)
+
+    def _changed(self, op: Op, sort: SeqSort, depth: int) -> Node | None:
+        """A sequence made of another."""
+        sequence, element, index = self._sequence(depth, sort.element), None, None
+        if op is not Op.REMOVE:
+            element = self.value(sort.element, depth)
+        if op is not Op.APPEND:
+            index = self._index(depth)
+        args = [a for a in (sequence, index, element) if a is not None]
+        if sequence is None or len(args) != (2 if op is not Op.INSERT else 3):
+            return None
+        assert isinstance(sequence.sort, SeqSort)
+        more = 0 if op is Op.REMOVE else 1
+        return Apply(op, tuple(args), SeqSort(sort.element, sequence.sort.capacity + more))
 
     def _beside(self, sort: EntitySort, result: Sort, depth: int) -> Makers:
         """The member before or after one of an ordered entity."""
@@ -287,13 +351,38 @@ class Expressions:
         element = self.choices.pick(
             [s.element for v in self.variables for s in _sets_in(v.sort)] + [COLOUR]
         )
-        member, members = self.of(element, depth), self.of(SetSort(element), depth)
+        within: SetSort | SeqSort = SetSort(element)
+        if self.choices.chance(30) and (sequences := self._sequences()):
+            within = self.choices.pick(sequences)
+        member, members = self.of(within.element, depth), self.of(within, depth)
         if member is None or members is None:
             return None
         return Apply(Op.MEMBER, (member, members), BOOL)
 
+    def _over_members(self, quantity: Quantity, depth: int) -> Node | None:
+        """A quantifier over what is in a set of records or a sequence, as loops over these are written."""
+        parts = [p for v in self.variables for p in parts_of(v.sort)]
+        held = [p for p in parts if isinstance(p, SeqSort | SetSort)]
+        if not held or quantity is Quantity.COUNT:
+            return None
+        sort = self.choices.pick(held)
+        members, bound = self.of(sort, depth), self.bound(sort.element)
+        if members is None:
+            return None
+        inside = Apply(Op.MEMBER, (bound, members), BOOL)
+        body = self.within(bound).condition(depth)
+        if quantity is Quantity.SOME:
+            body = Apply(Op.AND, (inside, body), BOOL)
+        else:
+            body = Apply(Op.OR, (Apply(Op.NOT, (inside,), BOOL), body), BOOL)
+        return Quantified(quantity, bound, body, BOOL)
+
     def _quantified(self, quantity: Quantity, depth: int) -> Node | None:
-        sorts: list[BasicSort] = [*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
+        if self.choices.chance(30):
+            found = self._over_members(quantity, depth)
+            if found is not None:
+                return found
+        sorts: list[BoundSort] = [MAIL, *ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
         bound = self.bound(self.choices.pick(sorts))
         body = self.within(bound).condition(depth)
         sort: Sort = IntSort(0, UNBOUNDED) if quantity is Quantity.COUNT else BOOL
@@ -341,7 +430,7 @@ class Expressions:
         return Apply(op, tuple(numbers), IntSort(*reduce(interval, map(_bounds, numbers))))
 
     def _folded(self, quantity: Quantity, depth: int) -> Node | None:
-        sorts: list[BasicSort] = [*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
+        sorts: list[BoundSort] = [*ENTITIES, *ENUMS, IntSort(-1, 1), BOOL]
         bound = self.bound(self.choices.pick(sorts))
         body = self.within(bound)._number(depth)
         if body is None:
@@ -364,6 +453,9 @@ class Expressions:
             joined = IntSort(
                 min(then.sort.low, otherwise.sort.low), max(then.sort.high, otherwise.sort.high)
             )
+        elif isinstance(then.sort, SeqSort) and isinstance(otherwise.sort, SeqSort):
+            most = max(then.sort.capacity, otherwise.sort.capacity)
+            joined = SeqSort(then.sort.element, most)
         elif not isinstance(then.sort, OptionalSort) and not isinstance(
             otherwise.sort, OptionalSort
         ):
@@ -424,6 +516,8 @@ def parts_of(sort: Sort) -> list[Sort]:
     match sort:
         case MapSort(_, value):
             return [sort, *parts_of(value)]
+        case SeqSort():
+            return [sort]
         case RecordSort(_, fields):
             return [sort, *(p for _, field in fields for p in parts_of(field))]
         case _:

@@ -22,14 +22,17 @@ from stagewright.spec import (
 from stagewright.spec.definition import AnyValue, Variable
 from stagewright.spec.machine import record_sort
 from stagewright.spec.sorts import (
+    BagSort,
     BasicSort,
     BoolSort,
     EntitySort,
     EnumSort,
+    FiniteSort,
     IntSort,
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -88,6 +91,21 @@ class Row(Record):
     owner = optional(Node)
 
 
+class Mail(Record):
+    """A record as it is sent: of scalars."""
+
+    colour = one_of(Colour)
+    sender = one_of(Node)
+
+
+class Letter(Record):
+    """Another, with a number and a flag, and somebody or nobody."""
+
+    stamp = number(0, 1)
+    torn = flag()
+    to = optional(Seat)
+
+
 class Cart(Record):
     """A record with parts of its own."""
 
@@ -104,7 +122,10 @@ COLOUR, STAGE = EnumSort(Colour), EnumSort(Stage)
 ENUMS = (COLOUR, STAGE)
 ENTITIES = (NODE, TASK, SEAT, RANK, PEER)
 FINITE: tuple[EnumSort | EntitySort, ...] = (COLOUR, NODE, STAGE, TASK, SEAT, RANK, PEER)
-RECORDS = (record_sort(Row), record_sort(Cart))
+MAIL, LETTER = record_sort(Mail), record_sort(Letter)
+RECORDS = (record_sort(Row), record_sort(Cart), MAIL, LETTER)
+SENT: tuple[RecordSort, ...] = (MAIL, LETTER)
+COUNTED: tuple[FiniteSort, ...] = (MAIL, COLOUR, NODE)
 
 Sizes = Mapping[type[Entity], int]
 
@@ -131,6 +152,9 @@ def size_of(sort: Sort, sizes: Sizes) -> int:
             for _, field in fields:
                 product *= size_of(field, sizes)
             return product
+        case SeqSort(element, capacity):
+            one = size_of(element, sizes)
+            return sum(one**length for length in range(capacity + 1))
 
 
 def can_be_named(sort: EntitySort) -> bool:
@@ -157,7 +181,7 @@ def basic_sort(choices: Choices) -> BasicSort:
 
 def any_sort(choices: Choices, depth: int = 2) -> Sort:
     """Any sort that a variable can have; maps are nested up to `depth`."""
-    kind = choices.number(0, 9 if depth else 6)
+    kind = choices.number(0, 13 if depth else 10)
     if kind <= 3:
         return basic_sort(choices)
     if kind == 4:
@@ -166,8 +190,23 @@ def any_sort(choices: Choices, depth: int = 2) -> Sort:
         return SetSort(choices.pick(FINITE))
     if kind == 6:
         return choices.pick(RECORDS)
+    if kind == 7:
+        return SetSort(choices.pick(SENT))
+    if kind == 8:
+        return BagSort(choices.pick(COUNTED), IntSort(0, choices.number(1, 2)))
+    if kind in {9, 10}:
+        return SeqSort(sent_sort(choices), choices.pick((2, 1, 3)))
     key = int_sort(choices) if choices.chance(20) else choices.pick(FINITE)
     return MapSort(key, any_sort(choices, depth - 1))
+
+
+def sent_sort(choices: Choices) -> BasicSort | RecordSort:
+    """What stands in a queue."""
+    makers: tuple[Callable[[], BasicSort | RecordSort], ...] = (
+        lambda: basic_sort(choices),
+        lambda: choices.pick(SENT),
+    )
+    return choices.pick(makers)()
 
 
 def initial_value(choices: Choices, sort: Sort) -> Value | AnyValue:
@@ -189,11 +228,15 @@ def initial_value(choices: Choices, sort: Sort) -> Value | AnyValue:
                 return None
             return initial_value(choices, element)
         case SetSort(element):
-            if isinstance(element, EntitySort):
+            if isinstance(element, EntitySort | RecordSort):
                 return frozenset()
             return frozenset(m for m in element.members if choices.chance(50))
+        case BagSort():
+            return 0
         case MapSort(_, value):
             return initial_value(choices, value)
+        case SeqSort():
+            return ()
         case RecordSort(_, fields):
             parts = {name: initial_value(choices, field) for name, field in fields}
             return FrozenMap(parts)  # type: ignore[arg-type]  # a field may start with any value

@@ -123,7 +123,7 @@ def test_none_gives_way_to_the_default_and_a_member_does_not() -> None:
         state = JUDGE.take(Step("shift", FrozenMap({"n": Node(n)})), state)
         grid = state["grid"]
         assert isinstance(grid, FrozenMap)
-        assert grid[Node(row)][Colour.red] == Node(n)  # type: ignore[index]
+        assert grid[Node(row)][Colour.red] == Node(n)  # type: ignore[index,call-overload]
 
 
 def test_reading_after_an_assignment_is_refused_outside_of_a_loop(refused: Refusal) -> None:

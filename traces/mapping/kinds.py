@@ -17,6 +17,7 @@ from stagewright.spec.sorts import (
     MapSort,
     OptionalSort,
     RecordSort,
+    SeqSort,
     SetSort,
     Sort,
 )
@@ -37,9 +38,12 @@ class Kind:
     bounds: tuple[int, int] | None = None
     optional: bool = False
     many: bool = False
+    record: str = ""
 
     def __str__(self) -> str:
-        if self.flag:
+        if self.record:
+            said = f"a {self.record}, which no rule of a mapping can give"
+        elif self.flag:
             said = "true or false"
         elif self.bounds is not None:
             said = f"a number in {self.bounds[0]} .. {self.bounds[1]}"
@@ -104,8 +108,10 @@ def kind_of(sort: Sort, scope: Scope) -> Kind:
             inner = kind_of(element, scope)
             return Kind(inner.names, inner.flag, inner.bounds, optional=True)
         case SetSort(element):
-            return Kind(kind_of(element, scope).names, many=True)
-        case MapSort() | RecordSort():
+            return Kind(tuple(show(value) for value in values_of(element, scope)), many=True)
+        case RecordSort():
+            return Kind(record=str(sort))
+        case MapSort() | SeqSort():
             raise AssertionError(f"{sort} has leaves of its own")
 
 
@@ -117,5 +123,9 @@ def _leaves(name: str, sort: Sort, scope: Scope) -> Iterator[tuple[str, Sort]]:
         case RecordSort(_, fields):
             for field, inner in fields:
                 yield from _leaves(f"{name}.{field}", inner, scope)
+        case SeqSort(element, capacity):
+            yield f"{name}.length", IntSort(0, capacity)
+            for index in range(capacity):
+                yield from _leaves(f"{name}[{index}]", element, scope)
         case _:
             yield name, sort

@@ -52,6 +52,20 @@ CONSTRUCTS = (
     Construct("initial values by key", "`per(Node, one_of(Node), init=lambda n: n)`"),
     Construct("a default for none", "`self.owner.or_else(n)`"),
     Construct("loops over an enum", "`for s in Stage`, and `for s in each(Stage)` for all at once"),
+    Construct(
+        "ordered entities and rings",
+        "`class Node(Entity, ring=True)`, `n.next`, `n < m`, `Node.first`, `n.is_last`",
+    ),
+    Construct("members with names", "`root = named()` in `class Node(Entity)`, `Node.root`"),
+    Construct(
+        "sets of records",
+        "`set_of(Message)`, `s.add(Message(kind=…))`, `m: Message`, `for m in self.sent`",
+    ),
+    Construct("bags", "`bag(Message, at_most=2)`, `b.add(m)`, `b.remove(m)`, `b.count_of(m)`"),
+    Construct(
+        "queues",
+        "`queue(Message, 3)`, `q.append(m)`, `q.head`, `q.tail`, `q[i]`, `q.length`, `q.lose(i)`",
+    ),
 )
 
 

@@ -17,7 +17,15 @@ from stagewright.spec.definition import (
 )
 from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.nodes import FALSE
-from stagewright.spec.sorts import EnumSort, MapSort, OptionalSort, RecordSort, SetSort, Sort
+from stagewright.spec.sorts import (
+    EnumSort,
+    MapSort,
+    OptionalSort,
+    RecordSort,
+    SeqSort,
+    SetSort,
+    Sort,
+)
 from stagewright.spec.values import FrozenMap, Value, show
 from stagewright.spec.words import Values, effect, requirement, signature, words
 
@@ -126,7 +134,7 @@ def _enums_in(sort: Sort) -> list[type[Enum]]:
     match sort:
         case EnumSort(kind):
             return [kind]
-        case OptionalSort(element) | SetSort(element):
+        case OptionalSort(element) | SetSort(element) | SeqSort(element):
             return _enums_in(element)
         case MapSort(key, value):
             return _enums_in(key) + _enums_in(value)

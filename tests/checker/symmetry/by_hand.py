@@ -71,6 +71,8 @@ class Renamed:
             return FrozenMap({self(key): self(part) for key, part in value.items()})
         if isinstance(value, frozenset):
             return frozenset(self(member) for member in value)
+        if isinstance(value, tuple):
+            return tuple(self(member) for member in value)
         return self._images.get((type(value), value), value)
 
 

@@ -31,7 +31,7 @@ class Model:
         return "-".join([self.file.removesuffix(".py"), *map(str, self.sizes.values())])
 
 
-IN_ORDER = [
+OF_MESSAGES = [
     Model("ewd840_ring.py", 302, {"node": 3}),
     Model("ewd840_ring.py", 1_566, {"node": 4}),
     Model(
@@ -41,6 +41,38 @@ IN_ORDER = [
         "leader_election",
         {"N": "4"},
         ("LeastWins",),
+    ),
+    Model(
+        "alternating_bit.py",
+        240,
+        {},
+        "alternating_bit",
+        {"Data": "{first, second}", "Room": "2"},
+        ("Arrived",),
+    ),
+    Model(
+        "lamport_mutex.py",
+        685,
+        {"process": 2},
+        "lamport_mutex",
+        {"N": "2", "Latest": "5", "Room": "3"},
+        ("OneAtMost",),
+    ),
+    Model("two_phase_messages.py", 288, {"manager": 3}),
+    Model("two_phase_messages.py", 1_568, {"manager": 4}),
+    Model(
+        "paxos.py",
+        3_921,
+        {"acceptor": 3, "ballot": 2},
+        "paxos",
+        {
+            "Acceptor": "{a, b, c}",
+            "Quorum": "{{a, b}, {b, c}, {a, c}}",
+            "Ballots": "2",
+            "Value": "{red, blue}",
+            "None": "None",
+        },
+        ("OneChosen",),
     ),
 ]
 
@@ -74,7 +106,7 @@ def tlc(tmp_path: Path) -> Tlc:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [*IN_ORDER, *OF_NUMBERS], ids=str)
+@pytest.mark.parametrize("model", [*OF_MESSAGES, *OF_NUMBERS], ids=str)
 def test_as_many_states_as_tlc_finds(model: Model, tlc: Tlc) -> None:
     definition = load(str(MODELS / model.file))
     scope = scope_of(definition, model.sizes)
