@@ -7,8 +7,7 @@ and the promises of the design document about reads and writes.
 from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import NETWORK, Node
-from stagewright.machines.topology_control import TopologyControl
-from stagewright.machines.topology_group0 import COORDINATOR, NODE, OPERATOR
+from stagewright.machines.topology_control import COORDINATOR, NODE, OPERATOR, TopologyControl
 from stagewright.machines.topology_nodes import TopologyNodes
 from stagewright.machines.topology_ranges import TopologyRanges
 from stagewright.machines.topology_reasons import TABLES_OF_RANGES

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.tablet_nodes import NETWORK
-from stagewright.machines.topology_group0 import OPERATOR
+from stagewright.machines.topology_control import OPERATOR
 from stagewright.machines.topology_states import NodeState
 from stagewright.spec import (
     Bool,

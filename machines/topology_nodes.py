@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Self
 
 from stagewright.machines.tablet_nodes import CLIENT, NETWORK, Node
-from stagewright.machines.topology_group0 import LAST_VERSION, OPERATOR
+from stagewright.machines.topology_control import LAST_VERSION, OPERATOR
 from stagewright.machines.topology_of_ranges import NO_PART_OF_IT, TopologyOfRanges
 from stagewright.machines.topology_states import (
     SCYLLA_6_0,

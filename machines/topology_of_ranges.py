@@ -7,8 +7,7 @@ leaves or is replaced here finds to be so.
 from __future__ import annotations
 
 from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_control import TopologyControl
-from stagewright.machines.topology_group0 import COORDINATOR
+from stagewright.machines.topology_control import COORDINATOR, TopologyControl
 from stagewright.machines.topology_states import Request
 from stagewright.spec import (
     Fairness,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Self
 
 from stagewright.machines.tablet_nodes import NETWORK, Node
-from stagewright.machines.topology_group0 import COORDINATOR, OPERATOR
+from stagewright.machines.topology_control import COORDINATOR, OPERATOR
 from stagewright.spec import (
     Bool,
     Entity,

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "traces": {"traces", "spec"},
 }
 LONGEST_MODULE = 500  # lines
-LONGEST_DEFINITION = 600  # with the reasons why a change to it would break no promise
+LONGEST_DEFINITION = 2_200  # a machine is one class in one file, however long its design document
 LONGEST_FUNCTION = 70  # lines
 LONGEST_LOOP = 105  # lines of a compiled loop, which would pass a dozen arrays to each of its parts
 NAMELESS = {"util", "utils", "helper", "helpers", "misc", "common"}

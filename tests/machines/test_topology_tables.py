@@ -24,7 +24,6 @@ from stagewright.machines.topology_row import (
     tables_of,
 )
 from stagewright.machines.topology_states import NodeState, Request, TransitionState
-from stagewright.machines.topology_way_back import TopologyWayBack
 from stagewright.spec.define import define
 from stagewright.spec.encoding import decode
 from stagewright.spec.errors import InputError
@@ -110,7 +109,7 @@ WAY_BACK = {("bootstrapping", "left"), ("decommissioning", "normal")}
 @cache
 def edges_of(profile: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """The edges of the transition state, and of node states, that a request and a fault lead through."""
-    definition = define(TopologyWayBack, profile)
+    definition = define(TopologyControl, profile)
     model = ground(definition, scope_of(definition, {}, {"requests": 1, "faults": 1}))
     (transition,) = (c.index for c in model.cells if c.name == "transition_state")
     nodes = [c.index for c in model.cells if c.variable == "node_state"]

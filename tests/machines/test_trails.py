@@ -10,11 +10,11 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.cdc_generation import CdcGeneration
+from stagewright.machines.topology_control import TopologyControl
 from stagewright.machines.topology_node import TopologyNode
 from stagewright.machines.topology_request import TopologyRequest
 from stagewright.machines.topology_states import NodeState, TransitionState
 from stagewright.machines.topology_transition import RELEASES, TopologyTransition
-from stagewright.machines.topology_way_back import TopologyWayBack
 from stagewright.machines.view_turn import ViewTurn
 from stagewright.spec.define import define
 from stagewright.spec.encoding import decode
@@ -76,7 +76,7 @@ def _name(value: object) -> str:
 @cache
 def steps_of_the_topology(profile: str) -> tuple[set[tuple[str, ...]], set[tuple[str, ...]]]:
     """What one request and one fault do to the transition state, and to each node."""
-    definition = define(TopologyWayBack, profile)
+    definition = define(TopologyControl, profile)
     model = ground(definition, scope_of(definition, {}, {"requests": 1, "faults": 1}))
     (transition,) = (c.index for c in model.cells if c.name == "transition_state")
     nodes = [c.index for c in model.cells if c.variable == "node_state"]

@@ -10,8 +10,7 @@ from stagewright.machines.backfill_job import BackfillJob
 from stagewright.machines.backfill_table import MASTER
 from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
 from stagewright.machines.tablet_stages import Kind, Stage
-from stagewright.machines.topology_control import TopologyControl
-from stagewright.machines.topology_group0 import COORDINATOR as TOPOLOGY
+from stagewright.machines.topology_control import COORDINATOR as TOPOLOGY, TopologyControl
 from stagewright.machines.view_task import COORDINATOR as VIEWS, ViewTask
 from stagewright.spec import Actor, Machine, define
 from stagewright.spec.definition import Kept
