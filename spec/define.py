@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from stagewright.spec.actions import (
     member_of,
     returned_value,
 )
+from stagewright.spec.body_errors import body_failed, check_used, wrong_result
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import (
     Action,
@@ -34,8 +34,6 @@ from stagewright.spec.definition import (
 from stagewright.spec.equivalents import equivalents_of
 from stagewright.spec.errors import (
     DefinitionError,
-    ParameterError,
-    ResultError,
     ScopeError,
     StagewrightError,
     TracingError,
@@ -59,14 +57,14 @@ from stagewright.spec.nodes import (
     Select,
     bounds_in,
     conjunction,
-    root_variable,
 )
 from stagewright.spec.parameters import bounds_of
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
-from stagewright.spec.source import Source, here, of_class, of_traceback
+from stagewright.spec.source import Source, of_class
 from stagewright.spec.symbolic import Symbolic, lift
-from stagewright.spec.terms import Term, parameter
+from stagewright.spec.terms import parameter
 from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
+from stagewright.spec.unused import check_assigned, check_spent
 from stagewright.spec.values import Value
 from stagewright.spec.variables import Var
 
@@ -95,8 +93,8 @@ def define(machine: type[Machine], profile: str = "") -> Definition:
         Profiles(tuple(_named(n) for n in names)).named(profile)
     chosen = profile or (names[-1] if names else "")
     definition = _trace(machine, chosen)
-    _check_assigned(machine, definition, names)
-    _check_spent(machine, definition, names)
+    check_assigned(definition, (_trace(machine, name) for name in names))
+    check_spent(machine, definition, (_trace(machine, name) for name in names))
     return definition
 
 
@@ -315,7 +313,7 @@ class _Trace:
                 return
             raise
         except Exception as error:
-            raise _failed(what, error, member) from error
+            raise body_failed(what, error, member) from error
         name = root.prefix + member.name
         if member.kind is MemberKind.ACTION:
             if result is not None:
@@ -351,7 +349,7 @@ class _Trace:
             for node in (assignment.place, assignment.value):
                 tracing.check_closed(node, allowed, assignment.where or member.where)
                 used |= bounds_in(node)
-        _check_used(own, used, member)
+        check_used(own, used, member)
         self.driven |= tracing.called
         prefix = name.removesuffix(member.name)
         declared = members(machine).values()
@@ -390,13 +388,13 @@ class _Trace:
                     mend = (
                         "`return leads_to(premise, conclusion)` or `return eventually(condition)`"
                     )
-                    raise _wrong_result(what, result, mend, member)
+                    raise wrong_result(what, result, mend, member)
         else:
             if not isinstance(result, Bool):
-                raise _wrong_result(what, result, "`return` a condition on the state", member)
+                raise wrong_result(what, result, "`return` a condition on the state", member)
             condition = result.node
             used = bounds_in(condition)
-        _check_used(own, used, member)
+        check_used(own, used, member)
         match member.kind:
             case MemberKind.INITIALLY:
                 self.initially.append(_for_all(params, condition))
@@ -440,16 +438,6 @@ def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
     return (type(this)(this.profile_name_(), replace(this.root_(), new=True)),)
 
 
-def _check_used(own: tuple[Bound, ...], used: set[Bound], member: Member) -> None:
-    for bound in own:
-        if bound not in used:
-            raise ParameterError(
-                f"parameter `{bound.name}` of {member.what} is never used",
-                where=bound.where or member.where,
-                help="every value of it would do the same: use it, or remove it",
-            )
-
-
 def _result_node(result: object) -> Node:
     """What a property's body returned, as one node; true if it is no condition at all."""
     match result:
@@ -461,82 +449,3 @@ def _result_node(result: object) -> Node:
             return result.node
         case _:
             return TRUE
-
-
-def _failed(what: str, error: Exception, member: Member) -> DefinitionError:
-    return TracingError(
-        f"{what} fails while it is traced: {type(error).__name__}: {error}",
-        where=of_traceback(error.__traceback__, member.where.file) or member.where,
-        help=_mend_of(error),
-    )
-
-
-def _mend_of(error: Exception) -> str:
-    """What to write instead of what Python refused in a body."""
-    if (
-        isinstance(error, AttributeError)
-        and isinstance(error.obj, Enum)
-        and hasattr(Term, error.name or "")
-    ):
-        kind, member = type(error.obj).__name__, error.obj
-        return (
-            f"`{member}` is a member of {kind}, as a loop over an enum gives them: call its own "
-            f"methods and columns, or make it symbolic by a parameter: `x: Term[{kind}]`"
-        )
-    return (
-        "a body is Python that runs once, with symbolic values: these compare, combine with "
-        "`&`, `|`, `~`, and numbers calculate with `+`, `-`, `*`, `//`, `%`"
-    )
-
-
-def _wrong_result(what: str, result: object, mend: str, member: Member) -> DefinitionError:
-    if result is None:
-        problem = f"{what} returns nothing"
-    elif isinstance(result, Bool):
-        problem = f"{what} returns a condition, and does not say when it comes to hold"
-    elif isinstance(result, Symbolic):
-        problem = f"{what} returns a value of sort {result.node.sort}, not a condition"
-    else:
-        problem = f"{what} returns {result!r}, which does not depend on the state"
-    return ResultError(problem, where=member.where, help=mend)
-
-
-def _check_assigned(machine: type[Machine], definition: Definition, names: list[str]) -> None:
-    """A variable that no action of any profile assigns is a constant that was not said to be one.
-
-    A part's variables may rest: a system leaves out the part's actions that it has no use for.
-    """
-    own = [v for v in definition.variables if "." not in v.name]
-    assigned = _assigned_in(definition)
-    if all(v.constant or v.name in assigned for v in own):
-        return  # to look at the other profiles takes as long as all the rest
-    for profile in names:
-        assigned |= _assigned_in(_trace(machine, profile))
-    for variable in own:
-        if variable.name not in assigned and not variable.constant:
-            raise UnusedError(
-                f"variable `{variable.name}` is never assigned by an action",
-                where=variable.where or here(),
-                help="remove it, or declare it `constant(...)` if runs differ in it but never change it",
-            )
-
-
-def _check_spent(machine: type[Machine], definition: Definition, names: list[str]) -> None:
-    """A budget that no action of any profile spends bounds nothing; one that a base class declares may rest."""
-    own = {n: member for n, member in vars(machine).items() if isinstance(member, BudgetName)}
-    spent = {b.name for b in definition.budgets}
-    if own.keys() <= spent:
-        return
-    for profile in names:
-        spent |= {b.name for b in _trace(machine, profile).budgets}
-    for name, budget in own.items():
-        if name not in spent:
-            raise UnusedError(
-                f"budget `{name}` is spent by no action",
-                where=budget.where,
-                help=f"write `@action(spends={name})` at the action that it bounds, or remove it",
-            )
-
-
-def _assigned_in(definition: Definition) -> set[str]:
-    return {root_variable(a.place) for action in definition.actions for a in action.assignments}
