@@ -250,8 +250,8 @@ class QueueOf(Symbolic, Generic[S, V]):
         assign(self.node, self.without(index), here())
 
     def duplicate(self, index: Number | int) -> None:
-        """Effect: the element at an index is there twice afterwards, as a lossy channel has it."""
-        assign(self.node, self.inserted(index, self[index]), here())
+        """Effect: the element at an index, if there is one, is there twice afterwards."""
+        assign(self.node, self.inserted(index + 1, self[index]), here())
 
     def clear(self) -> None:
         """Effect: nothing is in it afterwards."""

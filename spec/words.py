@@ -97,9 +97,9 @@ def _assigned(place: Node, value: Node, values: Values) -> str:
         case _, Apply(Op.REMOVE, (queue, index)) if queue == place:
             return f"{_item(place, index, values)} is dropped"
         case _, Apply(Op.INSERT, (queue, index, Apply(Op.ITEM, (again, same)))) if (
-            queue == again == place and index == same
+            queue == again == place and _is_next(index, same)
         ):
-            return f"{_item(place, index, values)} is duplicated"
+            return f"{_item(place, same, values)} is duplicated"
         case Select(Read() | Field() | Select() as base, key), Literal(bool() as joins) if (
             isinstance(base.sort, SetSort)
         ):
@@ -369,6 +369,17 @@ def _made(node: Apply, values: Values) -> _Phrase:
         case _:
             sequence = _inside(args[0], values, _Binds.ATOM)
             return f"{sequence} without {_item(args[0], args[1], values)}", _Binds.ADD
+
+
+def _is_next(index: Node, other: Node) -> bool:
+    """Whether an index is that of the element after another."""
+    match index, other:
+        case Literal(int() as number), Literal(int() as before):
+            return number == before + 1
+        case Apply(Op.ADD, (number, Literal(1))), before:
+            return number == before
+        case _:
+            return False
 
 
 def _item(sequence: Node, index: Node, values: Values) -> str:
