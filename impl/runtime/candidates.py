@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from stagewright.impl.runtime.columns import Column, path_of
@@ -47,6 +48,7 @@ class Bucket:
 
     column: int
     value: Node
+    default: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,15 +71,22 @@ UNKNOWN = object()
 
 
 def _cost(sources: tuple[Source, ...]) -> int:
-    """Buckets by an expression are the smallest, then sets and keys, then buckets of one member."""
-    ranks = {Exactly: 0, Keys: 1, Members: 1, Bucket: 2}
-    return max(
-        (
-            0 if isinstance(s, Bucket) and not isinstance(s.value, Literal) else ranks[type(s)]
-            for s in sources
-        ),
-        default=-1,
-    )
+    """Entities with a value that is computed are the fewest; those at rest are the most."""
+    return max(map(_rank, sources), default=-1)
+
+
+def _rank(source: Source) -> int:
+    match source:
+        case Bucket(_, Literal(), True):
+            return 4
+        case Keys():
+            return 3
+        case Bucket(_, Literal()):
+            return 2
+        case Members():
+            return 1
+        case _:
+            return 0
 
 
 def _best(*found: Sources) -> Sources:
@@ -115,8 +124,9 @@ class Candidates:
             case Apply(Op.NOT, (inner,)):
                 return self.of(inner, bound, not want)
             case Apply(Op.AND | Op.OR as op, args):
+                # What a part does not say for itself, the parts together do not say either.
                 parts = [self.of(a, bound, want) for a in args]
-                found.append(_best(*parts) if (op is Op.AND) == want else _union(*parts))
+                return _best(*parts) if (op is Op.AND) == want else _union(*parts)
             case Apply(Op.MEMBER, (member, group)) if want and member == bound:
                 if self._is_known(group, bound):
                     found.append((Members(group),))
@@ -136,7 +146,7 @@ class Candidates:
             if isinstance(column.sort, EnumSort):
                 held = [m for m in column.sort.members if fold(node, place, m) is not (not want)]
                 if len(held) < len(column.sort.members):
-                    found.append(tuple(Bucket(column.index, Literal(m, column.sort)) for m in held))
+                    found.append(tuple(_with(column, m) for m in held))
         return _best(*found)
 
     def changed(self, place: Node, value: Node, bound: Bound) -> Sources:
@@ -164,9 +174,7 @@ class Candidates:
                 if not isinstance(column.sort, EnumSort):
                     return None
                 moving = zip(column.sort.members, values, strict=True)
-                return tuple(
-                    Bucket(column.index, Literal(m, column.sort)) for m, v in moving if v != m
-                )
+                return tuple(_with(column, m) for m, v in moving if v != m)
             case _:
                 return None
 
@@ -174,8 +182,10 @@ class Candidates:
         column = self._own(place, bound)
         if column is None or not self._is_known(other, bound):
             return None
-        known = isinstance(column.sort, EnumSort | EntitySort | OptionalSort)
-        return (Bucket(column.index, other),) if known else None
+        if not isinstance(column.sort, EnumSort | EntitySort | OptionalSort):
+            return None
+        at_rest = isinstance(other, Literal) and other.value == column.default
+        return (Bucket(column.index, other, at_rest),)
 
     def _is_element(self, node: Node, bound: Bound) -> bool:
         """Whether it is an element of a sequence, whose sort the bound has."""
@@ -195,6 +205,11 @@ class Candidates:
     def _places(self, node: Node, bound: Bound) -> set[Node]:
         own = {node} if self._own(node, bound) else set[Node]()
         return own.union(*(self._places(c, bound) for c in children(node)))
+
+
+def _with(column: Column, member: Enum) -> Bucket:
+    """The entities of which an enum column holds a member."""
+    return Bucket(column.index, Literal(member, column.sort), member == column.default)
 
 
 def _given(node: Node, part: Node, value: bool) -> Node:
