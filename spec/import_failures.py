@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import cast
 
 from stagewright.spec.errors import DecoratorError, InputError, StagewrightError
 from stagewright.spec.source import Source, of_traceback
@@ -41,7 +40,7 @@ def _unknown_option(function: str, option: str, where: Source | None) -> Decorat
     if word is None and function == "step":
         from stagewright.spec.variables import Var
 
-        word = cast("object", Var.step)
+        word = vars(Var)["step"]
     if word is None or not callable(word):
         return None
     known = [

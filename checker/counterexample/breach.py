@@ -29,7 +29,7 @@ NO_DEADLOCK = "no deadlock"
 _LISTED = (
     2  # of the choices that one requirement refuses, so many are told; of the others the number
 )
-_NEAR = 8  # refused actions that are explained; of the others only the requirement is named
+_NEAR = 3  # refused actions that are explained; of the others only the requirement is named
 IN_BOUNDS = "assigned values stay in bounds"
 
 
