@@ -101,13 +101,13 @@ def test_a_machine_that_holds_has_the_same_states_in_tlc(case: Case, tlc: Tlc) -
     assert (run.distinct, run.broken) == (report.states, ())
 
 
-def small_scope(definition: Definition) -> Scope:
+def small_scope(definition: Definition, most: int = TLC_STATES) -> Scope:
     """The default scope, with as many budgets at nought, the last first, as make it small for TLC."""
     scope = scope_of(definition)
     budgets = dict(scope.budgets)
     for name in [*reversed(budgets), ""]:
         scope = scope_of(definition, budgets=budgets)
-        found = check(definition, scope, limits=Limits(states=TLC_STATES), properties=[NO_DEADLOCK])
+        found = check(definition, scope, limits=Limits(states=most), properties=[NO_DEADLOCK])
         if found.exhausted:
             return scope
         budgets[name] = 0

@@ -40,9 +40,11 @@ class Tlc:
     jar: Path
     directory: Path
 
-    def check(self, definition: Definition, scope: Scope, *options: str) -> TlcRun:
+    def check(
+        self, definition: Definition, scope: Scope, *options: str, seconds: int = SECONDS
+    ) -> TlcRun:
         """Export a definition and check the files as they stand, with one worker."""
-        return self.run(self.write(tla_module(definition, scope)), *options)
+        return self.run(self.write(tla_module(definition, scope)), *options, seconds=seconds)
 
     def check_safety(self, definition: Definition, scope: Scope, *options: str) -> TlcRun:
         """The same without the properties, of which those about fair runs take most of the time."""
@@ -63,7 +65,7 @@ class Tlc:
             f"-XX:{'SharedArchiveFile' if archive.exists() else 'ArchiveClassesAtExit'}={archive}"
         )
 
-    def run(self, name: str, *options: str) -> TlcRun:
+    def run(self, name: str, *options: str, seconds: int = SECONDS) -> TlcRun:
         """Check a module of this directory."""
         states = tempfile.mkdtemp(prefix="states", dir=self.directory)
         done = subprocess.run(
@@ -77,7 +79,7 @@ class Tlc:
             cwd=self.directory,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=seconds,
             check=False,
         )
         text = done.stdout + done.stderr
