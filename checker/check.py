@@ -81,10 +81,10 @@ def check(
             symmetry=choice.symmetry,
         )
         verdicts = verdicts_of(narrowed, found, stop, progress)
+        how = Searching(limits, engine, workers)
         for mapped in refinements:
             if progress is not None:
                 progress(found.tally.progress(stop.seconds, deciding=mapped.refinement.name))
-            how = Searching(limits, engine, workers)
             verdicts = (*verdicts, _refines(mapped, definition, scope, how, found, stop))
     return report_of(
         definition,

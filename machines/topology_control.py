@@ -879,13 +879,18 @@ class TopologyControl(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def take_tokens(self, n: Term[Node]) -> None:
-        """Replace: the node takes ownership of the replaced node's tokens."""
+        """Replace: the node takes ownership of the replaced node's tokens; up to 2026.1 tablets are drained first."""
         only_when(self.release.join_group0)
         self._joining(n)
         require(self._is(n, NodeState.replacing), "the node replaces another")
         self._joined(n)
         self.tokens.add(n)
-        self._write_both()
+        if self.release.draining_state:
+            self.session = True
+            self.transition_state = T.tablet_draining
+            self._enter()
+        else:
+            self._write_both()
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_replace(self, n: Term[Node]) -> None:
@@ -1301,6 +1306,12 @@ class TopologyControl(Machine):
         tracks = self.transition_state.column(lambda state: state.tablets)
         resizing = self.transition_state == T.tablet_resize_finalization
         return self.tablet_work.is_some().implies(tracks & ~resizing)
+
+    @invariant
+    def tablets_are_drained_where_a_node_leaves(self) -> Bool:
+        """Lemma: a node that is replaced is dead: its tablets are not moved, they go with it."""
+        drains = (self.transition_state == T.tablet_draining) & self.tablet_work.is_some()
+        return drains.implies(some(self._is(n, *LEAVING) for n in Node))
 
     @step_property
     def the_load_balancer_waits(self, after: Self) -> Bool:

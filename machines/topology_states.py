@@ -74,6 +74,7 @@ OLD, BOTH, NEW = Ring.old, Ring.both, Ring.new
 JOINING = frozenset({N.bootstrapping, N.replacing})
 LEAVING = frozenset({N.decommissioning, N.removing})
 ANY_CHANGE = JOINING | LEAVING
+DRAINED = LEAVING | {N.replacing}  # the node that is replaced is
 BOOTSTRAP = frozenset({N.bootstrapping})
 REBUILDING = frozenset({N.rebuilding})
 NOBODY = frozenset[NodeState]()
@@ -93,7 +94,7 @@ class TransitionState(States):
     join_group0                = OLD,   OLD,  Owner.node,       JOINING,    False, True,  False
     commit_cdc_generation      = OLD,   OLD,  Owner.generation, BOOTSTRAP,  True,  True,  False
     publish_cdc_generation     = OLD,   OLD,  Owner.generation, BOOTSTRAP,  False, False, False
-    tablet_draining            = OLD,   OLD,  Owner.node,       LEAVING,    False, True,  True
+    tablet_draining            = OLD,   OLD,  Owner.node,       DRAINED,    False, True,  True
     write_both_read_old        = BOTH,  OLD,  Owner.node,       ANY_CHANGE, True,  True,  False
     write_both_read_new        = BOTH,  NEW,  Owner.node,       ANY_CHANGE, True,  False, False
     left_token_ring            = OLD,   OLD,  Owner.node,       ANY_CHANGE, True,  False, False
@@ -131,11 +132,12 @@ TRANSITION_TABLE: dict[TransitionState, frozenset[TransitionState]] = {
     T.null: frozenset(T)
     - {T.publish_cdc_generation, T.left_token_ring, T.rollback_to_normal}
     - {T.null, T.write_both_read_new},
-    T.join_group0: AT_REST | {T.commit_cdc_generation, T.write_both_read_old, T.left_token_ring},
+    T.join_group0: AT_REST
+    | {T.commit_cdc_generation, T.tablet_draining, T.write_both_read_old, T.left_token_ring},
     T.commit_cdc_generation: AT_REST
     | {T.publish_cdc_generation, T.write_both_read_old, T.left_token_ring},
     T.publish_cdc_generation: AT_REST | {T.write_both_read_old},
-    T.tablet_draining: frozenset({T.write_both_read_old, T.rollback_to_normal}),
+    T.tablet_draining: frozenset({T.write_both_read_old, T.left_token_ring, T.rollback_to_normal}),
     T.write_both_read_old: frozenset(
         {T.write_both_read_new, T.left_token_ring, T.rollback_to_normal}
     ),

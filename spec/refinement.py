@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, cast, get_type_hints
 
@@ -106,7 +106,9 @@ class Refinement:
     from_start: bool  # False: the view may begin anywhere in a run of the seen machine
     at: tuple[ExercisedAt, ...] = ()
     exact: bool = False  # whatever the seen machine does, the concrete one does, too
-    beyond: tuple[ActionRef, ...] = ()
+    beyond: Mapping[str, tuple[ActionRef, ...]] = field(
+        default_factory=dict[str, tuple[ActionRef, ...]]
+    )
     seen_at: ExercisedAt | None = None
 
     @cached_property
@@ -202,7 +204,7 @@ class Refinement:
             tuple(tracing.alike),
             self._steps(),
             frozenset(n for a in self.anew for n in self._concrete_names(a, "anew")),
-            frozenset(n for a in self.beyond for n in self._names(self.seen, a, "beyond")),
+            self._beyond(profile),
         )
 
     def _traced(self, profile: str, prefix: str) -> tuple[Tracing, tuple[Bound, ...]]:
@@ -311,6 +313,16 @@ class Refinement:
         names = {n for a in choices if a is not None for n in self._names(self.seen, a, "steps")}
         return SeenStep(frozenset(names), None in choices or not choices)
 
+    def _beyond(self, profile: str) -> frozenset[str]:
+        for name in self.beyond:
+            if name not in self.covered:
+                raise self._wrong(
+                    f"`beyond` names `{name}`, under which nothing is declared",
+                    f"it covers: {', '.join(self.covered)}",
+                )
+        actions = self.beyond.get(profile, ())
+        return frozenset(n for a in actions for n in self._names(self.seen, a, "beyond"))
+
     def _concrete_names(self, action: ActionRef, where: str) -> tuple[str, ...]:
         return self._names(self.concrete, action, where)
 
@@ -410,7 +422,7 @@ def refinement(
 
 def projection(
     *,
-    beyond: tuple[ActionRef, ...] = (),
+    beyond: Mapping[str, tuple[ActionRef, ...]] | None = None,
     profiles: Mapping[str, str] | None = None,
     steps: Mapping[ActionRef, Steps] | None = None,
     anew: tuple[ActionRef, ...] = (),
@@ -420,12 +432,12 @@ def projection(
     """Declare a refinement that is exact: whatever the seen machine does, the concrete one does somewhere, too.
 
     So the seen machine's steps are the quotient of the concrete machine's, those at all of the scopes of `at`
-    together. `beyond` names actions of the seen machine that no step of the concrete one need be: what it does
-    not describe. An action that is named so needlessly, because all of its steps are taken, is refused.
+    together. `beyond` names, by profile of the concrete machine, actions of the seen one that it need not take:
+    what it does not describe. An action that is named needlessly, all of whose steps are taken, is refused.
     """
     names = local_names()
     made = _declared(names, scopes(*at), profiles, steps, anew, from_start=from_start)
-    return lambda body: replace(made(body), exact=True, beyond=beyond)
+    return lambda body: replace(made(body), exact=True, beyond=beyond or {})
 
 
 def _declared(

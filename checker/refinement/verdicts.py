@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
@@ -30,6 +30,9 @@ class Searching:
     limits: Limits
     engine: EngineKind = EngineKind.AUTO
     workers: int | None = None
+    known: dict[tuple[str, Scope], Exploration] = field(
+        default_factory=dict[tuple[str, Scope], Exploration], compare=False
+    )  # by fingerprint: what was searched for one refinement serves the next
 
 
 def decide(
@@ -106,6 +109,13 @@ def _together(mapped: Mapped, decided: Sequence[_Decided]) -> PropertyVerdict:
 
 def explored(definition: Definition, scope: Scope, how: Searching) -> Exploration:
     """All reachable states of a machine, within the time and memory that there are."""
+    key = (definition.fingerprint(), scope)
+    if key not in how.known:
+        how.known[key] = _searched(definition, scope, how)
+    return how.known[key]
+
+
+def _searched(definition: Definition, scope: Scope, how: Searching) -> Exploration:
     stop = Stop(Limits(seconds=how.limits.seconds, memory=how.limits.memory))
     watch = Watch(deadlock=False, graph=True, coverage=False)
     bare = replace(definition, properties=())

@@ -8,12 +8,22 @@ from stagewright.machines.topology_node import TopologyNode
 from stagewright.machines.topology_request import TopologyRequest
 from stagewright.machines.topology_states import NodeState
 from stagewright.machines.topology_transition import TopologyTransition
-from stagewright.spec import Term, first_where, refinement, some
+from stagewright.spec import Term, first_where, projection, some
+from stagewright.spec.exercised import Choice
 
+T = TopologyTransition
+TWO_FAULTS: Choice = {TopologyControl.requests: 2, TopologyControl.faults: 2}
+"""One fault is not enough for every way back."""
+RELEASES = ("scylla-6.0", "scylla-2025.4", "scylla-2026.2")
 IN_TRANSITION = tuple(state for state in NodeState if state.in_transition)
 
 
-@refinement(profiles={"seed": "seed", "scylla-2026.2": "scylla-2026.2"})
+@projection(
+    at=(TWO_FAULTS,),
+    beyond={
+        "scylla-6.0": (T.start_resize, T.finish_resize),  # there by another name already
+    },
+)
 def as_the_coordinator_logs_it(topology: TopologyControl, seen: TopologyTransition) -> None:
     """The topology coordinator's log and `system.topology` show the transition state, and of the node that is
     in transition its state.
@@ -24,7 +34,12 @@ def as_the_coordinator_logs_it(topology: TopologyControl, seen: TopologyTransiti
     )
 
 
-@refinement(
+@projection(
+    at=(TWO_FAULTS,),
+    beyond={
+        "seed": (TopologyNode.start_the_cluster, TopologyNode.refuse, TopologyNode.fail_to_join),
+        **dict.fromkeys(RELEASES, (TopologyNode.start_the_cluster, TopologyNode.refuse)),
+    },
     profiles={
         "seed": "seed",
         "scylla-6.0": "scylla-6.0",
@@ -38,7 +53,9 @@ def a_node_of_the_topology(topology: TopologyControl, seen: TopologyNode, n: Ter
     seen.node_state = topology.node_state[n]
 
 
-@refinement(
+@projection(
+    at=(TWO_FAULTS,),
+    beyond={"seed": (TopologyRequest.fail, TopologyRequest.finish)},
     anew=(
         TopologyControl.ask_to_join,
         TopologyControl.ask_to_replace,

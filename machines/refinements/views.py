@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from stagewright.machines.view_bases import Base, ViewBases
 from stagewright.machines.view_turn import Turn, ViewTurn
-from stagewright.spec import Term, choose, refinement
+from stagewright.spec import Term, choose, projection
 
 
-@refinement()
+@projection()
 def the_turn_of_a_base_table(bases: ViewBases, seen: ViewTurn, b: Term[Base]) -> None:
     """Of each base table the coordinator's log shows when it is selected and when it is finished."""
     other = choose(

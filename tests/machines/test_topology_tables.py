@@ -35,7 +35,6 @@ BOOTSTRAP = [
     ("null", "join_group0"),
     ("join_group0", "null"),
     ("join_group0", "commit_cdc_generation"),
-    ("join_group0", "write_both_read_old"),
     ("join_group0", "left_token_ring"),
     ("null", "commit_cdc_generation"),
     ("commit_cdc_generation", "write_both_read_old"),
@@ -54,6 +53,7 @@ RING = [
 TABLETS = [("null", "tablet_migration"), ("tablet_migration", "null")]
 DRAINING = [
     ("null", "tablet_draining"),
+    ("join_group0", "tablet_draining"),  # of a replaced node, too
     ("tablet_draining", "write_both_read_old"),
     ("tablet_draining", "rollback_to_normal"),
 ]
@@ -85,6 +85,7 @@ EDGES = {
         *FINALIZATION,
         *SNAPSHOTS,
         ("null", "write_both_read_old"),
+        ("join_group0", "write_both_read_old"),
     },
 }
 NODE_EDGES = {

@@ -10,6 +10,7 @@ from tests.checker.refinement.jobs import (
     a_hasty_job,
     a_job,
     decided,
+    phase_of,
     steps,
 )
 from tests.models.transaction_commit import TransactionCommit, commits_transactions
@@ -23,9 +24,11 @@ from stagewright.spec import (
     Term,
     action,
     alike,
+    budget,
     choose,
     flag,
     number,
+    projection,
     refinement,
     require,
 )
@@ -248,6 +251,67 @@ def test_the_way_that_is_shown_carries_the_seen_states_that_were_lost() -> None:
         alike(seen.at == 3, ways.at == 3)
 
     assert steps(decided(by_steps)) == ["long", "on", "end"]
+
+
+# -- projections: neither machine does more than the other ------------------------------------------------
+
+
+class LongJob(Job):
+    """A job that may be paused."""
+
+    @Job.phase.step(Phase.running, Phase.idle)
+    def pause(self) -> None:
+        """It waits."""
+
+
+def as_a_job(worker: Worker, seen: LongJob) -> None:
+    seen.phase = phase_of(worker)
+
+
+def test_a_projection_does_nothing_that_the_concrete_machine_does_not_do() -> None:
+    verdict = decided(projection()(as_a_job))
+    assert (verdict.outcome, verdict.run) == (VIOLATED, None)
+    assert verdict.note == (
+        "LongJob has 1 steps that Worker never takes, and that `beyond` does not name: "
+        "pause: phase: running → idle"
+    )
+
+
+def test_but_for_what_is_said_to_be_beyond_it() -> None:
+    verdict = decided(projection(beyond={"": (LongJob.pause,)})(as_a_job))
+    assert verdict.outcome is HOLDS
+
+
+def test_what_is_needlessly_said_to_be_beyond_it_is_refused() -> None:
+    verdict = decided(projection(beyond={"": (LongJob.pause, LongJob.start)})(as_a_job))
+    assert verdict.outcome is VIOLATED
+    assert verdict.note == "`beyond` names start, all of whose steps Worker takes"
+
+
+def test_what_one_scope_does_not_show_another_one_may() -> None:
+    class Counted(Machine):
+        """As often as its budget says."""
+
+        steps = budget(1)
+        count: NumberVar = number(0, 2)
+
+        @action(spends=steps)
+        def more(self) -> None:
+            self.count = self.count + 1
+
+    class Count(Machine):
+        count: NumberVar = number(0, 2)
+
+        @action
+        def more(self) -> None:
+            require(self.count < 2, "there is room")
+            self.count = self.count + 1
+
+    def counted(it: Counted, seen: Count) -> None:
+        seen.count = it.count
+
+    assert decided(projection()(counted)).outcome is VIOLATED
+    assert decided(projection(at=({}, {Counted.steps: 2}))(counted)).outcome is HOLDS
 
 
 # -- mutants -------------------------------------------------------------------------------------------------
