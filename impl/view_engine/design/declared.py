@@ -6,7 +6,7 @@ They say what is emitted without running a program for each document, can be sto
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -144,11 +144,17 @@ def _expression(definition: Any) -> Expression:
     return constant
 
 
-@dataclass(frozen=True)
+Getter = Callable[[Any, str, object], object]  # (document, its id, list element) → value
+
+
 class DeclaredMapper:
     """Runs a declared map function over batches."""
 
-    declared: Declared
+    def __init__(self, declared: Declared) -> None:
+        self._key = _getter(declared.key)
+        self._emitted = _getter(declared.value)
+        self._where = declared.where
+        self._each = declared.each
 
     def run(
         self, changes: Sequence[Change]
@@ -172,22 +178,22 @@ class DeclaredMapper:
             rows.append(self._rows(document, change.doc_id.decode("utf-8", "replace")))
         return rows, failed
 
-    def _rows(self, document: object, doc_id: str) -> list[Emitted]:
-        declared = self.declared
-        if not all(_holds(condition, document) for condition in declared.where):
-            return []
-        elements: Sequence[object] = (None,)
-        if declared.each is not None:
-            found = _at(document, declared.each)
-            elements = found if isinstance(found, list) else ()
-        rows: list[Emitted] = []
-        for element in elements:
-            key = _value(declared.key, document, doc_id, element)
-            if key is _MISSING:
-                continue
-            value = _value(declared.value, document, doc_id, element)
-            rows.append((json_text(key), json_text(None if value is _MISSING else value)))
-        return rows
+    def _rows(self, document: object, doc_id: str) -> Sequence[Emitted]:
+        for condition in self._where:
+            if not _holds(condition, document):
+                return ()
+        if self._each is None:
+            return self._row(document, doc_id, None)
+        found = _at(document, self._each)
+        elements = found if isinstance(found, list) else ()
+        return [row for element in elements for row in self._row(document, doc_id, element)]
+
+    def _row(self, document: object, doc_id: str, element: object) -> Sequence[Emitted]:
+        key = self._key(document, doc_id, element)
+        if key is _MISSING:
+            return ()
+        value = self._emitted(document, doc_id, element)
+        return ((json_text(key), json_text(None if value is _MISSING else value)),)
 
 
 def _parsed(body: bytes) -> object:
@@ -212,17 +218,23 @@ def _holds(condition: Condition, document: object) -> bool:
     return equal if condition.operator == "==" else not equal
 
 
-def _value(expression: Expression, document: object, doc_id: str, element: object) -> object:
+def _getter(expression: Expression) -> Getter:
+    """What computes an expression; `_MISSING` where the document lacks a place."""
     match expression:
         case Path():
             names = expression._names
             if names[:1] == ("\0item",):
-                return _at(element, names[1:])
-            return _at(document, names)
+                return lambda _document, _id, element: _at(element, names[1:])
+            return lambda document, _id, _element: _at(document, names)
         case _Id():
-            return doc_id
+            return lambda _document, doc_id, _element: doc_id
         case list():
-            values = [_value(part, document, doc_id, element) for part in expression]
-            return _MISSING if any(value is _MISSING for value in values) else values
+            parts = [_getter(part) for part in expression]
+
+            def of_list(document: Any, doc_id: str, element: object) -> object:
+                values = [part(document, doc_id, element) for part in parts]
+                return _MISSING if any(value is _MISSING for value in values) else values
+
+            return of_list
         case _:
-            return expression
+            return lambda _document, _id, _element: expression

@@ -5,14 +5,23 @@ from __future__ import annotations
 import json
 import math
 
+_SIMPLE = {str, int, bool, type(None)}
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_ESCAPING = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
 
 def json_text(value: object) -> bytes:
     """Compact JSON in UTF-8. Raises TypeError or ValueError for what JSON cannot say."""
-    text = json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    if type(value) is int:
+        return b"%d" % value
+    if value is None:
+        return b"null"
+    simple = type(value) is list and all(type(element) in _SIMPLE for element in value)
+    plain = value if simple else _plain(value)
     try:
-        return text.encode()
+        return _ENCODER.encode(plain).encode()
     except UnicodeEncodeError:  # half of a surrogate pair: only an escape can say it
-        return json.dumps(_plain(value), separators=(",", ":"), allow_nan=False).encode()
+        return _ESCAPING.encode(plain).encode()
 
 
 def _plain(value: object) -> object:

@@ -135,9 +135,7 @@ class Packed:
         """In order, with the last of several items that have one key."""
         keys, at = self.sort_keys
         order = last_of_equal(keys, at, self.order())
-        made = Packed(gather(self.data, self.items, order), collated=self.collated)
-        made.__dict__["sort_keys"] = _sort_keys_of(rows=self, order=order)
-        return made
+        return Packed(gather(self.data, self.items, order), collated=self.collated)
 
 
 class Operations:

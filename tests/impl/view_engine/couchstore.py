@@ -30,6 +30,11 @@ _TOOLS = os.environ.get("STAGEWRIGHT_COUCHSTORE", "")
 needs_couchstore = pytest.mark.skipif(not _TOOLS, reason="STAGEWRIGHT_COUCHSTORE names no C tools")
 
 
+def available() -> bool:
+    """Whether the C tools are there."""
+    return bool(_TOOLS)
+
+
 def build(
     folder: Path,
     header: IndexHeader,

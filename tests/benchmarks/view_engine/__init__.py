@@ -1,0 +1,1 @@
+"""Benchmarks of the view engine beside its peers."""
