@@ -286,6 +286,8 @@ class Expressions:
                 return self._equal(node, lowered)
             case Op.OR_ELSE:
                 return self._or_else(node, lowered)
+            case Op.SET:
+                return self._set_of(node, lowered)
             case Op.MEMBER:
                 member, members = lowered
                 if isinstance(within := node.args[1].sort, SeqSort):
@@ -329,6 +331,16 @@ class Expressions:
         else:
             codes = tuple(i % size for i in there)
         return self.builder.table(codes, args[0], boolean=False)
+
+    def _set_of(self, node: Apply, lowered: list[Shape]) -> Shape:
+        sort = node.sort
+        assert isinstance(sort, SetSort)
+        given = [one for one in lowered if isinstance(one, GroundNode)]
+        assert len(given) == len(lowered), "members of a set that is written out are scalars"
+        return {
+            member: self.builder.or_(self._equals(one, member, sort.element) for one in given)
+            for member in values_of(sort.element, self.scope)
+        }
 
     def _or_else(self, node: Apply, lowered: list[Shape]) -> GroundNode:
         b, (value, default) = self.builder, lowered

@@ -397,6 +397,8 @@ def operate(op: Op, args: list[Any]) -> Any:
             return all(args)
         case Op.OR:
             return any(args)
+        case Op.SET:
+            return frozenset(args)
         case Op.LEAST:
             return min(args)
         case Op.GREATEST:

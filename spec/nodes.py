@@ -47,6 +47,7 @@ class Op(Enum):
     IF = auto()  # condition, then, otherwise
     OR_ELSE = auto()  # of an optional value and a default: the value, or the default if it is none
     MEMBER = auto()  # element, set or sequence
+    SET = auto()  # of these members
     UNION = auto()
     INTERSECTION = auto()
     DIFFERENCE = auto()

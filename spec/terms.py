@@ -28,13 +28,14 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, here
-from stagewright.spec.symbolic import Symbolic, apply, assign, lift
+from stagewright.spec.symbolic import Symbolic, apply, assign, lift, node_of
 from stagewright.spec.tracing import check_read
 from stagewright.spec.truth import truth_asked
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Enum)
 N = TypeVar("N", bound=Entity)
+X = TypeVar("X", bound=Enum | Entity)
 K = TypeVar("K")
 S = TypeVar("S")
 V = TypeVar("V")
@@ -216,6 +217,20 @@ class SetOf(Symbolic, Generic[E]):
     """A symbolic set. Iterating visits its members: `every(self.up[n] for n in self.replicas)`."""
 
     __slots__ = ()
+
+    @classmethod
+    def of(cls, first: Term[X] | X, *others: Term[X] | X) -> SetOf[X]:
+        """The set of these members, `SetOf.of(p, q)`: as `{p, q}` in TLA+."""
+        sorts = [node.sort for m in (first, *others) if (node := node_of(m, BOOL)) is not None]
+        sort = next((s for s in sorts if isinstance(s, EnumSort | EntitySort)), None)
+        if sort is None:
+            raise ExpressionError(
+                f"SetOf.of(...) is given {first!r}, which is no member of an enum or entity sort",
+                where=here(),
+                help="write members: `SetOf.of(p, q)`",
+            )
+        nodes = [lift(m, sort, "a member of SetOf.of(...)") for m in (first, *others)]
+        return SetOf(apply(Op.SET, SetSort(sort), *nodes))
 
     def has(self, member: E | Term[E]) -> Bool:
         return Bool(apply(Op.MEMBER, BOOL, lift(member, self._element, "the member"), self.node))

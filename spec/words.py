@@ -332,6 +332,8 @@ def _apply(node: Apply, values: Values) -> _Phrase:
             left = _inside(args[0], values, _Binds.MULTIPLY)
             right = _inside(args[1], values, _Binds.ATOM)
             return f"{left} {_MULTIPLICATIVE[node.op]} {right}", _Binds.MULTIPLY
+        case Op.SET:
+            return f"{{{', '.join(words(a, values) for a in args)}}}", _Binds.ATOM
         case Op.OR_ELSE:
             value, default = (_inside(a, values, _Binds.ADD) for a in args)
             return f"({value}, or {default} if none)", _Binds.ATOM

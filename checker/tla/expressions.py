@@ -201,6 +201,8 @@ class Formulas:
                 return self._junction(node)
             case Op.NEXT | Op.PREVIOUS | Op.LAST:
                 return self._in_order(node)
+            case Op.SET:
+                return f"{{{', '.join(self.text(a) for a in node.args)}}}", Binds.ATOM
             case Op.OR_ELSE:
                 value, default = (self.text(a) for a in node.args)
                 absent = f"{self.text(node.args[0], Binds.SETS)} = {self.names.own.none}"

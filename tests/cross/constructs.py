@@ -19,6 +19,7 @@ from stagewright.spec import (
     OneVar,
     OptionalVar,
     Record,
+    SetOf,
     SetVar,
     States,
     Term,
@@ -381,6 +382,35 @@ class Defaults(Machine):
         return every(self.work[self.owner.or_else(n)] < 2 for n in Node)
 
 
+class Literals(Machine):
+    """Two nodes at a time hold what is shared."""
+
+    holders: SetVar[Node] = set_of(Node)
+    colours: SetVar[Colour] = set_of(Colour)
+
+    @action
+    def take(self, n: Term[Node], m: Term[Node]) -> None:
+        require((self.holders & SetOf.of(n, m)).is_empty(), "neither holds it")
+        self.holders = SetOf.of(n, m)
+
+    @action
+    def leave(self, n: Term[Node]) -> None:
+        require(self.holders == self.holders | SetOf.of(n), "holds it")
+        self.holders = self.holders - SetOf.of(n)
+
+    @action
+    def paint(self, c: Term[Colour]) -> None:
+        self.colours = SetOf.of(c, Colour.red)
+
+    @invariant
+    def at_most_two(self) -> Bool:
+        return self.holders.size() <= 2
+
+    @invariant
+    def red_alone(self) -> Bool:
+        return self.colours <= SetOf.of(Colour.red)
+
+
 class EnumLoops(Machine):
     """Colours that pass their numbers on, one by one and all at once."""
 
@@ -427,6 +457,7 @@ EXAMPLES: Mapping[str, type[Machine]] = {
     "tables by number": Tables,
     "initial values by key": ByKey,
     "a default for none": Defaults,
+    "sets of these members": Literals,
     "loops over an enum": EnumLoops,
     "ordered entities and rings": InOrder,
     "members with names": Names,

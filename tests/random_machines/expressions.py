@@ -238,6 +238,7 @@ class Expressions:
                     for op in (Op.UNION, Op.INTERSECTION, Op.DIFFERENCE)
                 ]
                 makers.append(lambda: self._column(sort, depth - 1))
+                makers.append(lambda: self._set_of(sort, depth - 1))
             case _:
                 pass
         return makers
@@ -397,6 +398,13 @@ class Expressions:
             return None
         interval = sum_of if op is Op.ADD else difference_of
         return Apply(op, (left, right), IntSort(*interval(_bounds(left), _bounds(right))))
+
+    def _set_of(self, sort: SetSort, depth: int) -> Node | None:
+        if isinstance(sort.element, RecordSort):
+            return None
+        some = [self.of(sort.element, depth) for _ in range(self.choices.pick((1, 2)))]
+        members = tuple(m for m in some if m is not None)
+        return Apply(Op.SET, members, sort) if members else None
 
     def _or_else(self, sort: EnumSort | EntitySort, depth: int) -> Node | None:
         value, default = self.of(OptionalSort(sort), depth), self.of(sort, depth)

@@ -51,6 +51,7 @@ CONSTRUCTS = (
     Construct("tables by number", "`per(number(0, 5), …)`, `t[(i + 1) % 6]`, `numbers(0, 5)`"),
     Construct("initial values by key", "`per(Node, one_of(Node), init=lambda n: n)`"),
     Construct("a default for none", "`self.owner.or_else(n)`"),
+    Construct("sets of these members", "`SetOf.of(p, q)`, `self.up - SetOf.of(p)`"),
     Construct("loops over an enum", "`for s in Stage`, and `for s in each(Stage)` for all at once"),
     Construct(
         "ordered entities and rings",
