@@ -20,7 +20,7 @@ from stagewright.impl.view_engine.documents.changes import (
     Source,
     rollback_point,
 )
-from stagewright.impl.view_engine.file.header import IndexHeader
+from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.file.masks import mask_of
 from stagewright.impl.view_engine.index.cleaner import Cleaner
@@ -430,13 +430,11 @@ class Group:
         if self._compactor is not None:
             self._compactor.stop()  # what it copied is of a history that was lost
         now = self.header
-        history = self._source.failover_log(rollback.partition)
+        logs = {p: self._source.failover_log(p) for p in now.seqs}
         for snapshot in self._file.snapshots():
             old = snapshot.header
-            seq = old.seqs.get(rollback.partition)
-            log = old.partition_versions.get(rollback.partition, ())
-            shared = seq is not None and rollback_point(seq, log, history) == seq <= rollback.seq
-            if shared and not old.cleanup:
+            enough = old.seqs.get(rollback.partition, rollback.seq + 1) <= rollback.seq
+            if enough and not old.cleanup and _leads_back(old, now, logs):
                 break
         else:
             old = _new_header(self.design, now.num_partitions, ())
@@ -456,6 +454,19 @@ class Group:
                 },
             )
         )
+
+
+def _leads_back(old: IndexHeader, now: IndexHeader, logs: Mapping[int, FailoverLog]) -> bool:
+    """Whether no partition of an older snapshot is ahead of now, or in a history that was lost.
+
+    Otherwise going back for one partition would bring back what another one had to leave.
+    """
+    return all(
+        old.seqs.get(p, 0) <= seq
+        and rollback_point(old.seqs.get(p, 0), old.partition_versions.get(p, ()), logs[p])
+        == old.seqs.get(p, 0)
+        for p, seq in now.seqs.items()
+    )
 
 
 def _in_history(header: IndexHeader, partition: int, uuid: bytes) -> bool:

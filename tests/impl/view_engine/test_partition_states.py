@@ -159,7 +159,7 @@ def test_cleaner_that_is_stopped_goes_on_later_and_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 300))]
+    "seed", [*range(5), 85, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 400))]
 )
 def test_whatever_happens_answers_are_map_reduce_over_the_documents(
     tmp_path: Path, seed: int
