@@ -8,16 +8,17 @@ from dataclasses import replace
 from stagewright.checker.coverage import coverage_of
 from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engines import EngineKind, search
-from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
 from stagewright.checker.refinement.verdicts import Searching, decide, named
 from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.checker.vacuity import is_premise, with_premises
+from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import Definition, Property
 from stagewright.spec.errors import InputError
+from stagewright.spec.exercised import scope_of_difference
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.lowering import ground
 from stagewright.spec.refinement import Mapped
@@ -61,9 +62,10 @@ def check(
     limits = limits or Limits()
     narrowed = only(definition, properties, refinements)
     refinements = [m for m in refinements if not properties or m.refinement.name in properties]
+    here, elsewhere = by_scope(narrowed, scope)
     stop = Stop(limits)
     with interruptible(stop):
-        model = ground(with_premises(narrowed), scope)
+        model = ground(here, scope, premises_of(here))
         deadlock = deadlock and asks_for_deadlock(definition, properties)
         if why := find_initial_states(model, stop, progress):
             return nothing_searched(narrowed, scope, stop, why, deadlock=deadlock)
@@ -80,8 +82,9 @@ def check(
             checkpoint=checkpoint,
             symmetry=choice.symmetry,
         )
-        verdicts = verdicts_of(narrowed, found, stop, progress)
         how = Searching(limits, engine, workers)
+        more = sought_elsewhere(narrowed, elsewhere, how)
+        verdicts = in_order(narrowed, verdicts_of(here, found, stop, progress), more)
         for mapped in refinements:
             if progress is not None:
                 progress(found.tally.progress(stop.seconds, deciding=mapped.refinement.name))
@@ -176,15 +179,72 @@ def _more(found: Exploration) -> str:
 
 def watch_for(model: GroundModel, *, deadlock: bool, coverage: bool = True) -> Watch:
     """All that can be decided while searching, and the graph if more is to be decided afterwards."""
+    never = model.builder.not_
     return Watch(
-        states=[p.condition for p in model.invariants],
-        steps=[p.condition for p in model.step_properties],
-        state_promises=sum(not is_premise(p.property) for p in model.invariants),
-        step_promises=sum(not is_premise(p.property) for p in model.step_properties),
+        Watched(
+            [p.condition for p in model.invariants],
+            [never(p.condition) for p in model.witnesses],
+            [p.condition for p in model.premises],
+        ),
+        Watched(
+            [p.condition for p in model.step_properties],
+            [never(p.condition) for p in model.step_witnesses],
+            [p.condition for p in model.step_premises],
+        ),
         deadlock=deadlock,
         graph=bool(model.reachable or model.leads_to),
         coverage=coverage,
     )
+
+
+def by_scope(definition: Definition, scope: Scope) -> tuple[Definition, list[Property]]:
+    """The definition with what is decided at a scope, and the properties that name another scope."""
+    elsewhere = [
+        p
+        for p in definition.properties
+        if p.at is not None and scope_of_difference(definition, p.at) != scope
+    ]
+    here = tuple(p for p in definition.properties if p not in elsewhere)
+    return (replace(definition, properties=here) if elsewhere else definition), elsewhere
+
+
+def sought_elsewhere(
+    definition: Definition, properties: Sequence[Property], how: Searching
+) -> list[PropertyVerdict]:
+    """The verdicts on witnesses that are sought at scopes of their own; each search ends once all are found."""
+    scopes = {p.name: scope_of_difference(definition, p.at) for p in properties if p.at is not None}
+    found: list[PropertyVerdict] = []
+    for scope in dict.fromkeys(scopes.values()):
+        mine = replace(
+            definition, properties=tuple(p for p in properties if scopes[p.name] == scope)
+        )
+        stop = Stop(how.limits)
+        model = ground(mine, scope)
+        if why := find_initial_states(model, stop, None):
+            verdicts = nothing_searched(mine, scope, stop, why, deadlock=False).verdicts
+        else:
+            watch = replace(watch_for(model, deadlock=False, coverage=False), only_witnesses=True)
+            searched = search(model, watch, stop, kind=how.engine, workers=how.workers)
+            verdicts = verdicts_of(mine, searched, stop)
+        found += [
+            replace(v, note=f"{v.note}, at {scope}", scope=str(scope))
+            for v in verdicts
+            if v.name in scopes
+        ]
+    return found
+
+
+def in_order(
+    definition: Definition,
+    verdicts: tuple[PropertyVerdict, ...],
+    more: Sequence[PropertyVerdict],
+) -> tuple[PropertyVerdict, ...]:
+    """All of them, in the definition's order."""
+    if not more:
+        return verdicts
+    by_name = {v.name: v for v in (*verdicts, *more)}
+    ordered = [by_name.pop(p.name) for p in definition.properties if p.name in by_name]
+    return (*ordered, *by_name.values())
 
 
 def only(

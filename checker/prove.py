@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 from stagewright.checker.symbolic.certificates import make_directory, write_scripts
-from stagewright.checker.symbolic.claims import HANDLES, IN_BOUNDS, NO_DEADLOCK, claims_of
+from stagewright.checker.symbolic.claims import (
+    IN_BOUNDS,
+    LOOKED_FOR,
+    NO_DEADLOCK,
+    claims_of,
+    is_handled,
+)
 from stagewright.checker.symbolic.limits import DEFAULT_DEPTH, DEFAULT_K, Limits, Progress
 from stagewright.checker.symbolic.proof import Proof, Stop
 from stagewright.checker.symbolic.z3_terms import Clock
@@ -26,7 +33,7 @@ def _silent(_: Progress) -> None:
 
 def not_handled(definition: Definition) -> tuple[Property, ...]:
     """The properties that this method cannot decide: `check` does."""
-    return tuple(p for p in definition.properties if p.kind not in HANDLES)
+    return tuple(p for p in definition.properties if not is_handled(p))
 
 
 def prove(
@@ -64,7 +71,8 @@ def prove(
     model = ground(definition, scope)
     claims = claims_of(model, names, deadlock=deadlock)
     proof = Proof(definition, model, claims, clock, simple=simple_paths, progress=progress)
-    decided = proof.decide(max_k, depth)
+    looked_for = {p.name for p in definition.properties if p.kind in LOOKED_FOR}
+    decided = tuple(_opposite(v) if v.name in looked_for else v for v in proof.decide(max_k, depth))
     if smtlib is not None:
         write_scripts(proof.scripts(), smtlib)
     others = not_handled(definition)
@@ -80,6 +88,20 @@ def prove(
         seconds=clock.elapsed(),
         note=_note(proof.stopped, [p.name for p in others] if not properties else []),
     )
+
+
+def _opposite(never: PropertyVerdict) -> PropertyVerdict:
+    """What the verdict on "never" says of "sometimes"."""
+    match never.outcome:
+        case Outcome.VIOLATED:
+            steps = 0 if never.run is None else len(never.run.steps)
+            note = f"some run reaches it, in {steps} step{'' if steps == 1 else 's'}"
+            return replace(never, outcome=Outcome.HOLDS, note=note, run=None, witness=never.run)
+        case Outcome.HOLDS:
+            note = f"no run reaches it: {never.note}"
+            return replace(never, outcome=Outcome.VIOLATED, note=note)
+        case Outcome.UNDECIDED:
+            return replace(never, note=f"no run reaches it yet: {never.note}", run=None)
 
 
 def _note(stopped: Stop | None, left: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Promises that hold only because nothing they speak of ever happens.
 
-For a promise of the form "whenever P then Q" a further condition "never P" is searched along: if it is
-never false, the promise was never put to the test.
+For a promise of the form "whenever P then Q" the condition "never P" is watched along: if it is never false,
+the promise was never put to the test.
 """
 
 from __future__ import annotations
@@ -12,37 +12,29 @@ from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Quantified, Quantity
 from stagewright.spec.words import implication
 
-_PREFIX = "premise of "  # no name of a promise has a blank in it
 
-
-def with_premises(definition: Definition) -> Definition:
-    """The definition with a condition "never P" after all its promises, for each that has a P."""
-    return replace(
-        definition,
-        properties=(
-            *definition.properties,
-            *(p for prop in definition.properties if (p := _premise_of(prop)) is not None),
-        ),
-    )
-
-
-def premise_name(name: str) -> str:
-    """The name of the added condition that belongs to a promise."""
-    return _PREFIX + name
-
-
-def is_premise(prop: Property) -> bool:
-    """Whether a property was added by `with_premises`."""
-    return prop.name.startswith(_PREFIX)
+def premises_of(definition: Definition) -> tuple[Property, ...]:
+    """A condition "never P", of the same name, for each promise that has a P."""
+    found = map(_premise_of, definition.properties)
+    return tuple(premise for premise in found if premise is not None)
 
 
 def _premise_of(prop: Property) -> Property | None:
-    kind, never = prop.kind, _never(prop.condition)
-    if prop.premise is not None:
-        kind, never = PropertyKind.INVARIANT, Apply(Op.NOT, (prop.premise,), BOOL)
-    if never is None or kind is PropertyKind.REACHABLE:
+    never: Node | None = None
+    match prop.kind:
+        case PropertyKind.INVARIANT | PropertyKind.STEP:
+            never = _never(prop.condition)
+        case PropertyKind.ACCEPTS:
+            never = Apply(Op.NOT, (prop.condition,), BOOL)
+        case PropertyKind.LEADS_TO:
+            assert prop.premise is not None
+            never = Apply(Op.NOT, (prop.premise,), BOOL)
+        case _:  # a goal, what happens in the end, a witness: they have no premise
+            pass
+    if never is None:
         return None
-    return Property(premise_name(prop.name), kind, prop.params, never)
+    kind = prop.kind if prop.kind is PropertyKind.STEP else PropertyKind.INVARIANT
+    return Property(prop.name, kind, prop.params, never)
 
 
 def _never(node: Node) -> Node | None:

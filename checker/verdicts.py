@@ -16,7 +16,6 @@ from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.liveness import Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_step, run_of, told
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.checker.vacuity import premise_name
 from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.ground import GroundModel, GroundProperty, GroundStep
 from stagewright.spec.ground_eval import evaluate
@@ -33,12 +32,13 @@ _AFTERWARDS = (PropertyKind.REACHABLE, PropertyKind.LEADS_TO, PropertyKind.EVENT
 
 @dataclass(frozen=True)
 class _Breach:
-    """A violated instance: where it shows (a state's id), and how to tell the run from there."""
+    """A violated instance, or a witness: where it shows (a state's id), and how to tell the run from there."""
 
     state: int
     note: str = ""
     instance: GroundProperty | None = None
     beyond: Edge | Lasso | None = None  # what follows on the path to `state`
+    witness: bool = False  # nothing is violated: it is what was looked for
     leaves: int | None = None  # the ground step that would leave the bounds
 
 
@@ -95,6 +95,7 @@ def _without_runs(
         *zip(model.step_properties, tally.step_notes, strict=False),
     ]
     broken = {instance.property.name for instance, note in noted if note is not None}
+    looked_for = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
 
     def verdict(name: str, kept: PropertyVerdict, *, violated: bool) -> PropertyVerdict:
         note = f"no run is shown: {why}"
@@ -102,7 +103,7 @@ def _without_runs(
 
     told = [
         PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, f"not decided: {why}")
-        if p.kind in _AFTERWARDS
+        if p.kind in (*_AFTERWARDS, *looked_for)
         else verdict(p.name, asked.kept(p), violated=p.name in broken)
         for p in definition.properties
     ]
@@ -137,9 +138,30 @@ def _violated(
             last = found.engine.layout.unpack(found.words, breach.state)
             model = found.engine.model
             note = _told_overflow(model, last, model.steps[breach.leaves])
+    if breach.witness:
+        told_arguments = FrozenMap(dict(arguments))
+        return PropertyVerdict(
+            name,
+            Outcome.HOLDS,
+            METHOD,
+            _reached(len(run.steps)) + note,
+            witness=run,
+            arguments=told_arguments,
+            seconds=seconds,
+        )
     return PropertyVerdict(
-        name, Outcome.VIOLATED, METHOD, note, run, FrozenMap(dict(arguments)), seconds
+        name,
+        Outcome.VIOLATED,
+        METHOD,
+        note,
+        run,
+        arguments=FrozenMap(dict(arguments)),
+        seconds=seconds,
     )
+
+
+def _reached(steps: int) -> str:
+    return f"some run reaches it, in {steps} step{'' if steps == 1 else 's'}"
 
 
 def _run(found: Exploration, asked: _Questions, path: Path, beyond: Edge | Lasso | None) -> Run:
@@ -169,7 +191,7 @@ class _Questions:
     def about(self, prop: Property) -> _Finding:
         """The first violated instance of a promise, or the verdict that there is none."""
         match prop.kind:
-            case PropertyKind.INVARIANT:
+            case PropertyKind.INVARIANT | PropertyKind.ACCEPTS:
                 return self._invariant(prop)
             case PropertyKind.STEP:
                 return self._step_property(prop)
@@ -177,6 +199,10 @@ class _Questions:
                 return self._afterwards(prop, self._model.reachable, self._goal)
             case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
                 return self._afterwards(prop, self._model.leads_to, self._on_fair_runs)
+            case PropertyKind.SOMETIMES:
+                return self._sometimes(prop, self._model.witnesses, step=False)
+            case PropertyKind.SOMETIMES_STEP:
+                return self._sometimes(prop, self._model.step_witnesses, step=True)
 
     def deadlock(self) -> _Finding:
         """Whether some state has no successor and is not final."""
@@ -249,7 +275,7 @@ class _Questions:
 
     def kept(self, prop: Property) -> PropertyVerdict:
         """What is said of an invariant, or a promise about steps, that nothing broke."""
-        found, invariant = self._found, prop.kind is PropertyKind.INVARIANT
+        found, invariant = self._found, prop.kind is not PropertyKind.STEP
         of_states = f"holds in all {found.states:,} {_states(found)}{self._of_them_beyond}"
         note = of_states if invariant else f"holds in all {found.transitions:,} steps"
         return self._fine(prop.name, note, found.depth, vacuous=self._vacuous(prop))
@@ -268,20 +294,59 @@ class _Questions:
             return _Breach(state, instance=self._model.step_properties[i], beyond=edge)
         return self.kept(prop)
 
+    def _sometimes(
+        self, prop: Property, instances: Sequence[GroundProperty], *, step: bool
+    ) -> _Finding:
+        """The witness that is furthest away, if each instance has one."""
+        found = self._found
+        mine = [(i, p) for i, p in enumerate(instances) if p.property.name == prop.name]
+        met = self._met(step=step)
+        missing = [p for i, p in mine if not met[i]]
+        if missing and not found.exhausted:
+            note = f"no run reaches it up to depth {max(0, found.depth)} (not exhausted)"
+            return PropertyVerdict(prop.name, Outcome.UNDECIDED, METHOD, note)
+        if missing and found.tally.beyond:
+            return self._leaves(prop, "no run reaches it, but some")
+        if missing:
+            what = (
+                f"steps: {found.transitions:,}" if step else f"{_states(found)}: {found.states:,}"
+            )
+            note = f"no run reaches it: false in all {what}"
+            arguments = FrozenMap(dict(missing[0].arguments))
+            return PropertyVerdict(prop.name, Outcome.VIOLATED, METHOD, note, arguments=arguments)
+        if not found.kept:
+            return PropertyVerdict(prop.name, Outcome.HOLDS, METHOD, "some run reaches it")
+        several = f"; so it is for each of {len(mine)} choices" if len(mine) > 1 else ""
+        at = [(found.witness(i, step=step), p) for i, p in mine]
+        seen = [
+            _Breach(a.source, several, p, a, witness=True)
+            if isinstance(a, Edge)
+            else _Breach(a, several, p, witness=True)
+            for a, p in at
+            if a is not None
+        ]
+        return max(seen, key=lambda breach: breach.state)
+
+    def _met(self, *, step: bool) -> list[bool]:
+        """Of which witnesses a place was noted."""
+        watch, tally = self._found.watch, self._found.tally
+        watched, notes = (
+            (watch.steps, tally.step_notes) if step else (watch.states, tally.state_notes)
+        )
+        return [note is not None for note in notes[len(watched.promises) :]]
+
     def _vacuous(self, prop: Property) -> bool:
         """Whether the promise has a premise and no instance of it ever held."""
-        name = premise_name(prop.name)
-        watch, tally = self._found.watch, self._found.tally
-        seen: list[bool] = []
-        for instances, met in (
-            (self._model.invariants[watch.state_promises :], tally.met_states),
-            (self._model.step_properties[watch.step_promises :], tally.met_steps),
-        ):
-            seen += [
-                false
-                for instance, false in zip(instances, met, strict=True)
-                if instance.property.name == name
-            ]
+        model, tally = self._model, self._found.tally
+        seen = [
+            false
+            for instances, met in (
+                (model.premises, tally.met_states),
+                (model.step_premises, tally.met_steps),
+            )
+            for instance, false in zip(instances, met, strict=False)
+            if instance.property.name == prop.name
+        ]
         return bool(seen) and not any(seen)
 
     def _afterwards(

@@ -26,6 +26,7 @@ from stagewright.spec import (
     SetOf,
     Term,
     action,
+    always_reachable,
     budget,
     choose,
     constant,
@@ -42,7 +43,6 @@ from stagewright.spec import (
     one_of,
     optional,
     per,
-    reachable,
     require,
     scopes,
     set_of,
@@ -323,7 +323,7 @@ class BackfillChunks(Machine):
         """A tablet that is done, or whose indexes have failed, may stay as it is."""
         return every(self.job[i] != InJob.in_progress for i in Index)
 
-    @reachable
+    @always_reachable
     def every_index_can_be_judged(self) -> Bool:
         """Whatever is lost, the job can end."""
         return every(self.job[i] != InJob.in_progress for i in Index)

@@ -24,9 +24,11 @@ from stagewright.spec import (
     Record,
     Term,
     action,
+    always_reachable,
     budget,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     final,
     flag,
@@ -36,7 +38,6 @@ from stagewright.spec import (
     number,
     one_of,
     per,
-    reachable,
     record,
     require,
     some,
@@ -290,7 +291,7 @@ class BackfillLeaders(Machine):
         """A usable or deleted index may stay as it is."""
         return self._is_settled() & ~some(self.work[th].intent != Intent.none for th in Thread)
 
-    @reachable
+    @always_reachable
     def the_index_can_be_usable_or_gone(self) -> Bool:
         """Whoever leads, the index can be built, or removed."""
         return self._is_settled()
@@ -312,7 +313,7 @@ class BackfillLeaders(Machine):
 
     harmless = equivalents(
         equivalent_drop(apply_version, "tablet is behind", because="there is nothing to apply"),
-        equivalent_drop(
+        equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"
         ),
         equivalent_loss(
@@ -344,7 +345,6 @@ class BackfillLeaders(Machine):
         equivalent_drop(
             be_refused,
             "thread is going to write",
-            "its write is refused",
             because="an answer that is dropped is asked for again",
         ),
         equivalent_drop(

@@ -24,10 +24,12 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    always_reachable,
     budget,
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -39,7 +41,6 @@ from stagewright.spec import (
     only_when,
     per,
     profiles,
-    reachable,
     record,
     require,
     scopes,
@@ -393,7 +394,7 @@ class BackfillRpcs(Machine):
         """Every index is usable or gone, and nothing of a job is left."""
         return self._is_clean()
 
-    @reachable
+    @always_reachable
     def every_index_can_be_usable_or_gone(self) -> Bool:
         """002: whatever happened, builds are completed, or "cleaned up and deleted"."""
         return self._is_clean()
@@ -425,7 +426,7 @@ class BackfillRpcs(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(
+        equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"
         ),
         equivalent_drop(learn, "tablet leader is behind", because="there is nothing to apply"),
@@ -445,7 +446,7 @@ class BackfillRpcs(Machine):
             "an index is in progress",
             because="it changes nothing where no index is in progress",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             finish_tablets,
             "tablet is done",
             because="only under yugabyte-2.x has a job that succeeded lost its checkpoints",

@@ -21,6 +21,7 @@ from stagewright.spec import (
     OneVar,
     Term,
     action,
+    always_reachable,
     budget,
     choose,
     equivalent_drop,
@@ -35,7 +36,6 @@ from stagewright.spec import (
     one_of,
     per,
     profiles,
-    reachable,
     require,
     set_of,
     some,
@@ -279,7 +279,7 @@ class BackfillSplit(Machine):
         """The index is there, or has failed, and no tablet is splitting."""
         return self._over() & self._none_is_splitting()
 
-    @reachable
+    @always_reachable
     def the_job_can_end(self) -> Bool:
         """Whatever happened, the index can be built or fail."""
         return self._over()
@@ -298,10 +298,7 @@ class BackfillSplit(Machine):
         equivalent_loss(begin_split, shape, because="a tablet need not split"),
         equivalent_drop(backfill_chunk, "tablet is not done", because="nothing is left to read"),
         equivalent_drop(
-            give_up,
-            "job waits for splits",
-            "a tablet is splitting",
-            because="a timeout: it may strike at any time",
+            give_up, "a tablet is splitting", because="a timeout: it may strike at any time"
         ),
         equivalent_loss(
             _forget_memory,

@@ -20,11 +20,12 @@ from stagewright.spec import (
     NumberVar,
     Term,
     action,
+    always_reachable,
     budget,
     choose,
     count,
-    equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -34,7 +35,6 @@ from stagewright.spec import (
     number,
     one_of,
     per,
-    reachable,
     require,
     some,
     step_property,
@@ -229,7 +229,7 @@ class BackfillThrottle(Machine):
         """A table that is backfilled may stay as it is."""
         return every(self.recorded[task] == ROWS for task in Task)
 
-    @reachable
+    @always_reachable
     def every_tablet_can_be_done(self, task: Term[Task]) -> Bool:
         """Whatever went away, the tablet can be backfilled."""
         return self.recorded[task] == ROWS
@@ -242,12 +242,12 @@ class BackfillThrottle(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(
+        equivalent_weakening(
             refuse,
             "more than half of its time is gone",
             because="the next request has its whole time",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             second_passes,
             "nothing can be done in this second",
             because="how much is done in a second is assumed, and a little less would do",

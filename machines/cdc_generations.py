@@ -38,12 +38,14 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    assume,
     between,
     bounded,
     budget,
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -131,7 +133,12 @@ class CdcGenerations(CdcNodes):
     def cut_off(self, n: Term[Node]) -> None:
         """A node is cut off; not while a generation is on its way, as the documents assume."""
         quiet = self.on_its_way.is_none() & ~self._is_behind(n)
-        require(quiet, "no generation is on its way to it")
+        assume(
+            quiet,
+            "no generation is on its way to it",
+            because="003 has the two phases commit only what all have stored, and the code (a FIXME) applies "
+            "a commit after that at each node by itself: nobody may be cut off in between",
+        )
         self.unreachable.add(n)
 
     @action(by=NETWORK, fair=WEAK)
@@ -486,17 +493,17 @@ class CdcGenerations(CdcNodes):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(
+        equivalent_weakening(
             tick,
             "every node that can be reached has learned of each generation",
             because="the documents assume it; whoever is behind has all that was committed",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             tick,
             "what Paxos decided is applied within a tick, if possible",
             because="for the coordinator of the decision it is always possible",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             cut_off,
             "no generation is on its way to it",
             because="whoever is behind has all that was committed",
@@ -507,13 +514,13 @@ class CdcGenerations(CdcNodes):
             "it is reached",
             because="a node that is cut off has stored no data, so nothing is committed",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             learn,
             "it is new to it, and may be needed",
             because="what is loaded in vain is forgotten again",
         ),
         equivalent_loss(learn, CdcNodes.known, because="after the barrier every node has the data"),
-        equivalent_drop(
+        equivalent_weakening(
             forget,
             "it is obsolete",
             because="in whole ticks, and for a node that has learned, less is the same",
@@ -526,7 +533,7 @@ class CdcGenerations(CdcNodes):
         equivalent_loss(
             restart, CdcNodes.known, because="a node that remembers more than it needs does no harm"
         ),
-        equivalent_drop(
+        equivalent_weakening(
             write_row,
             "the node accepts the timestamp",
             because="a node that has learned knows what the cluster knows",
@@ -540,24 +547,13 @@ class CdcGenerations(CdcNodes):
             because="what Paxos has just decided is recent",
         ),
         equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
-        equivalent_drop(
+        equivalent_weakening(
             clear, "there is one after it", because="what follows another one has been introduced"
         ),
-        equivalent_drop(
-            clear,
-            "that one has operated for long enough",
-            because="in whole ticks less is the same",
-        ),
-        equivalent_drop(
+        equivalent_weakening(
             _write,
             "it has the generation that operates then",
             because="after the barrier a node has the data of what it knows",
         ),
-        equivalent_loss(
-            _write,
-            Write.fate,
-            Write.generation,
-            Write.colocated,
-            because="only promises look at it",
-        ),
+        equivalent_loss(_write, Write.fate, Write.colocated, because="only promises look at it"),
     )

@@ -443,12 +443,6 @@ class CdcPublication(Machine):
             "transition is commit_cdc_generation",
             because="a request has no other state",
         ),
-        equivalent_loss(commit_for_request, transition, because="a request has no other state"),
-        equivalent_drop(
-            fail_barrier,
-            "transition is commit_cdc_generation",
-            because="a barrier that failed may as well be tried again",
-        ),
         equivalent_loss(
             fail_barrier, transition, because="a barrier that failed may as well be tried again"
         ),

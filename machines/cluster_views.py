@@ -28,6 +28,7 @@ from stagewright.spec import (
     Profile,
     Term,
     action,
+    always_reachable,
     budget,
     equivalent_drop,
     equivalent_without,
@@ -40,7 +41,6 @@ from stagewright.spec import (
     only_when,
     part,
     profiles,
-    reachable,
     require,
     scopes,
     some,
@@ -353,7 +353,7 @@ class ClusterViews(Machine):
         """Final where all three machines are."""
         return self.tablet.stage == Stage.none
 
-    @reachable
+    @always_reachable
     def the_view_can_be_built(self) -> Bool:
         """Whatever befell tablet and nodes, the view can still be built, or was dropped."""
         return self.views.status.any_of(ViewStatus.success, ViewStatus.dropped)

@@ -14,6 +14,7 @@ from stagewright.spec import (
     Bool,
     LeadsTo,
     Term,
+    always_reachable,
     equivalent_value,
     equivalents,
     every,
@@ -21,7 +22,6 @@ from stagewright.spec import (
     invariant,
     leads_to,
     liveness,
-    reachable,
     scopes,
     some,
     step_property,
@@ -288,7 +288,7 @@ class Fencing(FencingBarrier):
 
     # -- goals -----------------------------------------------------------------------------------------
 
-    @reachable
+    @always_reachable
     def the_last_stage_can_be_reached(self) -> Bool:
         """Whatever happened, barriers can pass and the tablet can go on to its last stage."""
         return self.stage == Stage.new

@@ -22,13 +22,13 @@ from stagewright.spec import (
     Bool,
     LeadsTo,
     Term,
+    always_reachable,
     every,
     final,
     invariant,
     leads_to,
     liveness,
     only_when,
-    reachable,
     step_property,
 )
 
@@ -208,7 +208,7 @@ class IndexPermissions(IndexSteps):
             rests = rests | failed
         return rests & every(self.learned_version[s] == self.version for s in Server)
 
-    @reachable
+    @always_reachable
     def can_be_ready_or_gone(self) -> Bool:
         """Whatever happened, the index can still be ready for reads, or gone from every server."""
         ready = (self.permission == Permission.read_write_and_delete) & self.fully_applied.is_none()

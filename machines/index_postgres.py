@@ -25,7 +25,6 @@ from stagewright.spec import (
     Term,
     action,
     equivalent_drop,
-    equivalent_loss,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -243,16 +242,10 @@ class PostgresIndex(IndexPermissions):
 
     harmless = equivalents(
         equivalent_drop(create_index_in_postgres, "permission is absent", because=VERSION_SAYS_IT),
-        equivalent_loss(
-            create_index_in_postgres, IndexPermissions.permission, because=VERSION_SAYS_IT
-        ),
         equivalent_drop(
             make_valid,
             "flags is indisready",
             because="an index that is built is ready, or valid already",
-        ),
-        equivalent_loss(
-            make_valid, flags, because="an index that is built is ready, or valid already"
         ),
         equivalent_drop(
             refresh, "they are behind", because="a catalog that is read once more is the same"

@@ -15,7 +15,6 @@ from stagewright.machines.index_tables import PromptIndex, Row, Value
 from stagewright.spec import (
     Term,
     action,
-    equivalent_drop,
     equivalent_loss,
     equivalent_value,
     equivalents,
@@ -79,15 +78,8 @@ class PostgresRows(IndexRows):
     harmless = equivalents(
         equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),
         equivalent_value(NOT_OF_FLAGS, lambda p: p.delete, because=NO_FLAG),
-        equivalent_drop(
-            create_index,
-            "the name was not used before",
-            because="before it no server has reported anything",
-        ),
         equivalent_loss(
             create_index,
-            PromptPostgresIndex.flags,
-            PromptPostgresIndex.version,
             PromptPostgresIndex.reported,
             because="before it no server has reported anything",
         ),

@@ -29,17 +29,18 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    always_reachable,
     budget,
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
     invariant,
     one_of,
     only_when,
-    reachable,
     require,
     scopes,
     set_of,
@@ -319,7 +320,7 @@ class IndexRows(IndexTables):
         there = self.index.permission != Permission.absent
         return there | (self.entry[r][v].stored == Stored.nothing)
 
-    @reachable
+    @always_reachable
     def can_be_clean(self) -> Bool:
         """Whatever happened, the index can still be usable or gone, with nothing left over."""
         reclaimed = every(
@@ -339,16 +340,11 @@ class IndexRows(IndexTables):
     harmless = equivalents(
         equivalent_drop(
             create_index,
-            "the name was not used before",
             "permission is absent",
             because="before it no server has reported anything",
         ),
         equivalent_loss(
-            create_index,
-            PromptIndex.version,
-            PromptIndex.reported,
-            PromptIndex.permission,
-            because="before it no server has reported anything",
+            create_index, PromptIndex.reported, because="before it no server has reported anything"
         ),
         equivalent_drop(
             abort_old_transaction,
@@ -366,17 +362,13 @@ class IndexRows(IndexTables):
             "every server has answered GetSafeTime",
             because="a clock may go on at any time",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             reach_t_read, "its safe time is before t_read", because="a clock may stay where it is"
         ),
         equivalent_drop(
             finish_backfill,
-            "the job is running",
             "no row violates a constraint",
             because="these rows violate no constraint",
-        ),
-        equivalent_loss(
-            finish_backfill, PromptIndex.job, because="these rows violate no constraint"
         ),
         equivalent_drop(
             allow_to_reclaim_delete_markers,
@@ -386,14 +378,6 @@ class IndexRows(IndexTables):
         equivalent_drop(
             publish,
             "the job has succeeded",
-            because="delete markers are retained until the job has succeeded",
-        ),
-        equivalent_loss(
-            publish,
-            PromptIndex.version,
-            PromptIndex.reported,
-            PromptIndex.permission,
-            PromptIndex.job,
             because="delete markers are retained until the job has succeeded",
         ),
     )

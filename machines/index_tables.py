@@ -13,6 +13,7 @@ from stagewright.machines.index_permissions import IndexPermissions
 from stagewright.machines.index_states import SEED, YCQL, Permission
 from stagewright.machines.index_steps import CLIENT, WEAK, Server
 from stagewright.spec import (
+    Bool,
     Entity,
     FlagVar,
     Machine,
@@ -20,6 +21,7 @@ from stagewright.spec import (
     Number,
     Record,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -149,6 +151,14 @@ class IndexTables(Machine):
         """A client deletes a row."""
         require(self._now(r).is_some(), "the row is there")
         self._begin(s, r)
+
+    @accepts(write)
+    def writes_are_not_locked_out(self, s: Term[Server], r: Term[Row]) -> Bool:
+        """002, the first goal: an index is added "without locking out reads or writes": nothing refuses a write
+        but another transaction that holds the row.
+        """
+        held = some(self.transaction[o].row == r for o in Server)
+        return self.transaction[s].row.is_none() & ~held
 
     @action
     def commit(self, s: Term[Server], r: Term[Row], time: Term[HybridTime]) -> None:

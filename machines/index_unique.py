@@ -27,6 +27,7 @@ from stagewright.spec import (
     budget,
     choose,
     equivalent_drop,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -332,7 +333,7 @@ class UniqueIndex(Machine):
             "the build is running",
             because="once published, no duplicate is left to find",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             find_duplicate,
             "safe times are past t_read",
             because="before anything is written to the index, there is none either",

@@ -23,6 +23,7 @@ from stagewright.spec import (
     OneVar,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -30,6 +31,7 @@ from stagewright.spec import (
     count,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -45,6 +47,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -316,6 +319,48 @@ class LoadBalancer(Machine):
 
     # -- promises ----------------------------------------------------------------------------------------------
 
+    @sometimes
+    def two_migrations_stream_at_once(self) -> Bool:
+        """001's change: "Allow load balancing to happen concurrently with tablet migrations"."""
+        return count(self.phase[t] == Phase.streaming for t in Tablet) >= 2
+
+    @sometimes
+    def one_starts_while_another_goes_on(self, after: Self) -> Bool:
+        """001's change: the plan is made while migrations are active, and counts them as done."""
+        goes_on = some(
+            (self.phase[t] != Phase.none) & (after.phase[t] == self.phase[t]) for t in Tablet
+        )
+        starts = some(
+            (self.phase[t] == Phase.none) & (after.phase[t] == Phase.streaming) for t in Tablet
+        )
+        return goes_on & starts
+
+    @accepts(plan_migration)
+    def what_helps_and_has_room_is_planned(
+        self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
+    ) -> Bool:
+        """001's change: the load balancer goes on while migrations are active; only streaming takes a slot of
+        a shard, and what is past it does not.
+        """
+        busy = self.request_pending | (self.track == Track.topology_change) | self.outdated
+        at_rest = (self.phase[t] == Phase.none) & self.plan_pending[t].is_none()
+        has = self.replicas[t]
+        apart = every((r == leaving) | (self.node[r] != self.node[pending]) for r in has)
+        goes = has.has(leaving) & ~has.has(pending) & apart & ~self._drains(pending)
+        helps = self._drains(leaving) | (self._load(pending) + 1 < self._load(leaving))
+        reads = count(
+            ((self.phase[o] == Phase.streaming) & (self.leaving[o] == leaving))
+            | (self.plan_leaving[o] == leaving)
+            for o in Tablet
+        )
+        writes = count(
+            ((self.phase[o] == Phase.streaming) & (self.pending[o] == pending))
+            | (self.plan_pending[o] == pending)
+            for o in Tablet
+        )
+        room = (reads < MOST_READS) & (writes < MOST_WRITES)
+        return self.invoked & ~busy & at_rest & goes & helps & room
+
     @invariant
     def transitions_happen_in_their_track(self, t: Term[Tablet]) -> Bool:
         """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
@@ -462,7 +507,7 @@ class LoadBalancer(Machine):
             "it is invoked",
             because="where it is not invoked there is nothing to plan",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             plan_migration,
             "the migration improves the balance",
             because="a plan that has been overtaken is refused",
@@ -478,7 +523,7 @@ class LoadBalancer(Machine):
             request_pending,
             because="a request that nobody makes does no harm",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             drain,
             "there is another node for each of its tablets",
             because="among few nodes, where one tablet finds a place the others do too",

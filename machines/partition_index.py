@@ -35,6 +35,7 @@ from stagewright.spec import (
     record,
     require,
     scopes,
+    sometimes,
     step_property,
 )
 
@@ -158,6 +159,11 @@ class PartitionIndex(PartitionWorkers):
         self.unwritten = True
         self._forget_updater()
         self._stop_compactor()
+
+    @sometimes(at={REQUESTS: 4, WRITES: 1, crashes: 0, lost_headers: 0, INTERRUPTIONS: 0})
+    def a_compaction_replaces_the_file(self, after: Self) -> Bool:
+        """004: a compaction runs to its end, after which the compacted file is the index's."""
+        return self.compactor & ~after.compactor & ~after.down & after.unwritten
 
     # -- what recurs -------------------------------------------------------------------------------------
 

@@ -397,16 +397,10 @@ class IntranodeMigration(Machine):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
-        equivalent_drop(start, "stage is none", because="a tablet may stay where it is"),
         equivalent_loss(start, stage, because="a tablet may stay where it is"),
-        equivalent_drop(
-            give_up_streaming,
-            "stage is streaming",
-            because="a migration that is not undone goes on",
-        ),
         equivalent_loss(give_up_streaming, stage, because="a migration that is not undone goes on"),
         equivalent_drop(learn, "the node is behind", because="learning again changes nothing"),
-        equivalent_loss(begin_write, write, written, because="a write of nothing is none"),
+        equivalent_loss(begin_write, write, because="a write of nothing is none"),
         equivalent_loss(store, data, because="writes reach the node one after the other"),
         equivalent_drop(acknowledge, "a write is under way", because="there is nothing to answer"),
         equivalent_loss(

@@ -33,6 +33,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
+    equivalent_weakening,
     equivalents,
     flag,
     one_of,
@@ -401,13 +402,7 @@ class TabletMigration(MigrationPromises):
             lambda kind: kind.pending,
             because="which replicas a kind has shows where there are replicas: in the cluster",
         ),
-        equivalent_drop(
-            give_up_before_streaming,
-            "stage is allow_write_both_read_old or write_both_read_old",
-            because=FORGOTTEN,
-        ),
         equivalent_loss(give_up_before_streaming, stage, because=FORGOTTEN),
-        equivalent_drop(fall_back, "stage is write_both_read_new", because=FORGOTTEN),
         equivalent_loss(fall_back, stage, because=FORGOTTEN),
         equivalent_drop(
             pass_barrier,
@@ -440,7 +435,7 @@ class TabletMigration(MigrationPromises):
         equivalent_loss(exclude, excluded, because=NO_FAULT),
         equivalent_drop(make_unwanted, "still wanted", because="what is unwanted stays so"),
         equivalent_loss(make_unwanted, unwanted, because=NO_FAULT),
-        equivalent_drop(
+        equivalent_weakening(
             _has_barrier,
             "stage has a barrier",
             because="a barrier that fails before the repair does is tried again",

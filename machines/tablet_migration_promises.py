@@ -20,12 +20,12 @@ from stagewright.spec import (
     Profiles,
     SetVar,
     Term,
+    always_reachable,
     final,
     invariant,
     leads_to,
     liveness,
     only_when,
-    reachable,
     step_property,
 )
 
@@ -230,7 +230,7 @@ class MigrationPromises(Machine):
         """A tablet may stay where it is."""
         return self.stage == Stage.none
 
-    @reachable
+    @always_reachable
     def can_come_to_rest(self) -> Bool:
         """Whatever happened, the transition can still end."""
         return self.stage == Stage.none

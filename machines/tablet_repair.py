@@ -356,24 +356,15 @@ class TabletRepair(Machine):
             "stage is repair",
             because="the coordinator has asked for a repair in that stage only",
         ),
-        equivalent_loss(
-            end_repair, stage, because="the coordinator has asked for a repair in that stage only"
-        ),
         equivalent_drop(
             finish_repair,
             "stage is end_repair",
             because="replicas answer that they released their locks in that stage only",
         ),
         equivalent_loss(
-            finish_repair,
-            stage,
-            because="replicas answer that they released their locks in that stage only",
-        ),
-        equivalent_loss(
             fail_over,
             operation,
             barrier,
-            unlocked,
             because="a node that knows what the last one knew goes on as that would have",
         ),
         equivalent_drop(

@@ -38,6 +38,7 @@ from stagewright.spec import (
     choose,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -409,13 +410,13 @@ class TabletResize(ResizeReplicas):
         equivalent_drop(
             colocate, "the tablets are to be merged", because="tablets may be colocated at any time"
         ),
-        equivalent_drop(
+        equivalent_weakening(
             colocate,
             "the replica is not colocated",
             "the second tablet has it elsewhere",
             because="of two nodes each has what the other one lacks",
         ),
-        equivalent_drop(
+        equivalent_weakening(
             finish_migration,
             "every node has learned of the migration",
             because="a node learns all of it at once",
@@ -426,7 +427,7 @@ class TabletResize(ResizeReplicas):
             because="the plan is made anew before anything is committed",
         ),
         equivalent_drop(drain, "not passed yet", because=NOTHING),
-        equivalent_drop(
+        equivalent_weakening(
             drain,
             "every node has learned of the finalization",
             because="a node learns all of it at once",
@@ -434,16 +435,10 @@ class TabletResize(ResizeReplicas):
         equivalent_drop(
             finalize_split, "layout is one_tablet", because="only one tablet can be split"
         ),
-        equivalent_loss(
-            finalize_split, ResizeReplicas.layout, because="only one tablet can be split"
-        ),
         equivalent_drop(
             finalize_merge, "layout is two_tablets", because="only two tablets can be merged"
         ),
-        equivalent_loss(
-            finalize_merge, ResizeReplicas.layout, because="only two tablets can be merged"
-        ),
-        equivalent_drop(
+        equivalent_weakening(
             finalize_merge,
             "the replicas are colocated, says the plan made anew",
             because="nothing has migrated since",

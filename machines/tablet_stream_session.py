@@ -308,7 +308,6 @@ class StreamSession(Machine):
         equivalent_drop(
             send_rows,
             "the session goes on",
-            "the last message has arrived",
             because="what a session sends that has ended is refused",
         ),
         equivalent_drop(

@@ -41,6 +41,7 @@ from stagewright.spec import (
     OptionalVar,
     Term,
     action,
+    always_reachable,
     budget,
     choose,
     count,
@@ -61,7 +62,6 @@ from stagewright.spec import (
     optional,
     per,
     profiles,
-    reachable,
     require,
     scopes,
     set_of,
@@ -1826,7 +1826,7 @@ class TopologyControl(Machine):
         asked = some(self.topology_request[n].is_some() for n in Node)
         return self.is_at_rest() & ~asked & self.global_request.is_none()
 
-    @reachable
+    @always_reachable
     def can_come_to_rest(self) -> Bool:
         """Whatever happened, the topology can still come to rest."""
         return self.is_at_rest()

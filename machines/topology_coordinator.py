@@ -318,13 +318,7 @@ class TopologyCoordinator(Machine):
             because="a barrier that failed may be tried again, if not for ever",
         ),
         equivalent_drop(
-            _commit,
-            "it has read null",
-            "it has read write_both_read_old",
-            "it has read write_both_read_new",
-            "it has read left_token_ring",
-            "it has read rollback_to_normal",
-            because="who has seen a request has read null",
+            _commit, "it has read null", because="who has seen a request has read null"
         ),
         equivalent_drop(
             _commit,

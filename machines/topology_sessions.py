@@ -25,6 +25,7 @@ from stagewright.spec import (
     budget,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -343,8 +344,7 @@ class TopologySessions(Machine):
             "transition_state is write_both_read_new or rollback_to_normal or truncate_table",
             because="what is at rest may be finished again",
         ),
-        equivalent_loss(finish, transition_state, because="what is at rest may be finished again"),
-        equivalent_drop(
+        equivalent_weakening(
             send, "a request streams", because="a node refuses work of a session that is not open"
         ),
         equivalent_drop(

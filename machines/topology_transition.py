@@ -27,6 +27,7 @@ from stagewright.spec import (
     Profile,
     Term,
     action,
+    always_reachable,
     equivalent_step,
     equivalents,
     every,
@@ -36,7 +37,6 @@ from stagewright.spec import (
     only_when,
     optional,
     profiles,
-    reachable,
     require,
     step_property,
 )
@@ -450,7 +450,7 @@ class TopologyTransition(Machine):
         replaces = self.in_transition == N.replacing
         return ring_first & (reads_new & replaces).implies(after.transition_state == NULL)
 
-    @reachable
+    @always_reachable
     def a_node_is_in_transition(self) -> Bool:
         """A node joins or leaves."""
         return self.transition_state == T.write_both_read_new

@@ -24,6 +24,7 @@ from stagewright.spec import (
     budget,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     final,
     flag,
@@ -252,7 +253,7 @@ class ViewBatches(Machine):
         equivalent_drop(
             ask, "a task is not finished", because="a call for nothing asks for nothing"
         ),
-        equivalent_drop(
+        equivalent_weakening(
             refuse, "an id is not found, or of no batch", because="a call that fails is made again"
         ),
         equivalent_drop(
@@ -268,7 +269,5 @@ class ViewBatches(Machine):
         ),
         equivalent_drop(mark_view_built, "not built yet", because="a view that is built stays so"),
         equivalent_loss(change_leader, asked, finished, because="what it knows is so"),
-        equivalent_loss(
-            restart, asked, completed, batch, executing, because="what it still knows is so"
-        ),
+        equivalent_loss(restart, asked, completed, because="what it still knows is so"),
     )

@@ -39,6 +39,7 @@ from stagewright.spec import (
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
+NEVER_CREATED = "a task may as well never be created"
 
 
 FAULTLESS: dict[BudgetName | type[Entity], int | None] = {
@@ -274,6 +275,8 @@ class ViewBuilding(ViewTablet):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_drop(create_view, "life is absent", because=NEVER_CREATED),
+        equivalent_drop(create_view_on_two, "life is absent", because=NEVER_CREATED),
         equivalent_value(
             (Life.absent, Life.aborted),
             lambda life: life.executable,
@@ -286,18 +289,8 @@ class ViewBuilding(ViewTablet):
             because="an operation may be tried again; aborted tasks wait for its end",
         ),
         equivalent_drop(drop_view, "there is a view", because="what is not there can be dropped"),
-        equivalent_drop(
-            start,
-            "the call arrives",
-            "group0 stores the task",
-            "it is neither executed nor completed",
-            because="a call that does not wait yet attaches to the batch",
-        ),
         equivalent_loss(
-            start,
-            ViewTask.work,
-            ViewTask.call,
-            because="a call that does not wait yet attaches to the batch",
+            start, ViewTask.call, because="a call that does not wait yet attaches to the batch"
         ),
         equivalent_drop(
             restart,

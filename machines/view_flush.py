@@ -195,10 +195,6 @@ class ViewFlush(Machine):
             begin_flush, "a view was not flushed for", because="a flush too many does no harm"
         ),
         equivalent_loss(
-            start_over,
-            flush,
-            flushed_views,
-            batch,
-            because="what the worker still knows is still so",
+            start_over, flush, flushed_views, because="what the worker still knows is still so"
         ),
     )

@@ -483,7 +483,5 @@ class ViewResize(Machine):
         ),
         equivalent_drop(_executes, "a batch is executed", because="a tablet may be read again"),
         equivalent_loss(_end_batch, stale, because="a finished task that is removed was there"),
-        equivalent_loss(
-            _adjust, building, staging, because="in a split the first tablet keeps its id"
-        ),
+        equivalent_loss(_adjust, building, because="in a split the first tablet keeps its id"),
     )

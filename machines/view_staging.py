@@ -459,18 +459,13 @@ class ViewStaging(Machine):
             batch,
             because="the batch, which holds nothing any more, also ends by itself",
         ),
-        equivalent_drop(come, "standing is absent", because="a tablet may as well stay away"),
         equivalent_loss(come, standing, because="a tablet may as well stay away"),
-        equivalent_drop(
-            give_up_leaving, "standing is leaving", because="a migration may as well go on"
-        ),
         equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),
         equivalent_loss(
             restart,
             loaded,
             registering,
             batch,
-            started,
             because="what is remembered does no harm; the tasks are worked on once more",
         ),
         equivalent_drop(load_sstables, "not loaded yet", because="what is loaded is loaded"),

@@ -22,6 +22,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    always_reachable,
     budget,
     equivalent_drop,
     equivalent_loss,
@@ -35,7 +36,6 @@ from stagewright.spec import (
     liveness,
     observed,
     one_of,
-    reachable,
     require,
     scopes,
     set_of,
@@ -337,7 +337,7 @@ class ViewTask(Machine):
         """A task that nobody creates, whose operation goes on, or that is gone, may stay so."""
         return self.life != Life.normal
 
-    @reachable
+    @always_reachable
     def can_leave_group0(self) -> Bool:
         """Whatever happened, a time can come when group0 does not store the task."""
         return ~self.life.column(lambda life: life.stored)
@@ -363,27 +363,11 @@ class ViewTask(Machine):
             lambda life: life.stored,
             because="a worker that refuses aborted tasks does as well",
         ),
-        equivalent_drop(create, "life is absent", because="a task may as well never be created"),
         equivalent_loss(create, life, because="a task may as well never be created"),
-        equivalent_drop(
-            abort,
-            "life is normal",
-            because="a task that is not aborted is processed: what that breaks, the tablet's machine says",
-        ),
         equivalent_loss(
             abort,
             life,
             because="a task that is not aborted is processed: what that breaks, the tablet's machine says",
-        ),
-        equivalent_drop(
-            drop, "life is normal or aborted", because="a view may as well never be dropped"
-        ),
-        equivalent_loss(drop, life, because="a view may as well never be dropped"),
-        equivalent_drop(
-            start_late,
-            "group0 stores the task",
-            "it is neither executed nor completed",
-            because="a late request may as well be lost, or arrive once more",
         ),
         equivalent_loss(
             start_late,

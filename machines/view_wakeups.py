@@ -343,14 +343,12 @@ class ViewWakeups(Machine):
         equivalent_drop(
             add_entry, "an sstable is queued", because="a command about nothing stores nothing"
         ),
-        equivalent_drop(wait, "registrator is drowsy", because=AWAKE),
         equivalent_loss(wait, registrator, because=AWAKE),
         equivalent_drop(
             begin_update,
             "read-apply mutex is free",
             because="group0 holds it within one step, and no other fiber takes it",
         ),
-        equivalent_drop(wait_for_event, "observer is drowsy", because=AWAKE),
         equivalent_loss(wait_for_event, observer, because=AWAKE),
         equivalent_loss(_wake_observer, observer, because=AWAKE),
     )

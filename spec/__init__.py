@@ -7,8 +7,11 @@ from stagewright.spec.actions import (
     BudgetName as BudgetName,
     Eventually as Eventually,
     LeadsTo as LeadsTo,
+    accepts as accepts,
     action as action,
     allowed as allowed,
+    always_reachable as always_reachable,
+    assume as assume,
     bounded as bounded,
     budget as budget,
     constraint as constraint,
@@ -17,11 +20,13 @@ from stagewright.spec.actions import (
     initially as initially,
     invariant as invariant,
     leads_to as leads_to,
+    lemma as lemma,
     liveness as liveness,
     only_when as only_when,
-    reachable as reachable,
     require as require,
+    sometimes as sometimes,
     step_property as step_property,
+    wording as wording,
 )
 from stagewright.spec.arithmetic import greatest as greatest, least as least, total as total
 from stagewright.spec.binding import (
@@ -55,6 +60,7 @@ from stagewright.spec.errors import (
 )
 from stagewright.spec.exercised import judged_alone as judged_alone, scopes as scopes
 from stagewright.spec.fairness import SharedFairness as SharedFairness, fairness as fairness
+from stagewright.spec.known_bugs import known_bug as known_bug, released_bug as released_bug
 from stagewright.spec.machine import (
     Machine as Machine,
     Profile as Profile,
@@ -151,9 +157,12 @@ __all__ = [
     "TableOf",
     "Term",
     "Var",
+    "accepts",
     "action",
     "alike",
     "allowed",
+    "always_reachable",
+    "assume",
     "bag",
     "between",
     "bounded",
@@ -182,8 +191,10 @@ __all__ = [
     "initially",
     "invariant",
     "judged_alone",
+    "known_bug",
     "leads_to",
     "least",
+    "lemma",
     "liveness",
     "many",
     "named",
@@ -198,15 +209,17 @@ __all__ = [
     "profiles",
     "projection",
     "queue",
-    "reachable",
     "record",
     "refinement",
+    "released_bug",
     "require",
     "scope_of",
     "scopes",
     "set_of",
     "some",
+    "sometimes",
     "step_property",
     "total",
     "volatile",
+    "wording",
 ]

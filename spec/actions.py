@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 from stagewright.spec.conditions_and_numbers import Bool
-from stagewright.spec.definition import Actor, Fairness, Reason
+from stagewright.spec.definition import Actor, Fairness, Reason, Role
 from stagewright.spec.errors import (
     DecoratorError,
     DefinitionError,
@@ -27,6 +27,7 @@ from stagewright.spec.symbolic import lift
 from stagewright.spec.tracing import NotInProfileError, current
 
 if TYPE_CHECKING:
+    from stagewright.spec.exercised import Choice
     from stagewright.spec.variables import Var
 
 A = TypeVar("A", bound=Callable[..., None])
@@ -42,8 +43,10 @@ class MemberKind(Enum):
     ACTION = auto()
     INVARIANT = auto()
     STEP_PROPERTY = auto()
-    REACHABLE = auto()
+    ALWAYS_REACHABLE = auto()
     LIVENESS = auto()
+    SOMETIMES = auto()
+    ACCEPTS = auto()
     INITIALLY = auto()
     FINAL = auto()
     CONSTRAINT = auto()
@@ -67,6 +70,21 @@ class Member:
     fair: tuple[Fairness | SharedFairness, ...] = ()
     budget: BudgetName | None = None
     actor: Actor | None = None
+    accepted: Member | None = None  # ACCEPTS only: the action
+    at: Choice | None = field(default=None, compare=False)  # SOMETIMES only
+    role: Role = Role.PROMISE
+    citation: str = ""
+    because: str = ""  # INITIALLY only: why it is assumed
+
+    @property
+    def of_steps(self) -> bool:
+        """Whether the body takes the state after a step, too."""
+        if self.kind is not MemberKind.SOMETIMES:
+            return self.kind is MemberKind.STEP_PROPERTY
+        listed = list(inspect.signature(inspect.unwrap(self.body)).parameters.values())
+        return len(listed) > 1 and (
+            listed[1].name == "after" or listed[1].annotation in {Self, "Self"}
+        )
 
     @property
     def what(self) -> str:
@@ -236,9 +254,101 @@ def step_property(body: P) -> P:
     return _mark(body, MemberKind.STEP_PROPERTY, _local_names())
 
 
-def reachable(body: P) -> P:
+def always_reachable(body: P) -> P:
     """A goal that can be reached from every reachable state, by actions that spend no budget."""
-    return _mark(body, MemberKind.REACHABLE, _local_names())
+    return _mark(body, MemberKind.ALWAYS_REACHABLE, _local_names())
+
+
+@overload
+def sometimes(body: P) -> P: ...
+@overload
+def sometimes(*, at: Choice = ...) -> Callable[[P], P]: ...
+def sometimes(body: Callable[..., Bool] | None = None, *, at: Choice | None = None) -> Any:
+    """A condition that some run reaches: a witness. With `after: Self`, a step that some run takes.
+
+    Every value of the method's parameters has a witness of its own; "for some value" is `some(...)`.
+    `at`: the scope at which it is sought, by what differs from the default one (`{Tablet: 2, crashes: 0}`);
+    without it, the scope of the check.
+    """
+    from stagewright.spec.exercised import check_choice
+
+    names = _local_names()
+    if at is not None:
+        check_choice(at, here(), "sometimes")
+
+    def decorate(body: P) -> P:
+        return _mark(body, MemberKind.SOMETIMES, names, at=at)
+
+    return decorate if body is None else decorate(cast("Any", body))
+
+
+def accepts(accepted: Callable[..., None]) -> Callable[[P], P]:
+    """The action is enabled in every reachable state in which the method's condition holds.
+
+    Parameters of one name are one; of the action's others some value will do. A budget is no refusal. Where the
+    condition holds and the action is refused, the counterexample names the requirements that refuse.
+    """
+    names, where = _local_names(), here()
+    found = member_of(accepted)
+    if found is None or found.kind is not MemberKind.ACTION:
+        raise DecoratorError(
+            f"@accepts is given {accepted!r}, which is no action",
+            where=where,
+            help="write `@accepts(Machine.action)`, or in the machine itself `@accepts(action)`",
+        )
+
+    def decorate(body: P) -> P:
+        return _mark(body, MemberKind.ACCEPTS, names, accepted=found)
+
+    return decorate
+
+
+def lemma(body: P) -> P:
+    """An invariant (or, above @step_property, a step property) that is stated to help proofs.
+
+    It is decided like every other, and listed apart: nobody relies on it, and what it alone notices when the
+    definition is mutated is counted apart.
+    """
+    return _with_role(body, Role.LEMMA, "", _local_names())
+
+
+def wording(citation: str) -> Callable[[P], P]:
+    """Above another decorator: a promise about the text's own words, as the names of states, not about data.
+
+    `citation`: where the text says so. It is decided like every other, and listed and counted apart.
+    """
+    where = here()
+    if not isinstance(cast("object", citation), str) or not citation.strip():
+        raise DecoratorError(
+            "@wording without a citation",
+            where=where,
+            help='say where the text says so: `@wording("001: …")` above @invariant or @step_property',
+        )
+
+    def decorate(body: P) -> P:
+        if member_of(body) is None:
+            raise DecoratorError(
+                "@wording stands above no property",
+                where=where,
+                help="write @invariant, @step_property or another one below it",
+            )
+        return _with_role(body, Role.WORDING, citation, {})
+
+    return decorate
+
+
+def _with_role(body: P, role: Role, citation: str, names: Mapping[str, object]) -> P:
+    known = member_of(body)
+    if known is None:
+        return _mark(body, MemberKind.INVARIANT, names, role=role)
+    if known.kind is MemberKind.ACTION:
+        raise DecoratorError(
+            f"{known.what} cannot be a {role.value}",
+            where=known.where,
+            help="it is said of a property: @invariant, @step_property, …",
+        )
+    setattr(body, MARK, replace(known, role=role, citation=citation))
+    return body
 
 
 def liveness(body: L) -> L:
@@ -246,9 +356,22 @@ def liveness(body: L) -> L:
     return _mark(body, MemberKind.LIVENESS, _local_names())
 
 
-def initially(body: P) -> P:
-    """A condition that the initial state satisfies (for variables that start with ANY value)."""
-    return _mark(body, MemberKind.INITIALLY, _local_names())
+@overload
+def initially(body: P) -> P: ...
+@overload
+def initially(*, assumed: str) -> Callable[[P], P]: ...
+def initially(body: Callable[..., Bool] | None = None, *, assumed: str = "") -> Any:
+    """A condition that the initial state satisfies (for variables that start with ANY value).
+
+    `assumed`: why it may be taken for granted, of a condition on what a run finds and the machine does not make,
+    as how far clocks are apart; it is listed as an assumption, and `check --without NAME` drops it.
+    """
+    names = _local_names()
+
+    def decorate(body: P) -> P:
+        return _mark(body, MemberKind.INITIALLY, names, because=assumed)
+
+    return decorate if body is None else decorate(cast("Any", body))
 
 
 def final(body: P) -> P:
@@ -317,6 +440,24 @@ def bounded(condition: Bool, name: str = "") -> None:
     tracing.require(node, name, where, bound=True)
 
 
+def assume(condition: Bool, name: str = "", *, because: str) -> None:
+    """What the definition takes for granted where the action happens: a guard that nothing in the system keeps.
+
+    It holds as a requirement does, is listed by `stagewright show`, and `stagewright check --without NAME` drops
+    it, and shows what breaks. `because`: why it may be taken for granted, and where it is said.
+    """
+    where = here()
+    tracing = current("assume(...)")
+    if not isinstance(cast("object", because), str) or not because.strip():
+        raise RequirementError(
+            "assume(...) without a reason",
+            where=where,
+            help='say why it may be assumed: `assume(condition, "name", because="003: …")`',
+        )
+    node, name = _guard("assume", condition, name, where)
+    tracing.require(node, name, where, because=because)
+
+
 _WITHIN_BOUNDS = "the check is within its bounds"
 
 
@@ -378,6 +519,10 @@ def _mark(
     fair: FairWord = Fairness.NONE,
     budget: BudgetName | None = None,
     actor: Actor | None = None,
+    accepted: Member | None = None,
+    at: Choice | None = None,
+    role: Role = Role.PROMISE,
+    because: str = "",
 ) -> B:
     where = of_function(inspect.unwrap(body))
     fairness = _fairness(fair, where)
@@ -389,7 +534,18 @@ def _mark(
             help="a method is one thing: keep one of the decorators",
         )
     if kind is not MemberKind.ACTION:
-        setattr(body, MARK, Member(kind, body.__name__, body, where, names))
+        found = Member(
+            kind,
+            body.__name__,
+            body,
+            where,
+            names,
+            accepted=accepted,
+            at=at,
+            role=role,
+            because=because,
+        )
+        setattr(body, MARK, found)
         return body
 
     @functools.wraps(body)

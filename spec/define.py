@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
+from stagewright.spec.accepting import accepting
 from stagewright.spec.actions import (
     Allowed,
     BudgetName,
@@ -22,6 +23,7 @@ from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import (
     Action,
     AnyValue,
+    Assumption,
     Budget,
     Constraint,
     Definition,
@@ -40,7 +42,7 @@ from stagewright.spec.errors import (
     UnusedError,
     VariableError,
 )
-from stagewright.spec.exercised import alone_in, exercised_at
+from stagewright.spec.exercised import alone_in, exercised_at, named_choice
 from stagewright.spec.fairness import SharedFairness, fair_of
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
 from stagewright.spec.marks import refuse_steering
@@ -71,8 +73,10 @@ from stagewright.spec.variables import Var
 _PROPERTY_KINDS = {
     MemberKind.INVARIANT: PropertyKind.INVARIANT,
     MemberKind.STEP_PROPERTY: PropertyKind.STEP,
-    MemberKind.REACHABLE: PropertyKind.REACHABLE,
+    MemberKind.ALWAYS_REACHABLE: PropertyKind.REACHABLE,
     MemberKind.LIVENESS: PropertyKind.LEADS_TO,
+    MemberKind.SOMETIMES: PropertyKind.SOMETIMES,
+    MemberKind.ACCEPTS: PropertyKind.ACCEPTS,
 }
 
 
@@ -115,6 +119,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
     trace.machine_at(machine, Root(), ())
     actions = tuple(a for key, a in trace.actions.items() if key not in trace.driven)
     refuse_steering(trace.variables, actions)
+    properties = tuple(accepting(trace.properties, actions))
     final = conjunction(trace.finals) if trace.finals else FALSE
     if trace.deadlock_allowed is not None:
         final = TRUE
@@ -127,17 +132,18 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
         budgets=tuple(b for b in trace.budgets if b.name in spent),
         initially=tuple(trace.initially),
         actions=actions,
-        properties=tuple(trace.properties),
+        properties=properties,
         final=final,
         entities=entities_in(
             trace.variables,
             actions,
-            trace.properties,
+            properties,
             [*trace.initially, *(c.condition for c in trace.constraints), final],
         ),
         file=inspect.getsourcefile(machine) or "",
         exercised_at=exercised_at(machine),
         judged_alone=alone_in(machine),
+        assumed_initially=tuple(trace.assumed),
         equivalents=tuple(
             said
             for part, prefix in trace.machines
@@ -168,6 +174,7 @@ class _Trace:
         self.properties: list[Property] = []
         self.initially: list[Node] = []
         self.finals: list[Node] = []
+        self.assumed: list[Assumption] = []
         self.constraints: list[Constraint] = []
         self.deadlock_allowed: Reason | None = None
         self.names: dict[Var[Any, Any], list[str]] = {}
@@ -394,10 +401,15 @@ class _Trace:
                 raise wrong_result(what, result, "`return` a condition on the state", member)
             condition = result.node
             used = bounds_in(condition)
-        check_used(own, used, member)
+        if member.kind is not MemberKind.ACCEPTS:  # there its action may be what uses a parameter
+            check_used(own, used, member)
         match member.kind:
             case MemberKind.INITIALLY:
                 self.initially.append(_for_all(params, condition))
+                if member.because:
+                    self.assumed.append(
+                        Assumption(name, member.because, (), self.initially[-1], member.where)
+                    )
             case MemberKind.CONSTRAINT:
                 closed = _for_all(params, condition)
                 self.constraints.append(Constraint(name, closed, member.doc, member.where))
@@ -405,15 +417,25 @@ class _Trace:
                 self.finals.append(_for_all(params, condition))
             case kind:
                 by_result = kind is MemberKind.LIVENESS and premise is None
+                steps = kind is MemberKind.SOMETIMES and member.of_steps
+                prefix = name.removesuffix(member.name)
                 self.properties.append(
                     Property(
                         name,
-                        PropertyKind.EVENTUALLY if by_result else _PROPERTY_KINDS[kind],
+                        PropertyKind.EVENTUALLY
+                        if by_result
+                        else PropertyKind.SOMETIMES_STEP
+                        if steps
+                        else _PROPERTY_KINDS[kind],
                         params,
                         condition,
                         premise,
                         member.doc,
                         member.where,
+                        prefix + member.accepted.name if member.accepted is not None else "",
+                        None if member.at is None else named_choice(member.at, member.where),
+                        member.role,
+                        member.citation,
                     )
                 )
 
@@ -433,7 +455,7 @@ def _for_all(params: tuple[Bound, ...], condition: Node) -> Node:
 
 def _after(member: Member, this: Machine) -> tuple[Machine, ...]:
     """The machine in the new state, which a step property takes as its first argument."""
-    if member.kind is not MemberKind.STEP_PROPERTY:
+    if not member.of_steps:
         return ()
     return (type(this)(this.profile_name_(), replace(this.root_(), new=True)),)
 

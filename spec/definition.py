@@ -105,6 +105,7 @@ class Requirement:
         default="", compare=False
     )  # the part's action that says it in a system's step
     bound: bool = field(default=False, compare=False)  # of a check alone: what runs does without it
+    because: str = field(default="", compare=False)  # why it may be assumed, if it is an assumption
 
 
 @dataclass(frozen=True)
@@ -145,21 +146,40 @@ class Action:
         return self.budget is not None
 
 
+class Role(Enum):
+    """What a property is for."""
+
+    PROMISE = "promise"  # what the machine is to do
+    LEMMA = "lemma"  # stated to help proofs; nobody relies on it
+    WORDING = "wording"  # what the text says of its own words, as a state's name; not of data
+
+
 class PropertyKind(Enum):
     """What a property speaks of."""
 
     INVARIANT = "invariant"  # every reachable state
     STEP = "step property"  # every reachable step: old and new state
-    REACHABLE = (
-        "reachable"  # from every reachable state the goal can be reached, spending no budget
-    )
+    # from every reachable state the goal can be reached, spending no budget
+    REACHABLE = "always reachable"
     LEADS_TO = "leads to"  # whenever the premise holds, the condition holds then or later (fairly)
     EVENTUALLY = "eventually"  # in every run the condition holds at some time (fairly)
+    SOMETIMES = "sometimes"  # some run reaches a state in which the condition holds: a witness
+    SOMETIMES_STEP = "sometimes a step"  # some run takes such a step
+    ACCEPTS = "accepts"  # whenever the condition holds, the action is enabled, budgets apart
 
     @property
     def of_fair_runs(self) -> bool:
         """Whether it is a promise that fairness helps to keep."""
         return self in (PropertyKind.LEADS_TO, PropertyKind.EVENTUALLY)
+
+
+@dataclass(frozen=True)
+class ExercisedAt:
+    """A scope, by what differs from the default one; see `scopes(...)`."""
+
+    sizes: FrozenMap[str, int]
+    budgets: FrozenMap[str, int | None]
+    where: Source = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -173,6 +193,10 @@ class Property:
     premise: Node | None = None  # LEADS_TO only
     doc: str = ""
     where: Source | None = field(default=None, compare=False)
+    action: str = ""  # ACCEPTS only
+    at: ExercisedAt | None = None  # SOMETIMES only: the scope at which a witness is sought
+    role: Role = Role.PROMISE
+    citation: str = field(default="", compare=False)  # of the text whose words a WORDING is of
 
 
 @dataclass(frozen=True)
@@ -185,6 +209,17 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Assumption:
+    """What a definition takes for granted: in the actions named, or else of the initial state."""
+
+    name: str
+    because: str
+    actions: tuple[str, ...]
+    condition: Node
+    where: Source | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Constraint:
     """A bound of a check: a state beyond it is looked at, but no step is taken from there."""
 
@@ -192,15 +227,6 @@ class Constraint:
     condition: Node
     doc: str = ""
     where: Source | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class ExercisedAt:
-    """A scope, by what differs from the default one; see `scopes(...)`."""
-
-    sizes: FrozenMap[str, int]
-    budgets: FrozenMap[str, int | None]
-    where: Source
 
 
 @dataclass(frozen=True)
@@ -283,8 +309,27 @@ class Definition:
     exercised_at: tuple[ExercisedAt, ...] = field(default=(), compare=False)
     judged_alone: tuple[JudgedAlone, ...] = field(default=(), compare=False)
     equivalents: tuple[Equivalent, ...] = field(default=(), compare=False)
+    assumed_initially: tuple[Assumption, ...] = field(default=(), compare=False)
     constraints: tuple[Constraint, ...] = ()
     deadlock_allowed: Reason | None = field(default=None, compare=False)  # then `final` is true
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What is taken for granted, each name once."""
+        found: dict[str, Assumption] = {}
+        for action in self.actions:
+            for guard in action.requirements:
+                if guard.because:
+                    known = found.get(guard.name)
+                    before = known.actions if known is not None else ()
+                    found[guard.name] = Assumption(
+                        guard.name,
+                        guard.because,
+                        (*before, action.name),
+                        guard.condition,
+                        guard.where,
+                    )
+        return (*self.assumed_initially, *found.values())
 
     def variable(self, name: str) -> Variable:
         return next(v for v in self.variables if v.name == name)
@@ -314,11 +359,20 @@ class Definition:
                 (a.name, a.params, a.requirements, a.assignments, a.fair, a.budget)
                 for a in self.actions
             ),
-            tuple((p.name, p.kind, p.params, p.condition, p.premise) for p in self.properties),
+            tuple(
+                (p.name, p.kind, p.params, p.condition, p.premise, *_more(p))
+                for p in self.properties
+            ),
             self.final,
             *((c.name, c.condition) for c in self.constraints),
         )
         return hashlib.sha256(_stable(parts).encode()).hexdigest()[:16]
+
+
+def _more(prop: Property) -> tuple[object, ...]:
+    """What only some kinds of properties have; nothing of the others, whose fingerprints stay as they were."""
+    at = () if prop.at is None else (tuple(prop.at.sizes.items()), tuple(prop.at.budgets.items()))
+    return (*([prop.action] if prop.action else []), *at)
 
 
 def _stable(value: object) -> str:
@@ -340,7 +394,7 @@ def _stable(value: object) -> str:
         inner = ",".join(
             _stable(getattr(value, f))
             for f in fields
-            if f not in ("where", "doc", "serial", "said_in", "part", "join", "bound")
+            if f not in ("where", "doc", "serial", "said_in", "part", "join", "bound", "because")
         )
         return f"{type(value).__name__}({inner})"
     return repr(value)

@@ -37,21 +37,30 @@ def scopes(*choices: Choice) -> Scopes:
     """
     where = here()
     for choice in choices:
-        for thing, number in cast("Mapping[object, object]", choice).items():
-            sized = isinstance(thing, type) and issubclass(thing, Entity)
-            if not (sized or isinstance(thing, BudgetName)):
-                raise VariableError(
-                    f"scopes(...) is given {thing!r}, which is neither an entity nor a budget",
-                    where=where,
-                    help="write `scopes({}, {crashes: 1, Node: 3})`",
-                )
-            if not (isinstance(number, int) or (number is None and not sized)):
-                raise VariableError(
-                    f"scopes(...) is given {number!r}, which is no number",
-                    where=where,
-                    help="write how many there are, or how often it may happen (None: without bound)",
-                )
+        check_choice(choice, where)
     return Scopes(choices, where)
+
+
+def check_choice(choice: Choice, where: Source, said: str = "scopes") -> None:
+    """Refuse a scope that names what is neither an entity nor a budget.
+
+    Raises:
+        VariableError: it does.
+    """
+    for thing, number in cast("Mapping[object, object]", choice).items():
+        sized = isinstance(thing, type) and issubclass(thing, Entity)
+        if not (sized or isinstance(thing, BudgetName)):
+            raise VariableError(
+                f"{said}(...) is given {thing!r}, which is neither an entity nor a budget",
+                where=where,
+                help="write `{crashes: 1, Node: 3}`",
+            )
+        if not (isinstance(number, int) or (number is None and not sized)):
+            raise VariableError(
+                f"{said}(...) is given {number!r}, which is no number",
+                where=where,
+                help="write how many there are, or how often it may happen (None: without bound)",
+            )
 
 
 def exercised_at(machine: type[object]) -> tuple[ExercisedAt, ...]:
@@ -59,13 +68,14 @@ def exercised_at(machine: type[object]) -> tuple[ExercisedAt, ...]:
     for base in machine.__mro__:
         for said in vars(base).values():
             if isinstance(said, Scopes):
-                return tuple(_named(choice, said.where) for choice in said.choices)
+                return tuple(named_choice(choice, said.where) for choice in said.choices)
     return ()
 
 
 def exercising_scopes(definition: Definition) -> tuple[Scope, ...]:
     """The scopes that a definition names, without repetition; if it names none, its default one.
 
+    Beside them those at which its witnesses are sought.
     Budgets that its profile does not have are left out.
 
     Raises:
@@ -80,7 +90,10 @@ def exercising_scopes(definition: Definition) -> tuple[Scope, ...]:
         )
         for said in definition.exercised_at
     ]
-    return tuple(dict.fromkeys(found)) or (scope_of(definition),)
+    sought = [
+        scope_of_difference(definition, p.at) for p in definition.properties if p.at is not None
+    ]
+    return tuple(dict.fromkeys([*(found or [scope_of(definition)]), *sought]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +121,15 @@ def alone_in(machine: type[object]) -> tuple[JudgedAlone, ...]:
     return ()
 
 
-def _named(choice: Choice, where: Source) -> ExercisedAt:
+def scope_of_difference(definition: Definition, at: ExercisedAt) -> Scope:
+    """The scope that differs so from the default one; budgets that its profile does not have are left out."""
+    own = {b.name for b in definition.budgets}
+    budgets = {name: n for name, n in at.budgets.items() if name in own}
+    return scope_of(definition, at.sizes, budgets)
+
+
+def named_choice(choice: Choice, where: Source) -> ExercisedAt:
+    """The same by the names of entities and budgets, which these have once their class is made."""
     sizes: dict[str, int] = {}
     budgets: dict[str, int | None] = {}
     for thing, number in choice.items():
@@ -117,7 +138,3 @@ def _named(choice: Choice, where: Source) -> ExercisedAt:
         elif number is not None:
             sizes[thing.__name__] = number
     return ExercisedAt(FrozenMap(sizes), FrozenMap(budgets), where)
-
-
-named_choice = _named
-"""A choice by the names of its budgets and entities, for other modules."""

@@ -374,7 +374,7 @@ class GroundProperty:
 
     Invariant: `condition` over the state. Step property: `condition` over old and new state. Reachable:
     `condition` is the goal. Leads-to: `premise` leads to `condition`; without a premise (eventually),
-    every run comes to `condition`.
+    every run comes to `condition`. Accepts: an invariant. Sometimes: some state, or step, satisfies `condition`.
     """
 
     property: Property
@@ -404,12 +404,28 @@ class GroundModel:
     step_properties: tuple[GroundProperty, ...]
     reachable: tuple[GroundProperty, ...]
     leads_to: tuple[GroundProperty, ...]
+    witnesses: tuple[GroundProperty, ...]  # some state satisfies each
+    step_witnesses: tuple[GroundProperty, ...]  # some step does
+    premises: tuple[GroundProperty, ...]  # "never P" of states, of a property "whenever P then Q"
+    step_premises: tuple[GroundProperty, ...]  # the same of steps
     final: GroundNode  # true in states that may have no successor
     builder: Builder = field(repr=False, compare=False)
     initial_condition: GroundNode | None = None  # over CELLs: exactly the initial states
     # Of a check: no step leaves a state in which it is false, as the steps' guards say, too.
     constraint: GroundNode | None = None
     wellformed: GroundNode | None = None  # over CELLs: true in all states that stand for a value
+
+    @property
+    def promises(self) -> tuple[GroundProperty, ...]:
+        """All properties, of every kind."""
+        return (
+            *self.invariants,
+            *self.step_properties,
+            *self.reachable,
+            *self.leads_to,
+            *self.witnesses,
+            *self.step_witnesses,
+        )
 
     def decode(self, state: tuple[int, ...]) -> State:
         """The state in the definition's own values."""

@@ -38,7 +38,7 @@ def to_itf(
     definition: Definition, verdict: PropertyVerdict, scope: Scope | None = None
 ) -> dict[str, Json]:
     """The verdict's run as an ITF document, ready for `json.dump`."""
-    run = verdict.run
+    run = verdict.run if verdict.witness is None else verdict.witness
     if run is None:
         raise InputError(f"{verdict.name} has no run to write as ITF")
     sorts = _sorts(definition, run.states[0])
@@ -169,7 +169,7 @@ def _meta(
         "format-description": FORMAT_PAGE,
         "description": f"{verdict.name} of {definition.name}: a run found by {verdict.method}",
         "source": definition.name,
-        "status": "violation" if verdict.outcome is Outcome.VIOLATED else "unknown",
+        "status": _status(verdict),
         "varTypes": {name: type_name(sort) for name, sort in sorts.items()},
         "method": verdict.method,
         "property": verdict.name,
@@ -232,3 +232,9 @@ def _action(definition: Definition, name: str, where: str) -> Action:
             return action
     known = ", ".join(a.name for a in definition.actions)
     raise InputError(f"{where}: {definition.name} has no action `{name}`", help=f"it has: {known}")
+
+
+def _status(verdict: PropertyVerdict) -> str:
+    if verdict.witness is not None:
+        return "witness"
+    return "violation" if verdict.outcome is Outcome.VIOLATED else "unknown"

@@ -58,6 +58,16 @@ def find_in_module(name: str, shipped: Mapping[str, str]) -> tuple[type[Machine]
     )
 
 
+def module_of(name: str) -> ModuleType:
+    """The module of `my/file.py`, `my/file.py:Counter` or `package.module:Counter`.
+
+    Raises:
+        StagewrightError: there is none, or it fails when it is imported.
+    """
+    place, _, _ = name.partition(":")
+    return _file(Path(place)) if place.endswith(".py") else _module(place)
+
+
 def _module(place: str) -> ModuleType:
     if place.startswith("."):
         raise InputError(f"`{place}` is a relative name", help="name a file or a module")

@@ -38,7 +38,13 @@ from stagewright.spec.values import Value
 FOUND_AT_ONCE = 1 << 12  # candidates: that there is no initial state is then known early
 
 
-def ground(definition: Definition, scope: Scope, *, bounded: bool = True) -> GroundModel:
+def ground(
+    definition: Definition,
+    scope: Scope,
+    premises: Sequence[Property] = (),
+    *,
+    bounded: bool = True,
+) -> GroundModel:
     """The ground form of a definition at a scope.
 
     `bounded`: no step leaves a state beyond the definition's constraints, as it is in checks. They say
@@ -51,13 +57,16 @@ def ground(definition: Definition, scope: Scope, *, bounded: bool = True) -> Gro
     """
     if not bounded:
         definition = replace(definition, constraints=())
-    return Lowering(definition, scope).model()
+    return Lowering(definition, scope, premises).model()
 
 
 class Lowering:
     """A definition at a scope on its way to the ground form, and others that differ from it in little."""
 
-    def __init__(self, definition: Definition, scope: Scope) -> None:
+    def __init__(
+        self, definition: Definition, scope: Scope, premises: Sequence[Property] = ()
+    ) -> None:
+        self.premises = premises  # "never P", of its properties: whether they were put to the test
         self.definition = definition = within_budgets(definition, scope)
         self.scope = scope
         self.layout = Layout(definition, scope)
@@ -89,22 +98,26 @@ class Lowering:
             return ground(definition, self.scope)
         self.builder.forget(self._nodes)
         self.expressions.reads = dict(self._reads)
-        steps, promises = self._steps(other.actions), self._promises(other.properties)
+        steps = self._steps(other.actions)
+        kinds = self._of_kinds(other.properties)
         return replace(
             base,
             definition=other,
             steps=steps,
-            invariants=promises[PropertyKind.INVARIANT],
-            step_properties=promises[PropertyKind.STEP],
-            reachable=promises[PropertyKind.REACHABLE],
-            leads_to=(*promises[PropertyKind.LEADS_TO], *promises[PropertyKind.EVENTUALLY]),
+            invariants=kinds[PropertyKind.INVARIANT],
+            step_properties=kinds[PropertyKind.STEP],
+            reachable=kinds[PropertyKind.REACHABLE],
+            leads_to=(*kinds[PropertyKind.LEADS_TO], *kinds[PropertyKind.EVENTUALLY]),
+            witnesses=kinds[PropertyKind.SOMETIMES],
+            step_witnesses=kinds[PropertyKind.SOMETIMES_STEP],
         )
 
     def model(self) -> GroundModel:
         """The ground form."""
         self._refuse_too_many_starts()  # first: at a large scope the rest takes long
         steps = self._steps(self.definition.actions)
-        promises = self._promises(self.definition.properties)
+        kinds = self._of_kinds(self.definition.properties)
+        premises = self._of_kinds(self.premises)
         condition = self.builder.and_(
             self.expressions.scalar(c, {}) for c in self.definition.initially
         )
@@ -126,10 +139,14 @@ class Lowering:
             cells=tuple(self.cells),
             initial=self._initial_states(condition),
             steps=steps,
-            invariants=promises[PropertyKind.INVARIANT],
-            step_properties=promises[PropertyKind.STEP],
-            reachable=promises[PropertyKind.REACHABLE],
-            leads_to=(*promises[PropertyKind.LEADS_TO], *promises[PropertyKind.EVENTUALLY]),
+            invariants=kinds[PropertyKind.INVARIANT],
+            step_properties=kinds[PropertyKind.STEP],
+            reachable=kinds[PropertyKind.REACHABLE],
+            leads_to=(*kinds[PropertyKind.LEADS_TO], *kinds[PropertyKind.EVENTUALLY]),
+            witnesses=kinds[PropertyKind.SOMETIMES],
+            step_witnesses=kinds[PropertyKind.SOMETIMES_STEP],
+            premises=premises[PropertyKind.INVARIANT],
+            step_premises=premises[PropertyKind.STEP],
             final=self.builder.or_(
                 (self.expressions.scalar(self.definition.final, {}), self._beyond)
             ),
@@ -149,7 +166,7 @@ class Lowering:
         for step in model.steps:
             self._known_steps[step.action.name][1].append(step)
         self._known_promises = {p.name: (p, []) for p in self.definition.properties}
-        for found in (*model.invariants, *model.step_properties, *model.reachable, *model.leads_to):
+        for found in model.promises:
             self._known_promises[found.property.name][1].append(found)
 
     def _steps(self, actions: Sequence[Action]) -> tuple[GroundStep, ...]:
@@ -167,7 +184,7 @@ class Lowering:
             if step.guard is not self.builder.false:
                 yield step
 
-    def _promises(
+    def _of_kinds(
         self, properties: Sequence[Property]
     ) -> Mapping[PropertyKind, tuple[GroundProperty, ...]]:
         kinds: dict[PropertyKind, list[GroundProperty]] = {kind: [] for kind in PropertyKind}

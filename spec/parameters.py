@@ -76,7 +76,7 @@ def _sorts(member: Member) -> tuple[tuple[str, ParameterSort], ...]:
             f"{member.what} has no parameter `self`", where=member.where, help="write `self` first"
         )
     skipped = 1
-    if member.kind is MemberKind.STEP_PROPERTY:
+    if member.of_steps:
         skipped = 2
         if len(listed) < skipped:
             raise ParameterError(

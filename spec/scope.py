@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from stagewright.spec.accepting import spelled_out
 from stagewright.spec.definition import Action, Assignment, Definition, Kept, Requirement, Variable
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ScopeError
@@ -94,7 +95,11 @@ def _unknown(what: str, name: str, known: list[str], machine: str) -> ScopeError
 
 
 def within_budgets(definition: Definition, scope: Scope) -> Definition:
-    """The definition with its budgets spelled out: a counter each, and actions without budget removed."""
+    """The definition with its budgets spelled out: a counter each, and actions without budget removed.
+
+    What accepts an action is spelled out, too, before: as the invariant that it is, so that no budget refuses.
+    """
+    definition = spelled_out(definition)
     if not definition.budgets:
         return definition  # has none, or has them spelled out already
     counters: list[Variable] = []

@@ -82,7 +82,9 @@ class Tracing:
     maps: str = ""  # of a refinement: how the names of the seen machine's variables begin
     alike: list[Alike] = field(default_factory=list[Alike])
 
-    def require(self, condition: Node, name: str, where: Source, *, bound: bool = False) -> None:
+    def require(
+        self, condition: Node, name: str, where: Source, *, bound: bool = False, because: str = ""
+    ) -> None:
         self._only_in_actions("require(...)", where)
         for binding in reversed(self.loops):
             condition = _quantified(binding, condition, where)
@@ -100,7 +102,9 @@ class Tracing:
                 help="name each for what it says; names appear in counterexamples and in traces",
             )
         self.requirements.append(
-            Requirement(name, condition, where, self._said_in(), self.part, self._join, bound)
+            Requirement(
+                name, condition, where, self._said_in(), self.part, self._join, bound, because
+            )
         )
 
     def _required(self, name: str, condition: Node) -> bool:

@@ -97,6 +97,8 @@ class PropertyVerdict:
     seconds: float = 0.0
     vacuous: bool = False  # it holds, but what it speaks of never happened
     refined: Refined | None = None  # the verdict is one on a refinement
+    witness: Run | None = None  # of what sometimes happens: a run that shows it
+    scope: str = ""  # at which it was decided, if that is not the report's
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import assert_never
 
 from stagewright.checker.counterexample.because import Because, Reason, brief, environment
@@ -47,6 +49,7 @@ class Breach:
     place: str
     reasons: tuple[Reason, ...]
     caveat: str = ""
+    shows: bool = False  # nothing is broken: the run is the witness that was looked for
 
 
 def breach_of(
@@ -58,7 +61,12 @@ def breach_of(
     """What the run breaks, explained in its last state or step."""
     broken = next((p for p in definition.properties if p.name == verdict.name), None)
     instance = tuple((name, show(value)) for name, value in verdict.arguments.items())
-    if broken is not None:
+    if broken is not None and broken.kind is PropertyKind.ACCEPTS:
+        told, reasons = _refused(
+            interpreter, definition.action(broken.action), broken, verdict, run
+        )
+        promise, place = broken.doc.strip(), _place(broken.where)
+    elif broken is not None:
         told, reasons = _property(interpreter, broken, verdict, run)
         promise, place = broken.doc.strip(), _place(broken.where)
     elif verdict.refined is not None:
@@ -77,11 +85,20 @@ def breach_of(
         reasons = _overflows(interpreter, run.states[-1])
     else:
         told, promise, place, reasons = verdict.note, "", "", ()
-    return Breach(verdict.name, told, promise, instance, place, reasons, _caveat(verdict, broken))
+    return Breach(
+        verdict.name,
+        told,
+        promise,
+        instance,
+        place,
+        reasons,
+        _caveat(verdict, broken),
+        verdict.witness is not None,
+    )
 
 
 def _caveat(verdict: PropertyVerdict, broken: Property | None) -> str:
-    if verdict.outcome is Outcome.VIOLATED:
+    if verdict.outcome is Outcome.VIOLATED or verdict.witness is not None:
         return ""
     what = f"`{verdict.name}`" if broken is not None else verdict.name
     return (
@@ -111,6 +128,13 @@ def _property(
             return told, last.reasons(broken.condition, names)
         case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
             return _on_fair_runs(interpreter, broken, names, run)
+        case PropertyKind.SOMETIMES:
+            return f"It is so in state {end}:", last.reasons(broken.condition, names)
+        case PropertyKind.SOMETIMES_STEP:
+            because = Because(interpreter, run.states[-2], run.states[-1])
+            return f"Step {end} is such a step:", because.reasons(broken.condition, names)
+        case PropertyKind.ACCEPTS:
+            raise AssertionError("told by `_refused`")
         case _:
             assert_never(broken.kind)
 
@@ -128,6 +152,22 @@ def _refinement(verdict: PropertyVerdict, refined: Refined) -> tuple[str, tuple[
         instead = Reason(f"where {last}, {seen} has no step that shows")
     hidden = Reason(f"of {seen} this is hidden, any value would do: {', '.join(refined.hidden)}")
     return f"{verdict.note}.", (instead, *([hidden] if refined.hidden else []))
+
+
+def _refused(
+    interpreter: Interpreter,
+    action: Action,
+    broken: Property,
+    verdict: PropertyVerdict,
+    run: Run,
+) -> tuple[str, tuple[Reason, ...]]:
+    """Why the action should be accepted in the last state, and which requirements refuse it."""
+    names = environment(broken.params, verdict.arguments)
+    last = Because(interpreter, run.states[-1])
+    given = {param.name: value for param, value in names.items()}
+    _, refusal = _refusal(last, action, given)
+    asked = Reason("it should be accepted:", last.reasons(broken.condition, names))
+    return f"In state {len(run.steps)} `{action.name}` is refused:", (asked, refusal)
 
 
 def _on_fair_runs(
@@ -181,11 +221,18 @@ def _deadlock(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
     return (*near, Reason("and further from happening:", far)) if far else near
 
 
-def _refusal(because: Because, action: Action) -> tuple[int, Reason]:
-    """How many requirements are false at least, and for each choice the first of them."""
+def _refusal(
+    because: Because, action: Action, given: Mapping[str, object] = MappingProxyType({})
+) -> tuple[int, Reason]:
+    """How many requirements are false at least, and for each choice the first of them.
+
+    `given`: what some of the parameters are, by their names.
+    """
     refusals: list[tuple[Requirement, Values]] = []
     fewest = len(action.requirements)
     for names in because.interpreter.instances(action.params):
+        if any(given.get(param.name, value) != value for param, value in names.items()):
+            continue
         false = [r for r in action.requirements if not because.value(r.condition, names)]
         if not false:
             if action.spends:

@@ -76,6 +76,8 @@ class Story:
         """`tablet migration (seed) breaks reads_are_complete in 6 steps`."""
         many = len(self.run.steps)
         after = f"after {many} step{'s' if many != 1 else ''}" if many else "in its initial state"
+        if self.verdict.witness is not None:
+            return f"{self.machine}: {self.verdict.name} is reached {after}"
         if self.verdict.outcome is not Outcome.VIOLATED:
             return f"{self.machine}: the induction for {self.verdict.name} fails {after}"
         if (refined := self.verdict.refined) is not None:
@@ -88,7 +90,8 @@ class Story:
     @property
     def opening(self) -> str:
         """What state 0 is."""
-        return "initially" if self.verdict.outcome is Outcome.VIOLATED else "suppose"
+        real = self.verdict.outcome is Outcome.VIOLATED or self.verdict.witness is not None
+        return "initially" if real else "suppose"
 
     @property
     def machine(self) -> str:
@@ -107,9 +110,9 @@ def tell(definition: Definition, verdict: PropertyVerdict, scope: Scope | None =
     """The story of a verdict's run; without `scope`, of the scope that the run shows.
 
     Raises:
-        InputError: the verdict has no run.
+        InputError: the verdict has no run, and no witness.
     """
-    run = verdict.run
+    run = verdict.run if verdict.witness is None else verdict.witness
     if run is None:
         raise InputError(
             f"{verdict.name} of {_machine(definition)} has no run to show"

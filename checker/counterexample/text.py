@@ -76,8 +76,11 @@ def _step(step: StoryStep) -> Iterator[RenderableType]:
 
 def _breach(breach: Breach) -> Iterator[RenderableType]:
     yield Text("")
-    line = Text("✗ " if not breach.caveat else "? ", style="bold red")
-    line.append(breach.name, style="bold red")
+    mark, style = ("? " if breach.caveat else "✗ "), "bold red"
+    if breach.shows:
+        mark, style = "✓ ", "bold green"
+    line = Text(mark, style=style)
+    line.append(breach.name, style=style)
     if breach.instance:
         line.append("  for " + ", ".join(f"{name} = {value}" for name, value in breach.instance))
     if breach.place:

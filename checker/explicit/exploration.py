@@ -19,23 +19,41 @@ from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.engine import Engine, requirement_keys
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Words
-from stagewright.checker.limits import Progress
+from stagewright.checker.limits import Limits, Progress
 from stagewright.spec.ground import GroundNode
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What to look for while searching: conditions that all states, and all steps, are to satisfy.
+class Watched:
+    """Conditions on states, or on steps, that are watched for being false.
 
-    The first so many of each are promises, whose violation is told and may end a search; of the others
-    it is only said whether they were ever false.
+    `promises`: the first place where one is false is noted, and may end a search. `witnesses`: so it is, as
+    what was looked for. `premises`: only whether one was ever false.
     """
 
-    states: Sequence[GroundNode] = ()
-    steps: Sequence[GroundNode] = ()
-    state_promises: int = 0
-    step_promises: int = 0
+    promises: Sequence[GroundNode] = ()
+    witnesses: Sequence[GroundNode] = ()
+    premises: Sequence[GroundNode] = ()
+
+    @property
+    def noted(self) -> list[GroundNode]:
+        """Those of which a place is noted."""
+        return [*self.promises, *self.witnesses]
+
+    @property
+    def all(self) -> list[GroundNode]:
+        """Those that are noted, then the others."""
+        return [*self.noted, *self.premises]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to look for while searching."""
+
+    states: Watched = Watched()
+    steps: Watched = Watched()
     deadlock: bool = True
+    only_witnesses: bool = False  # the search may end once all are found
     graph: bool = False  # questions are asked afterwards that need all states and edges
     coverage: bool = True
 
@@ -78,10 +96,10 @@ class Tally:
             watch,
             fired=np.zeros(len(engine.model.steps), dtype=np.int64),
             false_counts=np.zeros(len(requirement_keys(engine.model)), dtype=np.int64),
-            state_notes=[None] * watch.state_promises,
-            step_notes=[None] * watch.step_promises,
-            met_states=[False] * (len(watch.states) - watch.state_promises),
-            met_steps=[False] * (len(watch.steps) - watch.step_promises),
+            state_notes=[None] * len(watch.states.noted),
+            step_notes=[None] * len(watch.steps.noted),
+            met_states=[False] * len(watch.states.premises),
+            met_steps=[False] * len(watch.steps.premises),
         )
 
     @property
@@ -92,10 +110,17 @@ class Tally:
     @property
     def violated(self) -> bool:
         """Whether anything is violated already."""
-        return any(
-            note is not None
-            for note in (*self.state_notes, *self.step_notes, self.deadlock, self.overflow)
-        )
+        states = self.state_notes[: len(self.watch.states.promises)]
+        steps = self.step_notes[: len(self.watch.steps.promises)]
+        return any(note is not None for note in (*states, *steps, self.deadlock, self.overflow))
+
+    def enough(self, limits: Limits) -> str:
+        """Why a search may end between two levels; empty if it may not."""
+        if limits.stop_at_first and self.violated:
+            return "a violation was found"
+        if self.watch.only_witnesses and all([*self.state_notes, *self.step_notes]):
+            return "all that was looked for was found"
+        return ""
 
     def count_beyond(self, beyond: int, depth: int) -> None:
         """So many of all states expanded until now are beyond the constraint; the last ones are of a depth."""
@@ -224,12 +249,23 @@ class Exploration:
     @cached_property
     def first_false(self) -> list[int | None]:
         """By state promise: the first state in which it is broken."""
-        return [None if note is None else self.id_of(note.words) for note in self.tally.state_notes]
+        notes = self.tally.state_notes[: len(self.watch.states.promises)]
+        return [None if note is None else self.id_of(note.words) for note in notes]
 
     @cached_property
     def bad_edges(self) -> list[Edge | None]:
         """By step promise: the first step that breaks it."""
-        return [None if note is None else self._edge(note) for note in self.tally.step_notes]
+        notes = self.tally.step_notes[: len(self.watch.steps.promises)]
+        return [None if note is None else self._edge(note) for note in notes]
+
+    def witness(self, index: int, *, step: bool) -> int | Edge | None:
+        """The first state, or step, that is the witness of that number."""
+        watched = self.watch.steps if step else self.watch.states
+        notes = self.tally.step_notes if step else self.tally.state_notes
+        note = notes[len(watched.promises) + index]
+        if note is None:
+            return None
+        return self._edge(note) if step else self.id_of(note.words)
 
     @cached_property
     def deadlock(self) -> int | None:

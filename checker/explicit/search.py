@@ -51,8 +51,8 @@ class _Search:
         self, engine: Engine, watch: Watch, stop: Stop, progress: OnProgress | None
     ) -> None:
         self._engine, self._watch, self._stop, self._progress = engine, watch, stop, progress
-        self._state_conditions = engine.state_conditions(watch.states)
-        self._step_conditions = engine.step_conditions(watch.steps)
+        self._state_conditions = engine.state_conditions(watch.states.all)
+        self._step_conditions = engine.step_conditions(watch.steps.all)
         self._final = engine.state_conditions([engine.model.final])
         constraint = engine.model.constraint
         self._constraint = None if constraint is None else engine.state_conditions([constraint])
@@ -96,8 +96,8 @@ class _Search:
         limits = self._stop.limits
         if limits.depth is not None and len(self.tally.levels) > limits.depth:
             self.tally.stopped = f"the depth limit of {limits.depth} was reached"
-        elif limits.stop_at_first and self.tally.violated:
-            self.tally.stopped = "a violation was found"
+        else:
+            self.tally.stopped = self.tally.enough(limits)
         return bool(self.tally.stopped)
 
     def _expand_level(self, end: int) -> bool:
@@ -149,21 +149,21 @@ class _Search:
         for i, holds in enumerate(self._state_conditions(states)):
             if holds.all():
                 continue
-            if i >= self._watch.state_promises:
-                self.tally.met_states[i - self._watch.state_promises] = True
+            if i >= len(self.tally.state_notes):
+                self.tally.met_states[i - len(self.tally.state_notes)] = True
             elif self.tally.state_notes[i] is None:
                 row = least(states, np.flatnonzero(~holds))
                 self._level.note(("state", i), _noted(states, row))
 
     def _look_at_steps(self, states: Words, expansion: Expansion) -> None:
-        if not self._watch.steps or not expansion.steps.size:
+        if not self._watch.steps.all or not expansion.steps.size:
             return
         old = states[:, expansion.sources]
         for i, holds in enumerate(self._step_conditions(old, expansion.successors)):
             if holds.all():
                 continue
-            if i >= self._watch.step_promises:
-                self.tally.met_steps[i - self._watch.step_promises] = True
+            if i >= len(self.tally.step_notes):
+                self.tally.met_steps[i - len(self.tally.step_notes)] = True
             elif self.tally.step_notes[i] is None:
                 bad = np.flatnonzero(~holds)
                 self._level.note(

@@ -60,6 +60,29 @@ def lost_joins(definition: Definition, action: Action) -> Iterator[Mutant]:
             )
 
 
+def lost_helpers(definition: Definition, action: Action) -> Iterator[Mutant]:
+    """All that a method assigns for an action is lost, where it assigns several places and is not all there is."""
+    own = (action.name, *(a.join for a in action.assignments))
+    said = [name for a in action.assignments for name in a.said_in if ":" in name]
+    for method in dict.fromkeys(said):
+        lost = [a for a in action.assignments if method in a.said_in]
+        short = method.rpartition(".")[2]
+        if len(lost) < 2 or len(lost) == len(action.assignments) or short in own:
+            continue
+        others = tuple(a for a in action.assignments if method not in a.said_in)
+        reasons = [tuple(reasons_of_assignment(definition, a)) for a in lost]
+        yield Mutant(
+            Kind.LOSE,
+            action.name,
+            f"all that `{short}` assigns",
+            partial(with_action, definition, action, replace(action, assignments=others)),
+            action.where,
+            tuple(dict.fromkeys(r for found in reasons for r in found)),
+            lost[0].part,
+            whole=True,
+        )
+
+
 def _reasons_without(definition: Definition, join: str) -> Iterator[Reason]:
     for said in definition.equivalents:
         if isinstance(said, EquivalentWithout) and join.rpartition(".")[2] in said.actions:

@@ -24,7 +24,7 @@ from stagewright.spec.verdict import Outcome, PropertyVerdict
 ASSIGNED_ONCE = "a step assigns a place once"
 """What is promised of every definition before any step: one that assigns a place twice is refused."""
 
-_WHILE_SEARCHING = (PropertyKind.INVARIANT, PropertyKind.STEP)
+_WHILE_SEARCHING = (PropertyKind.INVARIANT, PropertyKind.STEP, PropertyKind.ACCEPTS)
 
 
 class Fate(Enum):

@@ -19,6 +19,7 @@ class Kind(Enum):
     LOSE = "lose"  # an effect does not happen, or happens always
     SWAP = "swap"  # a member of a table has another value in a column
     EDGE = "edge"  # a step is added between two members that have none
+    TIGHTEN = "tighten"  # an action is refused where it was not
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Mutant:
     part: str = field(
         default="", compare=False
     )  # of a system, that says what was changed: "tablet."
+    whole: bool = field(default=False, compare=False)  # several places: no reason is of all of them
 
     @property
     def id(self) -> str:
@@ -50,17 +52,20 @@ def all_mutants(
     """
     from stagewright.checker.mutation.columns import swapped_columns
     from stagewright.checker.mutation.edges import added_edges
-    from stagewright.checker.mutation.effects import lost_effects, lost_joins
+    from stagewright.checker.mutation.effects import lost_effects, lost_helpers, lost_joins
     from stagewright.checker.mutation.requirements import changed_requirements
+    from stagewright.checker.mutation.tightened import tightened
 
     found: list[Mutant] = []
     for action in definition.actions:
         found.extend(changed_requirements(definition, action))
         found.extend(lost_effects(definition, action))
         found.extend(lost_joins(definition, action))
+        found.extend(lost_helpers(definition, action))
     if afresh is not None:
         found.extend(swapped_columns(definition, afresh))
     found.extend(added_edges(definition))
+    found.extend(tightened(definition))
     return found
 
 

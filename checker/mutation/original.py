@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from stagewright.checker.check import watch_for
+from stagewright.checker.check import by_scope, watch_for
 from stagewright.checker.explicit.engines import search
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.packing import Words
@@ -66,7 +66,8 @@ class Original:
 
 def kept_by(original: Original, definition: Definition) -> Definition:
     """A definition with the promises alone that the original keeps."""
-    kept = tuple(p for p in definition.properties if p.name not in original.broken)
+    known, _ = by_scope(definition, original.scope)
+    kept = tuple(p for p in known.properties if p.name not in original.broken)
     return replace(definition, properties=kept)
 
 
@@ -77,6 +78,7 @@ def original_at(definition: Definition, scope: Scope, limits: Limits) -> Origina
         DefinitionError, ScopeError: it cannot be grounded at this scope.
     """
     stop = Stop(limits)
+    definition, _ = by_scope(definition, scope)
     lowering = Lowering(definition, scope)
     model = lowering.model()
     compiled = Compiled(model)

@@ -53,14 +53,14 @@ def _facts(report: MutationReport) -> str:
 
 
 def _kinds(report: MutationReport) -> str:
-    head = ("kind", "mutants", "caught", "explained", "unexplained", "undecided")
+    head = ("kind", "mutants", "caught", "nothing observes", "unexplained", "undecided")
     rows: list[str] = []
     for kind in (*Kind, None):
         numbers = report.summary(kind)
         shown = (
             numbers.mutants,
             numbers.caught,
-            numbers.explained,
+            numbers.unobserved,
             numbers.unexplained,
             numbers.undecided,
         )
@@ -98,7 +98,8 @@ def _sections(report: MutationReport, path_of: PathOf) -> Iterable[str]:
         yield _section("stale", "Reasons that are not so", len(reasons), items, shown=True)
     for name, title, survivors in (
         ("unexplained", "Survive without a reason", report.unexplained),
-        ("explained", "Survive, and the definition says why", report.explained),
+        ("explained", "Nothing observes this, as the definition says", report.explained),
+        ("tightened", "Ask for more, and nothing observes this", report.tightened),
     ):
         if survivors:
             items = "".join(_survivors(group, path_of) for group in report.grouped(survivors))

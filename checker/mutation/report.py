@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
 from stagewright.checker.mutation.columns import unknown_values
@@ -19,8 +20,10 @@ from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import (
     Definition,
     Equivalent,
+    EquivalentDrop,
     JudgedAlone,
     Reason,
+    Role,
 )
 
 _SURVIVES = (Fate.SURVIVED, Fate.REDUNDANT)
@@ -34,13 +37,25 @@ class Finding:
     judgement: Judgement
 
     @property
+    def fate(self) -> Fate:
+        """What became of it; one that asks for more and refuses nothing means the same."""
+        fate = self.judgement.fate
+        same = self.mutant.kind is Kind.TIGHTEN and fate is Fate.REDUNDANT
+        return Fate.SAME if same else fate
+
+    @property
     def survives(self) -> bool:
-        return self.judgement.fate in _SURVIVES
+        return self.fate in _SURVIVES
 
     @property
     def explained(self) -> bool:
         """Whether the definition says why it may survive."""
         return self.survives and bool(self.mutant.reasons)
+
+    @property
+    def unobserved(self) -> bool:
+        """Whether nothing observes the change: the definition says so, or it only asks for more."""
+        return self.explained or (self.survives and self.mutant.kind is Kind.TIGHTEN)
 
 
 @dataclass(frozen=True)
@@ -60,13 +75,25 @@ class Group:
         return tuple(f.mutant.action for f in self.findings if f.mutant.action)
 
 
+class Catcher(Enum):
+    """What kind of promise notices a mutant, the best first."""
+
+    PROMISE = "promises"
+    EVERY_MACHINE = "what every machine promises"
+    WORDING = "promises about the text's words"
+    RESTATED = "promises that repeat a guard"
+    LEMMA = "lemmas"
+
+
 @dataclass(frozen=True)
 class Summary:
     """Numbers of mutants; those that mean the same as the original do not count."""
 
     mutants: int
     caught: int
-    explained: int
+    unobserved: (
+        int  # nothing observes them: as the definition says, or since they only ask for more
+    )
     unexplained: int
     undecided: int
     same: int
@@ -86,17 +113,43 @@ class MutationReport:
     interrupted: bool
     seconds: float
     versions: Sequence[Definition] = ()  # this one, and those of its other profiles
+    restated: frozenset[str] = frozenset()  # promises that repeat a guard
     with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
     assumed: Assumed | None = None  # of the actions' fairness; None if it was not looked at
 
     @cached_property
     def unexplained(self) -> tuple[Finding, ...]:
         """The survivors without a reason: holes, or noise."""
-        return tuple(f for f in self.findings if f.survives and not f.explained)
+        return tuple(f for f in self.findings if f.survives and not f.unobserved)
 
     @cached_property
     def explained(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.explained)
+
+    @cached_property
+    def tightened(self) -> tuple[Finding, ...]:
+        """The survivors that only ask for more: no promise says that what they refuse is to happen."""
+        return tuple(f for f in self.findings if f.unobserved and not f.explained)
+
+    @cached_property
+    def catchers(self) -> Mapping[Catcher, int]:
+        """How many of the caught each kind of promise catches, the best of those that break first."""
+        found = Counter(dict.fromkeys(Catcher, 0))
+        for finding in self.findings:
+            if finding.judgement.fate is Fate.CAUGHT:
+                kinds = {self._catcher(name) for name in finding.judgement.by}
+                found[next(kind for kind in Catcher if kind in kinds)] += 1
+        return dict(found)
+
+    def _catcher(self, name: str) -> Catcher:
+        roles = [p.role for p in self.definition.properties if p.name == name]
+        if not roles:
+            return Catcher.EVERY_MACHINE
+        if roles[0] is Role.LEMMA:
+            return Catcher.LEMMA
+        if name in self.restated:
+            return Catcher.RESTATED
+        return Catcher.WORDING if roles[0] is Role.WORDING else Catcher.PROMISE
 
     @cached_property
     def undecided(self) -> tuple[Finding, ...]:
@@ -115,13 +168,13 @@ class MutationReport:
     def summary(self, kind: Kind | None = None) -> Summary:
         """The numbers of one kind of mutants, or of all."""
         mine = [f for f in self.findings if kind is None or f.mutant.kind is kind]
-        fates = Counter(f.judgement.fate for f in mine)
-        explained = sum(f.explained for f in mine)
+        fates = Counter(f.fate for f in mine)
+        unobserved = sum(f.unobserved for f in mine)
         return Summary(
             len(mine) - fates[Fate.SAME],
             fates[Fate.CAUGHT],
-            explained,
-            sum(f.survives for f in mine) - explained,
+            unobserved,
+            sum(f.survives for f in mine) - unobserved,
             fates[Fate.UNDECIDED],
             fates[Fate.SAME],
         )
@@ -145,18 +198,38 @@ class MutationReport:
 
     @cached_property
     def stale(self) -> tuple[Reason, ...]:
-        """Reasons whose mutants are all caught. What a part says of itself need not hold in a system."""
+        """Reasons whose mutants are all caught; of a requirement that may be dropped: if that is caught.
+
+        What a part says of itself need not hold in a system, nor what a base class says in each class of it.
+        """
         if not self.whole:
             return ()
         fates: dict[Reason, set[Fate]] = {}
         for finding in self.findings:
-            for reason in finding.mutant.reasons:
+            for reason in () if finding.mutant.whole else finding.mutant.reasons:
                 fates.setdefault(reason, set()).add(finding.judgement.fate)
         return tuple(
             reason
             for reason, found in fates.items()
-            if not reason.of_part and found <= {Fate.CAUGHT, Fate.SAME} and Fate.CAUGHT in found
+            if not reason.of_part
+            and not reason.inherited
+            and (_all_caught(found) or _all_caught(self._drops.get(reason, set())))
         )
+
+    @cached_property
+    def _drops(self) -> Mapping[Reason, set[Fate]]:
+        """By reason for requirements that may be dropped: what became of those that were."""
+        said = {
+            e.reason
+            for e in self.definition.equivalents
+            if isinstance(e, EquivalentDrop) and not e.weakened
+        }
+        found: dict[Reason, set[Fate]] = {}
+        for finding in self.findings:
+            if finding.mutant.kind is Kind.DROP:
+                for reason in said.intersection(finding.mutant.reasons):
+                    found.setdefault(reason, set()).add(finding.judgement.fate)
+        return found
 
     @cached_property
     def unmatched(self) -> tuple[Reason, ...]:
@@ -170,6 +243,10 @@ class MutationReport:
         yield from unknown_steps(self.definition)
         yield from unknown_values(self.definition)
         yield from unknown_joins(self.definition)
+
+
+def _all_caught(fates: set[Fate]) -> bool:
+    return Fate.CAUGHT in fates and fates <= {Fate.CAUGHT, Fate.SAME}
 
 
 def hint(finding: Finding, originals: Sequence[Original]) -> str:
@@ -198,6 +275,7 @@ _REDUNDANT = {
     Kind.LOSE: "it changes nothing wherever it happens: remove it, or say why it stays",
     Kind.SWAP: _NO_STEP,
     Kind.EDGE: _NO_STEP,
+    Kind.TIGHTEN: "it refuses nothing that ever happens",
 }
 
 _REFUSES = "the action happens where it should not, and no promise minds: state what goes wrong"
@@ -208,4 +286,5 @@ _SURVIVED = {
     Kind.LOSE: "nothing that is promised depends on it: state what does, or remove it",
     Kind.SWAP: "no promise depends on this entry: state what does",
     Kind.EDGE: "no promise forbids this step: state what goes wrong",
+    Kind.TIGHTEN: "nothing says that it is to happen: promise `accepts`, `sometimes` or liveness",
 }

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from stagewright.checker.check import asks_for_deadlock, only, report_of, watch_for
+from stagewright.checker.check import asks_for_deadlock, by_scope, only, report_of, watch_for
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.jit import available
 from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.sharded.search import Place, explore
 from stagewright.checker.symmetry.choice import Choice, choose
-from stagewright.checker.vacuity import with_premises
+from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import METHOD, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.errors import InputError
@@ -21,7 +21,14 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 WHOLE_GRAPH = "not decided: needs all states in one memory; run without --spark"
-_OF_STATES_AND_STEPS = (PropertyKind.INVARIANT, PropertyKind.STEP)
+OF_ITS_OWN_SCOPE = "not decided: its witness is sought at a scope of its own; run without --spark"
+_WHILE_SEARCHING = (
+    PropertyKind.INVARIANT,
+    PropertyKind.STEP,
+    PropertyKind.ACCEPTS,
+    PropertyKind.SOMETIMES,
+    PropertyKind.SOMETIMES_STEP,
+)
 
 
 def check_sharded(
@@ -47,9 +54,10 @@ def check_sharded(
     """
     refuse_what_cannot_be(definition, properties)
     narrowed = only(definition, properties)
-    decided = tuple(p for p in narrowed.properties if p.kind in _OF_STATES_AND_STEPS)
+    here, elsewhere = by_scope(narrowed, scope)
+    decided = tuple(p for p in here.properties if p.kind in _WHILE_SEARCHING)
     searched = replace(narrowed, properties=decided)
-    model = ground(with_premises(searched), scope)
+    model = ground(searched, scope, premises_of(searched))
     deadlock = deadlock and asks_for_deadlock(definition, properties)
     if why := find_initial_states(model, stop, progress):
         return nothing_searched(narrowed, scope, stop, why, deadlock=deadlock)
@@ -65,7 +73,10 @@ def check_sharded(
     }
     engine = NativeEngine(model)
     found = explore(engine, watch, stop, place, settings, progress, choice.symmetry)
-    verdicts = _in_order(narrowed, verdicts_of(searched, found, stop, progress))
+    others = [
+        PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, OF_ITS_OWN_SCOPE) for p in elsewhere
+    ]
+    verdicts = _in_order(narrowed, (*verdicts_of(searched, found, stop, progress), *others))
     return report_of(
         definition,
         scope,
@@ -99,7 +110,7 @@ def _in_order(
     by_name = {verdict.name: verdict for verdict in decided}
     promised = tuple(
         by_name.pop(p.name)
-        if p.kind in _OF_STATES_AND_STEPS
+        if p.name in by_name
         else PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, WHOLE_GRAPH)
         for p in definition.properties
     )

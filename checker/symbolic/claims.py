@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagewright.spec.definition import PropertyKind
+from stagewright.spec.definition import Property, PropertyKind
 from stagewright.spec.ground import GroundModel, GroundNode, GroundProperty
 
-HANDLES = frozenset({PropertyKind.INVARIANT, PropertyKind.STEP})
+HANDLES = frozenset({PropertyKind.INVARIANT, PropertyKind.STEP, PropertyKind.ACCEPTS})
+LOOKED_FOR = frozenset({PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP})
+"""Decided by the opposite claim, that it is never so, where it has no parameters and no scope of its own."""
 
 IN_BOUNDS = "assigned values stay in bounds"
 NO_DEADLOCK = "no deadlock"
@@ -22,6 +24,13 @@ class Claim:
     conditions: tuple[GroundNode, ...]
 
 
+def is_handled(prop: Property) -> bool:
+    """Whether this method can decide a property."""
+    if prop.kind in LOOKED_FOR:
+        return not prop.params and prop.at is None
+    return prop.kind in HANDLES
+
+
 def claims_of(
     model: GroundModel, names: frozenset[str] | None = None, *, deadlock: bool = False
 ) -> list[Claim]:
@@ -33,6 +42,13 @@ def claims_of(
     order = [p.name for p in model.definition.properties]
     claims = _grouped(model.invariants, of_step=False)
     claims += _grouped(model.step_properties, of_step=True)
+    never = model.builder.not_
+    for found, of_step in ((model.witnesses, False), (model.step_witnesses, True)):
+        claims += [
+            Claim(p.property.name, of_step, (never(p.condition),))
+            for p in found
+            if is_handled(p.property)
+        ]
     claims.sort(key=lambda claim: order.index(claim.name))
     if deadlock or (names is not None and NO_DEADLOCK in names):
         claims.append(_no_deadlock(model))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stagewright.checker.symbolic.claims import IN_BOUNDS, NO_DEADLOCK, Claim
+from stagewright.checker.symbolic.claims import IN_BOUNDS, LOOKED_FOR, NO_DEADLOCK, Claim
 from stagewright.checker.symbolic.relation import State
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import DomainError, RefusedError
@@ -99,7 +99,7 @@ class Replay:
         prop = self._judge.definition.property(claim.name)
         old, new = (run.states[end - 1], state) if claim.of_step else (state, None)
         holds, environment = self._judge.holds(prop, old, new)
-        if holds:
+        if holds is not (prop.kind in LOOKED_FOR):  # there the claim is that it never holds
             return None
         return Breach(run, FrozenMap({p.name: environment[p] for p in prop.params}))
 

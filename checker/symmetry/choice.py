@@ -33,6 +33,10 @@ def choose(model: GroundModel) -> Choice:
     symmetry = detected.symmetry
     if not symmetry.groups:
         return Choice(None, detected.sorts, "no sort is symmetric")
+    for witness in (*model.witnesses, *model.step_witnesses):
+        if any(type(value) in {g.kind for g in symmetry.groups} for _, value in witness.arguments):
+            reason = f"`{witness.property.name}` looks for a witness of each member"
+            return Choice(None, detected.sorts, reason)
     for goal in model.reachable:
         if not decided_on_orbits(model, symmetry, goal):
             reason = f"goal `{goal.label}` tells members apart"

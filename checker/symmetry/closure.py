@@ -216,7 +216,14 @@ class _Comparison:
         for step in model.steps:
             if broken := self._step(step):
                 return f"changes what `{step.label}` does: {broken}"
-        for promises in (model.invariants, model.step_properties):
+        for promises in (
+            model.invariants,
+            model.step_properties,
+            model.witnesses,
+            model.step_witnesses,
+            model.premises,
+            model.step_premises,
+        ):
             for name, instances in _by_name(promises):
                 if not self._same_promise(instances):
                     return f"changes what `{name}` says"

@@ -43,4 +43,8 @@ def configuration(
         if keyword == "PROPERTIES" and any(p.live for p in promises):
             lines += ["\\* Without properties that speak of fair runs TLC is many times faster."]
         lines += [keyword, *indented(entries, 2)] if entries else []
+    witnesses = [w for p in promises for w in p.witnesses]
+    if witnesses:
+        lines += ["\\* To see a run that reaches what is sometimes so, take one of these in:"]
+        lines += [f"\\* {'PROPERTY' if steps else 'INVARIANT'} {name}" for name, steps in witnesses]
     return "\n".join(lines) + "\n"

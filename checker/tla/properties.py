@@ -33,6 +33,7 @@ class Promise:
     lines: Block
     invariants: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
+    witnesses: tuple[tuple[str, bool], ...] = ()  # what TLC is to find violated; of steps?
     may_stand: bool = False  # it speaks of steps that change nothing
     live: bool = False  # it speaks of fair runs
 
@@ -53,6 +54,10 @@ def promise(prop: Property, names: Vocabulary, *, may_stand: bool) -> Promise:
                 "not decide it.)"
             )
             return Promise((*about, *said, *_defined(name, prop, prop.condition, names)))
+        case PropertyKind.ACCEPTS:
+            raise AssertionError("is spelled out as an invariant")
+        case PropertyKind.SOMETIMES | PropertyKind.SOMETIMES_STEP:
+            return _never(name, about, prop, names)
         case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
             return Promise((*about, *_leading(name, prop, names)), properties=(name,), live=True)
         case _:
@@ -103,6 +108,23 @@ def _of_steps(
         condition = parenthesised(condition)  # `=>` right of another `=>` is no formula
     told = (f"{standing} ==", *indented((f"{names.own.idle} =>", *indented(condition, 2)), 2))
     return Promise((*lines, *said, *told), (standing,), (name,), may_stand=True)
+
+
+def _never(name: str, about: Block, prop: Property, names: Vocabulary) -> Promise:
+    """The condition, for some values of its parameters, and that it is never so."""
+    never = names.never[prop.name]
+    steps = prop.kind is PropertyKind.SOMETIMES_STEP
+    formulas = Formulas(names).within(*prop.params)
+    block = formulas.block(prop.condition, WIDTH - 6)
+    if not steps:
+        block = about_states(block, prop.condition, names)
+    if prop.params:
+        block = hanging(f"\\E {formulas.ranges(prop.params)} :", block, WIDTH - 4)
+    told = f"{never} == [][~{name}]_{names.own.variables}" if steps else f"{never} == ~{name}"
+    each = "; it shows one for some values of the parameters" if prop.params else ""
+    said = comment(f"(Some run reaches it: TLC shows one as a violation of {never}{each}.)")
+    lines = (*about, *said, *hanging(f"{name} ==", block, WIDTH), told)
+    return Promise(lines, witnesses=((never, steps),))
 
 
 def _leading(name: str, prop: Property, names: Vocabulary) -> Block:

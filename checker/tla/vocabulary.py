@@ -80,6 +80,7 @@ class Vocabulary:
     properties: dict[str, str]
     constraints: dict[str, str]
     fairness: dict[str, str]  # of those that are shared, by name
+    never: dict[str, str]  # of what is sometimes so: that it never is
     standing: dict[str, str]  # of step properties: their part that is an invariant
     columns: dict[ColumnKey, str]
     own: Own
@@ -133,6 +134,11 @@ def vocabulary_of(definition: Definition, scope: Scope) -> Vocabulary:
             name: names.give(name)
             for name in dict.fromkeys(f.name for a in definition.actions for f in a.fair)
             if name
+        },
+        never={
+            p.name: names.give(f"Never_{properties[p.name]}")
+            for p in definition.properties
+            if p.kind in (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
         },
         standing={
             p.name: names.give(f"{properties[p.name]}_standing")

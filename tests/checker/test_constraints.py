@@ -26,6 +26,7 @@ from stagewright.spec import (
     Term,
     action,
     allowed,
+    always_reachable,
     constraint,
     define,
     every,
@@ -35,7 +36,6 @@ from stagewright.spec import (
     liveness,
     number,
     per,
-    reachable,
     require,
     scope_of,
     step_property,
@@ -87,7 +87,7 @@ class Clocks(Machine):
     def clocks_advance(self, after: Clocks, n: Term[Node]) -> Bool:
         return self.clock[n] <= after.clock[n]
 
-    @reachable
+    @always_reachable
     def can_be_seen(self) -> Bool:
         return self.seen
 
@@ -162,7 +162,7 @@ class Waiting(Clocks):
     def time_goes_on(self) -> LeadsTo:
         return leads_to(self.stuck, ~self.stuck)
 
-    @reachable
+    @always_reachable
     def can_get_late(self) -> Bool:
         return ~every(self.clock[n] <= 2 for n in Node)
 
@@ -177,7 +177,7 @@ def test_what_is_broken_within_is_violated() -> None:
 
 def test_a_goal_beyond_is_undecided() -> None:
     class Late(Clocks):
-        @reachable
+        @always_reachable
         def can_get_late(self) -> Bool:
             return ~every(self.clock[n] <= 4 for n in Node)
 

@@ -23,6 +23,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    always_reachable,
     budget,
     constant,
     every,
@@ -35,7 +36,6 @@ from stagewright.spec import (
     one_of,
     optional,
     per,
-    reachable,
     record,
     require,
     set_of,
@@ -121,7 +121,7 @@ class Migration(Machine):
         """A migration that reads from the new replica is not at rest after the next step."""
         return (self.stage == Stage.write_both).implies(after.stage == Stage.write_both)
 
-    @reachable
+    @always_reachable
     def back_to_rest(self) -> Bool:
         """A migration can be reverted."""
         return self.stage == Stage.rest

@@ -10,10 +10,10 @@ from stagewright.spec import (
     Machine,
     NumberVar,
     action,
+    always_reachable,
     invariant,
     least,
     number,
-    reachable,
 )
 
 
@@ -62,7 +62,7 @@ class DieHard(Machine):
         """At any time: only the other one is guessed."""
         return (self.big % 5 == 0) | (self.small % 3 == 0)
 
-    @reachable
+    @always_reachable
     def four_gallons(self) -> Bool:
         """They can be measured."""
         return self.big == 4

@@ -8,12 +8,12 @@ from stagewright.spec import (
     LeadsTo,
     Machine,
     OneVar,
+    always_reachable,
     budget,
     final,
     leads_to,
     liveness,
     one_of,
-    reachable,
 )
 
 
@@ -53,7 +53,7 @@ class Stuck(Machine):
         """Work that was begun ends."""
         return leads_to(self.phase == Phase.working, self.phase == Phase.done)
 
-    @reachable
+    @always_reachable
     def it_can_end(self) -> Bool:
         """It can always still be done."""
         return self.phase == Phase.done

@@ -10,12 +10,12 @@ from stagewright.spec import (
     Machine,
     Term,
     action,
+    always_reachable,
     every,
     flag,
     invariant,
     number,
     per,
-    reachable,
     require,
     some,
 )
@@ -75,7 +75,7 @@ class TabletBarrier(Machine):
         """A live node is at most one stage behind."""
         return self.up[n].implies(self.stage[t] <= self.learned[n][t] + 1)
 
-    @reachable
+    @always_reachable
     def all_done(self) -> Bool:
         """Every tablet can come to its last stage."""
         return every(self.stage[t] == LAST for t in Tablet)

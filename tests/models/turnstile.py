@@ -13,6 +13,7 @@ from stagewright.spec import (
     OneVar,
     Term,
     action,
+    always_reachable,
     budget,
     flag,
     invariant,
@@ -21,7 +22,6 @@ from stagewright.spec import (
     number,
     one_of,
     per,
-    reachable,
     require,
     step_property,
 )
@@ -116,7 +116,7 @@ class Turnstile(Machine):
         """Being nowhere comes to an end."""
         return leads_to(self.phase == Phase.NEVER, self.phase == Phase.IDLE)
 
-    @reachable
+    @always_reachable
     def idle_again(self) -> Bool:
         """It can be idle again."""
         return self.phase == Phase.IDLE

@@ -12,13 +12,13 @@ from stagewright.spec import (
     Machine,
     Term,
     action,
+    always_reachable,
     every,
     final,
     flag,
     invariant,
     one_of,
     per,
-    reachable,
     require,
     set_of,
 )
@@ -105,7 +105,7 @@ class TwoPhaseCommit(Machine):
         both = (self.decision[m] == Decision.COMMITTED) & (self.decision[other] == Decision.ABORTED)
         return ~both
 
-    @reachable
+    @always_reachable
     def an_end(self) -> Bool:
         """All can come to an end."""
         return every(self.decision[m].any_of(Decision.COMMITTED, Decision.ABORTED) for m in Manager)

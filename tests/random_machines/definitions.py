@@ -21,6 +21,7 @@ from tests.random_machines.sorts import (
 )
 
 from stagewright.spec.definition import (
+    Action,
     Budget,
     Constraint,
     Definition,
@@ -84,7 +85,7 @@ def _definition(choices: Choices, declared: tuple[Variable, ...]) -> Definition:
         action(choices, f"a{i}", declared, budgets) for i in range(choices.pick((3, 2, 4, 1, 5)))
     )
     spent = {a.budget for a in actions}
-    properties = tuple(_properties(choices, declared))
+    properties = (*_properties(choices, declared), *_accepting(choices, declared, actions))
     actions = with_fairness(choices, actions)
     final = choices.pick((FALSE, TRUE, None)) or states.condition(1)
     return Definition(
@@ -109,6 +110,8 @@ def _properties(choices: Choices, declared: tuple[Variable, ...]) -> list[Proper
         PropertyKind.REACHABLE,
         PropertyKind.LEADS_TO,
         PropertyKind.EVENTUALLY,
+        PropertyKind.SOMETIMES,
+        PropertyKind.SOMETIMES_STEP,
     ]
     return [
         _property(choices, f"q{i}", kind, declared)
@@ -117,10 +120,26 @@ def _properties(choices: Choices, declared: tuple[Variable, ...]) -> list[Proper
     ]
 
 
+def _accepting(
+    choices: Choices, declared: tuple[Variable, ...], actions: tuple[Action, ...]
+) -> list[Property]:
+    """That some action is enabled where a condition holds, for some of its parameters as they are named there."""
+    if not choices.chance(60):
+        return []
+    accepted = choices.pick(actions)
+    outside = Expressions(choices, declared)
+    shared = tuple(replace(p, serial=100 + p.serial) for p in accepted.params if choices.chance(50))
+    own = (outside.bound(choices.pick((*FINITE, BOOL)), "q"),) if choices.chance(30) else ()
+    params = (*shared, *own)
+    condition = outside.within(*params).condition(2)
+    return [Property("accepted", PropertyKind.ACCEPTS, params, condition, action=accepted.name)]
+
+
 def _property(
     choices: Choices, name: str, kind: PropertyKind, declared: tuple[Variable, ...]
 ) -> Property:
-    outside = Expressions(choices, declared, new=kind is PropertyKind.STEP)
+    of_steps = kind in (PropertyKind.STEP, PropertyKind.SOMETIMES_STEP)
+    outside = Expressions(choices, declared, new=of_steps)
     sorts = (*FINITE, BOOL, IntSort(0, 2))
     params = tuple(
         outside.bound(choices.pick(sorts), "q") for _ in range(choices.pick((0, 0, 1, 2)))

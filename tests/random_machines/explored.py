@@ -106,9 +106,49 @@ class Explored:
                 return worst(self._always_reachable(prop, e) for e in self._instances(prop))
             case PropertyKind.LEADS_TO | PropertyKind.EVENTUALLY:
                 return worst(self._on_fair_runs(prop, e) for e in self._instances(prop))
+            case PropertyKind.SOMETIMES:
+                return self._met(all(self._some_state(prop, e) for e in self._instances(prop)))
+            case PropertyKind.SOMETIMES_STEP:
+                return self._met(all(self._some_step(prop, e) for e in self._instances(prop)))
+            case PropertyKind.ACCEPTS:
+                holds = all(self._accepted(prop, s) for s in self.states)
             case _:
                 assert_never(prop.kind)
         return Outcome.HOLDS if holds else Outcome.VIOLATED
+
+    def _met(self, found: bool) -> Outcome:
+        if found:
+            return Outcome.HOLDS
+        return Outcome.UNDECIDED if self.beyond else Outcome.VIOLATED
+
+    def _some_state(self, prop: Property, environment: Environment) -> bool:
+        return any(
+            self.judge.evaluate(prop.condition, s, None, environment) is True for s in self.states
+        )
+
+    def _some_step(self, prop: Property, environment: Environment) -> bool:
+        return any(
+            self.judge.evaluate(prop.condition, s, t, environment) is True for s, _, t in self.edges
+        )
+
+    def _accepted(self, prop: Property, state: State) -> bool:
+        """Whether, for each choice at which the condition holds, the action has one that nothing refuses."""
+        action = self.machine.definition.action(prop.action)
+        for environment in self._instances(prop):
+            if self.judge.evaluate(prop.condition, state, None, environment) is not True:
+                continue
+            named = {bound.name: value for bound, value in environment.items()}
+            if not any(
+                all(
+                    self.judge.evaluate(r.condition, state, None, e)
+                    for r in action.requirements
+                    if not r.bound
+                )
+                for e in self.judge.instances(action.params)
+                if all(named.get(b.name, value) == value for b, value in e.items())
+            ):
+                return False
+        return True
 
     @property
     def no_deadlock(self) -> Outcome:

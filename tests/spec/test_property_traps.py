@@ -29,12 +29,12 @@ def test_property_returning_nothing(refused: Refusal) -> None:
 def test_property_returning_a_value(refused: Refusal) -> None:
     refused(
         """
-        @reachable
+        @always_reachable
         def fine(self) -> Bool:
             ^^^^
             return self.stage
         """,
-        "reachable `fine` returns a value of sort Stage, not a condition",
+        "always reachable `fine` returns a value of sort Stage, not a condition",
         "`return` a condition on the state",
     )
 
@@ -185,12 +185,12 @@ def test_property_decorated_as_an_action(refused: Refusal) -> None:
     refused(
         """
         @action
-        @reachable
+        @always_reachable
         def done(self) -> Bool:
             ^^^^
             return self.ready
         """,
-        "`done` is decorated as reachable and as action",
+        "`done` is decorated as always reachable and as action",
         "keep one of the decorators",
     )
 

@@ -18,6 +18,7 @@ from stagewright.spec import (
     SetVar,
     Term,
     action,
+    always_reachable,
     budget,
     constant,
     define,
@@ -33,7 +34,6 @@ from stagewright.spec import (
     optional,
     part,
     per,
-    reachable,
     require,
     scope_of,
     set_of,
@@ -262,7 +262,7 @@ def test_properties_of_every_kind_are_asked_of_the_right_states() -> None:
         def by_one(self, after: Self) -> Bool:
             return after.size == self.size + 1
 
-        @reachable
+        @always_reachable
         def full(self) -> Bool:
             return self.size == 3
 

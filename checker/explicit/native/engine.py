@@ -63,10 +63,10 @@ class NativeEngine:
             return Plan(self.model, self.layout, observed, coverage=True, edges=True)
         observed = Observed(
             self.layout.words,
-            watch.state_promises,
-            len(watch.states),
-            watch.step_promises,
-            len(watch.steps),
+            len(watch.states.noted),
+            len(watch.states.all),
+            len(watch.steps.noted),
+            len(watch.steps.all),
             len(self.model.steps),
             counted,
         )
@@ -74,8 +74,8 @@ class NativeEngine:
             self.model,
             self.layout,
             observed,
-            watch.states,
-            watch.steps,
+            watch.states.all,
+            watch.steps.all,
             deadlock=watch.deadlock,
             coverage=watch.coverage,
         )

@@ -201,19 +201,19 @@ class _Expansion:
         self, scope: Scope, state: _State, step: GroundStep, conditions: Sequence[GroundNode]
     ) -> None:
         observed = self.plan.observed
-        promises = conditions[: observed.step_promises]
+        promises = conditions[: observed.noted_steps]
         self._promises(
             scope, promises, observed.live_steps, observed.step_note(0), step.index, state.words
         )
-        self._seen(scope, conditions[observed.step_promises :], observed.seen_steps)
+        self._seen(scope, conditions[observed.noted_steps :], observed.seen_steps)
 
     def _conditions(self, scope: Scope, state: _State) -> None:
         observed = self.plan.observed
-        promises = self.plan.states[: observed.state_promises]
+        promises = self.plan.states[: observed.noted_states]
         self._promises(
             scope, promises, observed.live_states, observed.state_note(0), 0, state.words
         )
-        self._seen(scope, self.plan.states[observed.state_promises :], observed.seen_states)
+        self._seen(scope, self.plan.states[observed.noted_states :], observed.seen_states)
 
     def _promises(
         self,

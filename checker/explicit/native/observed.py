@@ -1,6 +1,6 @@
 """What a worker observes while it expands states: one block of 64-bit numbers that generated code fills.
 
-Of every violated promise the block keeps the least violating state (or the least state and step), words
+Of every condition that is to be noted once it is false (a promise, or what is to be found) the block keeps the least violating state (or the least state and step), words
 compared in order: with it, the counterexample depends neither on the number of workers nor on their pace.
 """
 
@@ -24,9 +24,9 @@ class Observed:
     """Where everything lies in the block, in numbers from its beginning."""
 
     words: int
-    state_promises: int  # the first so many state conditions
+    noted_states: int  # the first so many state conditions
     state_conditions: int
-    step_promises: int
+    noted_steps: int
     step_conditions: int
     steps: int
     requirements: int  # distinct conditions
@@ -37,35 +37,35 @@ class Observed:
 
     @property
     def live_states(self) -> int:
-        """Bits: of which state promises a violation is still to be noted."""
+        """Bits: which state conditions are still to be noted."""
         return 0
 
     @property
     def seen_states(self) -> int:
         """Bits: which further state conditions were false somewhere."""
-        return self.live_states + masks(self.state_promises)
+        return self.live_states + masks(self.noted_states)
 
     @property
     def live_steps(self) -> int:
-        """Bits: of which step promises a violation is still to be noted."""
-        return self.seen_states + masks(self.state_conditions - self.state_promises)
+        """Bits: which step conditions are still to be noted."""
+        return self.seen_states + masks(self.state_conditions - self.noted_states)
 
     @property
     def seen_steps(self) -> int:
         """Bits: which further step conditions were false somewhere."""
-        return self.live_steps + masks(self.step_promises)
+        return self.live_steps + masks(self.noted_steps)
 
     @property
     def state_notes(self) -> int:
-        return self.seen_steps + masks(self.step_conditions - self.step_promises)
+        return self.seen_steps + masks(self.step_conditions - self.noted_steps)
 
     @property
     def step_notes(self) -> int:
-        return self.state_notes + self.state_promises * self._note
+        return self.state_notes + self.noted_states * self._note
 
     @property
     def deadlock(self) -> int:
-        return self.step_notes + self.step_promises * self._note
+        return self.step_notes + self.noted_steps * self._note
 
     @property
     def overflow(self) -> int:

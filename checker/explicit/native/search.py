@@ -195,8 +195,8 @@ class _Search:
         limits = self._stop.limits
         if limits.depth is not None and len(self.tally.levels) > limits.depth:
             self.tally.stopped = f"the depth limit of {limits.depth} was reached"
-        elif limits.stop_at_first and self.tally.violated:
-            self.tally.stopped = "a violation was found"
+        else:
+            self.tally.stopped = self.tally.enough(limits)
         return bool(self.tally.stopped)
 
     def _expand_level(self, end: int, pool: ThreadPoolExecutor | None) -> bool:
@@ -329,10 +329,10 @@ class _Search:
 
     def _look_at_rest(self) -> None:
         """Look at the states that are known but were not expanded, depth by depth."""
-        tally, promises = self.tally, self._watch.state_promises
-        if tally.exhausted or not self._watch.states:
+        tally, noted = self.tally, len(self.tally.state_notes)
+        if tally.exhausted or not self._watch.states.all:
             return
-        evaluate = self._engine.state_conditions(self._watch.states)
+        evaluate = self._engine.state_conditions(self._watch.states.all)
         for first, after in tally.segments():
             if first < tally.expanded:
                 continue
@@ -342,8 +342,8 @@ class _Search:
                 for i, holds in enumerate(evaluate(states)):
                     if holds.all():
                         continue
-                    if i >= promises:
-                        tally.met_states[i - promises] = True
+                    if i >= noted:
+                        tally.met_states[i - noted] = True
                         continue
                     row = least(states, np.flatnonzero(~holds))
                     note = Noted(tuple(states[:, row].tolist()))

@@ -80,6 +80,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let runs end anywhere (a definition says so by `deadlock = allowed(because=...)`)",
     )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="drop an assumption that the machine declares, and see what breaks",
+    )
     parser.add_argument("--max-states", type=positive, metavar="N", help="stop at N states")
     parser.add_argument("--max-depth", type=count, metavar="N", help="take N steps at most")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="stop after S seconds")
@@ -91,6 +98,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_checkpoint(parser)
     add_spark(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write counterexamples there")
+    parser.add_argument(
+        "--witnesses", action="store_true", help="print also the runs that @sometimes asks for"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_ci_reports(parser)
 
@@ -132,6 +142,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.output import check_directory
     from stagewright.commands.report_result import overall, print_result
     from stagewright.machines import SHIPPED
+    from stagewright.spec.assumptions import without
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
 
@@ -151,11 +162,14 @@ def execute(args: argparse.Namespace) -> int:
             profiles = list(profile_names(find(machine, SHIPPED))) or [""]
         for profile in profiles:
             definition = machine_from(machine, profile)
+            for name in args.without:
+                definition = without(definition, name)
             result = _checked(definition, args, _directory(args, definition, len(profiles) > 1))
             results.append(result)
             reports.add(partial(suite_of, "check", result))
             if not args.json and not reports.take_standard_output:
                 print_line(machine, result) if args.all else print_result(result)
+                _tell_of_dropped(args.without, result)
     if args.all and not args.json and not reports.take_standard_output:
         print_summary(results)
     if args.json:
@@ -164,6 +178,14 @@ def execute(args: argparse.Namespace) -> int:
         print(json.dumps(document(results), indent=2, ensure_ascii=False))
     reports.write(overall(results).value)
     return overall(results).value
+
+
+def _tell_of_dropped(dropped: list[str], result: Result) -> None:
+    """That nothing breaks without an assumption: then nothing here needs it."""
+    from stagewright.spec.verdict import Outcome
+
+    if dropped and result.report.outcome is Outcome.HOLDS:
+        print(f"nothing breaks without {', '.join(dropped)}: no promise needs it at this scope")
 
 
 def _directory(args: argparse.Namespace, definition: Definition, several: bool) -> Path | None:
@@ -210,7 +232,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     if checkpoint is not None:
         tell_of(checkpoint, exhausted=report.exhausted)
     files = written(report, scope, directory) if directory else ()
-    return Result(report, scope, files, _reproduce(args, definition, scope))
+    return Result(report, scope, files, _reproduce(args, definition, scope), args.witnesses)
 
 
 def _limits(args: argparse.Namespace) -> Limits:
@@ -230,6 +252,8 @@ def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -
     from stagewright.commands.report_result import reproducing
 
     words = reproducing("check", args.machine, definition, scope, args.property)
+    for name in args.without:
+        words += ["--without", name]
     for flag, value in (("--max-states", args.max_states), ("--max-depth", args.max_depth)):
         words += [] if value is None else [flag, str(value)]
     words += ["--stop-at-first"] if args.stop_at_first else []

@@ -17,6 +17,7 @@ _OF_ONE_MACHINE = (
     "size",
     "budget",
     "property",
+    "without",
     "checkpoint",
     "spark",
     "resume",

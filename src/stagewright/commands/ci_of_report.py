@@ -26,6 +26,14 @@ MEANING: dict[str, str] = {
     PropertyKind.EVENTUALLY.value: (
         "The condition must hold at first or later, on every fair run."
     ),
+    PropertyKind.SOMETIMES.value: (
+        "Some run must reach a state in which the condition holds: there must be a witness."
+    ),
+    PropertyKind.SOMETIMES_STEP.value: "Some run must take such a step: there must be a witness.",
+    PropertyKind.ACCEPTS.value: (
+        "The action must be enabled in every reachable state in which the condition holds; "
+        "that a budget is spent does not count."
+    ),
     PropertyKind.LEADS_TO.value: (
         "Whenever the premise holds, the condition must hold then or later, on every fair run."
     ),

@@ -109,6 +109,10 @@ def _name_of_requirement(told: str) -> str:
 
 
 def _promises(facts: MachineFacts) -> Iterator[str]:
+    if facts.assumptions:
+        yield from ("## Assumptions", "")
+        told = [(plain(name), plain(place), prose(why)) for name, place, why in facts.assumptions]
+        yield from table(("assumption", "of", "why it may be assumed"), told)
     yield from ("## Promises", "")
     rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in facts.properties]
     yield from table(("promise", "kind", "in the words of the document"), rows)

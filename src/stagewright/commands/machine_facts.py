@@ -13,6 +13,7 @@ from stagewright.spec.definition import (
     Fair,
     Property,
     PropertyKind,
+    Role,
     Variable,
 )
 from stagewright.spec.fairness import Assumption, assumptions
@@ -94,6 +95,7 @@ class MachineFacts:
     constraints: tuple[tuple[str, str], ...]  # name, condition
     deadlock_allowed: str  # why, if runs may end anywhere
     final: str
+    assumptions: tuple[tuple[str, str, str], ...]  # name, of what, why
     actions: tuple[ActionFacts, ...]
     properties: tuple[PropertyFacts, ...]
 
@@ -118,6 +120,10 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
         constraints=tuple((c.name, words(c.condition)) for c in definition.constraints),
         deadlock_allowed="" if allowed is None else allowed.text,
         final="" if allowed or definition.final == FALSE else words(definition.final),
+        assumptions=tuple(
+            (a.name, ", ".join(a.actions) or "the initial state", a.because)
+            for a in definition.assumptions
+        ),
         actions=tuple(_action(definition, action) for action in definition.actions),
         properties=tuple(map(_property, definition.properties)),
     )
@@ -232,10 +238,25 @@ def _property(prop: Property) -> PropertyFacts:
         condition = f"({words(prop.premise)}) leads to ({condition})"
     elif prop.kind is PropertyKind.EVENTUALLY:
         condition = f"eventually ({condition})"
+    if prop.kind is PropertyKind.ACCEPTS:
+        condition = f"{prop.action} is enabled whenever {condition}"
     return PropertyFacts(
         prop.name,
         f"{prop.name}({params})" if params else prop.name,
-        prop.kind.value,
+        kind_of(prop),
         prop.doc.strip(),
         condition,
     )
+
+
+def kind_of(prop: Property) -> str:
+    """A property's kind, with what it is for where that is no promise about data."""
+    told = prop.kind.value
+    if prop.action:
+        told += f" {prop.action}"
+    if prop.at is not None:
+        parts = [*prop.at.sizes.items(), *prop.at.budgets.items()]
+        told += " at " + ", ".join(f"{name}={'any' if n is None else n}" for name, n in parts)
+    if prop.role is Role.WORDING:
+        return f"{told}, of the text's words: {prop.citation}"
+    return told if prop.role is Role.PROMISE else f"{told}, {prop.role.value}"

@@ -84,6 +84,8 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
         yield _at(f"a run may end anywhere: {facts.deadlock_allowed}", 2)
     for name, condition in facts.constraints:
         yield _at(f"checks are bounded by {name}: {condition}", 2)
+    for name, place, because in facts.assumptions:
+        yield _at(f"assumes, of {place}: {name}; {because}", 2)
     for enum in facts.enums:
         yield Text("")
         yield _enum(enum)
@@ -166,6 +168,8 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
         yield from (f"A run may end anywhere: {plain(facts.deadlock_allowed)}.", "")
     for name, condition in facts.constraints:
         yield from (f"Checks are bounded by {plain(name)}: {plain(condition)}.", "")
+    if facts.assumptions:
+        yield from markdown_table(("assumption", "of", "why"), facts.assumptions)
     for enum in facts.enums:
         yield from (f"## {plain(enum.name)}", "")
         yield from markdown_table((enum.name, *enum.columns), enum.rows)

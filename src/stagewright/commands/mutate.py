@@ -39,7 +39,7 @@ _GRAVITY = (
     ExitCode.VIOLATED,
     ExitCode.BAD_INPUT,
 )
-_KINDS = ("drop", "weaken", "skip", "lose", "swap", "edge")
+_KINDS = ("drop", "weaken", "skip", "lose", "swap", "edge", "tighten")
 _SECONDS_EACH = 60.0
 _STATES = 2_000_000
 
@@ -52,10 +52,14 @@ examples:
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"
   stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate --known
+  stagewright mutate --known my/machine.py:Counter
 
 A mutant is the machine with one requirement dropped or weakened (skip: a barrier waits for all but one), one
-effect lost (or all that a step of a system joins of a part), one entry of a table swapped, or one step
-added. It is caught if a promise breaks at one of the scopes at which the machine is judged: those of its
+effect lost (or all that a method assigns, or that a step of a system joins of a part), one entry of a table
+swapped, one step added, or one action that asks for more (tighten): it never happens, is locked in a state, waits
+for all others, or asks for what its neighbour does. Those of the last kind that survive are listed by themselves
+and fail nothing: nothing observes them until something is promised to happen.
+ It is caught if a promise breaks at one of the scopes at which the machine is judged: those of its
 `scopes(...)`, else the default one; or if the definition is refused, as a step would assign a place twice. A
 survivor is a hole to close, noise to remove, or has its reason beside the bodies, in a member
 `harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)` of the machine, keyed by method and
@@ -76,7 +80,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_machine(parser, optional=True)
     add = parser.add_argument
     add("--all", action="store_true", help="every shipped machine, a line each")
-    add("--known", action="store_true", help="find the historical bugs again instead")
+    add(
+        "--known",
+        action="store_true",
+        help="find the historical bugs again instead, or those that a file of yours declares",
+    )
     add("--profile", default="", help="the version to change (default: the newest)")
     add_scope(parser)
     add(
@@ -204,6 +212,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.mutation.mutants import all_mutants, judged_here
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
+    from stagewright.checker.mutation.restated import restated_guards
     from stagewright.checker.mutation.run import Budget, judge_all
     from stagewright.commands.mutate_progress import telling
     from stagewright.machines import SHIPPED
@@ -246,6 +255,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         interrupted,
         time.monotonic() - started,
         _versions(machine, definition),
+        restated_guards(definition, originals[0].scope) if originals else frozenset(),
         [mutant for mutant in asked if id(mutant) not in here],
         assumed,
     )

@@ -29,9 +29,11 @@ def known(args: argparse.Namespace) -> int:
     from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.known import rediscover_all
     from stagewright.commands.output import console
+    from stagewright.machines import SHIPPED
     from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
 
-    bugs = _of_machine(KNOWN_BUGS, args.machine)
+    own = args.machine is not None and args.machine not in SHIPPED
+    bugs = _of_user(args.machine) if own else _of_machine(KNOWN_BUGS, args.machine)
     absent = () if args.machine else NOT_FOUND
 
     def told(bug: KnownBug, found: Rediscovery) -> None:
@@ -52,6 +54,27 @@ def known(args: argparse.Namespace) -> int:
     else:
         console().print(_table(rows, absent), soft_wrap=True)
     return ExitCode.HOLDS if all(r.found for r in found) else ExitCode.VIOLATED
+
+
+def _of_user(name: str) -> list[KnownBug]:
+    """Those that a user's file or module declares; with a class, those of that machine alone."""
+    from stagewright.spec.errors import InputError
+    from stagewright.spec.known_bugs import known_bugs_in
+    from stagewright.spec.loading import module_of
+
+    module = module_of(name)
+    _, _, class_name = name.partition(":")
+    found = [
+        bug
+        for bug in known_bugs_in(vars(module))
+        if not class_name or any(base.__name__ == class_name for base in bug.machine.__mro__)
+    ]
+    if not found:
+        raise InputError(
+            f"{name} declares no known bug",
+            help="mark a subclass that has the mistake with `@known_bug(...)`, and tell it in its docstring",
+        )
+    return found
 
 
 def _of_machine(bugs: Sequence[KnownBug], name: str | None) -> list[KnownBug]:

@@ -22,8 +22,10 @@ _VERBS = {
     Kind.LOSE: "loses",
     Kind.SWAP: "table",
     Kind.EDGE: "added step",
+    Kind.TIGHTEN: "refuses more",
 }
 _MOST_ACTIONS = 4  # named in a line
+_MOST_TIGHTENED = 12  # listed, unless all are asked for
 
 
 def render(report: MutationReport, *, verbose: bool = False) -> RenderableType:
@@ -37,7 +39,7 @@ def line_of(name: str, report: MutationReport) -> str:
     wrong = len(report.stale) + len(report.unmatched)
     return (
         f"{name:<24} {numbers.mutants:>5,} mutants: {numbers.caught:,} caught, "
-        f"{numbers.explained:,} explained, {numbers.unexplained:,} unexplained, "
+        f"{numbers.unobserved:,} that nothing observes, {numbers.unexplained:,} unexplained, "
         f"{numbers.undecided:,} undecided"
         + (f", {len(report.with_parts):,} judged with their part" if report.with_parts else "")
         + (f", {wrong} reasons that are not so" if wrong else "")
@@ -61,17 +63,30 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     if verbose:
         caught = [f for f in report.findings if f.judgement.fate is Fate.CAUGHT]
         yield from _section("caught", caught, "green", _caught)
-    yield from _survivors("survive, and the definition says why", report.explained, report, "")
+    yield from _survivors(
+        "nothing observes, and the definition says why", report.explained, report, ""
+    )
+    tightened = report.tightened
+    some = tightened if verbose else tightened[:_MOST_TIGHTENED]
+    more = f" (--verbose lists all; here {len(some)})" if len(some) < len(tightened) else ""
+    yield from _survivors(
+        f"that ask for more{more}: nothing observes this", some, report, "yellow", len(tightened)
+    )
     yield from _section("undecided", report.undecided, "yellow", lambda f: f.judgement.note)
     yield from _survivors("survive without a reason", report.unexplained, report, "bold red")
     for reason in report.stale:
-        told = f"stale: every mutant is caught of which {_place(reason.where)} says: {reason.text}"
+        about = f" of {reason.subject}" if reason.subject else ""
+        told = f"stale: every mutant{about} is caught, of which {_place(reason.where)} says: {reason.text}"
         yield Text(told, style="bold red")
     for reason in report.unmatched:
-        told = f"matches nothing: {_place(reason.where)} says: {reason.text}"
+        about = f" of {reason.subject}" if reason.subject else ""
+        told = f"matches nothing{about}: {_place(reason.where)} says: {reason.text}"
         yield Text(told, style="bold red")
     yield Text("")
     yield _numbers(report)
+    catchers = ", ".join(f"{n:,} by {kind.value}" for kind, n in report.catchers.items() if n)
+    if catchers:
+        yield Text(f"caught: {catchers}")
     yield Text("")
     yield _promises(report)
     if report.assumed is not None and report.assumed.number:
@@ -116,13 +131,18 @@ def _section(
 
 
 def _survivors(
-    title: str, findings: Iterable[Finding], report: MutationReport, style: str
+    title: str,
+    findings: Iterable[Finding],
+    report: MutationReport,
+    style: str,
+    many: int | None = None,
 ) -> Iterator[RenderableType]:
     groups = report.grouped(list(findings))
     if not groups:
         return
     yield Text("")
-    yield Text(f"{sum(len(g.findings) for g in groups)} {title}", style=style or "green")
+    number = sum(len(g.findings) for g in groups) if many is None else many
+    yield Text(f"{number} {title}", style=style or "green")
     for group in groups:
         yield Text(f"  {_line(group.mutant, group.actions)}")
         yield Text(f"    {group.told}", style="dim")
@@ -153,7 +173,7 @@ def _caught(finding: Finding) -> str:
 def _numbers(report: MutationReport) -> RenderableType:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("")
-    for name in ("mutants", "caught", "explained", "unexplained", "undecided"):
+    for name in ("mutants", "caught", "nothing observes", "unexplained", "undecided"):
         table.add_column(name, justify="right")
     for kind in (*Kind, None):
         numbers = report.summary(kind)
@@ -162,7 +182,7 @@ def _numbers(report: MutationReport) -> RenderableType:
         shown = (
             numbers.mutants,
             numbers.caught,
-            numbers.explained,
+            numbers.unobserved,
             numbers.unexplained,
             numbers.undecided,
         )
@@ -177,5 +197,6 @@ def _promises(report: MutationReport) -> RenderableType:
     for name, number in report.catches.items():
         if not (number or report.whole):
             continue
-        table.add_row(name, f"{number:,}", style="" if number else "dim")
+        told = f"{name} (repeats a guard)" if name in report.restated else name
+        table.add_row(told, f"{number:,}", style="" if number else "dim")
     return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stagewright.commands.report_result import Result, overall
-from stagewright.spec.definition import Definition
+from stagewright.spec.definition import Definition, Role
 from stagewright.spec.values import Value, plain
 from stagewright.spec.verdict import (
     REFINEMENT,
@@ -62,6 +62,8 @@ def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
         "name": verdict.name,
         "kind": declared[0].kind.value if declared else kind,
         "doc": declared[0].doc if declared else refined.doc if refined else "",
+        "role": declared[0].role.value if declared else Role.PROMISE.value,
+        "citation": declared[0].citation if declared else "",
         "where": None if where is None else str(where),
         "outcome": verdict.outcome.name.lower(),
         "method": verdict.method,
@@ -71,6 +73,7 @@ def _verdict(definition: Definition, verdict: PropertyVerdict) -> Json:
         "arguments": _plain(verdict.arguments),
         "run": None if verdict.run is None else _run(verdict.run),
         "refinement": None if refined is None else _refined(refined),
+        "witness": None if verdict.witness is None else _run(verdict.witness),
     }
 
 

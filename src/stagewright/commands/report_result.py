@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.spec.definition import Definition
+from stagewright.spec.exercised import scope_of_difference
 from stagewright.spec.scope import Scope
-from stagewright.spec.verdict import Outcome, Report
+from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class Result:
     scope: Scope
     written: tuple[Path, ...]
     reproduce: str
+    witnesses: bool = False  # are printed, too
 
 
 def overall(results: Sequence[Result]) -> Outcome:
@@ -31,11 +33,23 @@ def overall(results: Sequence[Result]) -> Outcome:
 
 
 def written(report: Report, scope: Scope, directory: Path) -> tuple[Path, ...]:
-    """Write every run that the report shows, in every form; the files."""
+    """Write every run that the report has, witnesses too, in every form; the files."""
     from stagewright.checker.counterexample import write_all
 
-    shown = [v for v in report.verdicts if v.run is not None]
-    return tuple(p for v in shown for p in write_all(report.definition, v, directory, scope))
+    shown = [v for v in report.verdicts if v.run is not None or v.witness is not None]
+    return tuple(
+        p
+        for v in shown
+        for p in write_all(report.definition, v, directory, scope_of(report, v, scope))
+    )
+
+
+def scope_of(report: Report, verdict: PropertyVerdict, scope: Scope) -> Scope:
+    """The scope of a verdict's run: a witness may be sought at one of its own."""
+    at = [p.at for p in report.definition.properties if p.name == verdict.name]
+    if verdict.scope and at and at[0] is not None:
+        return scope_of_difference(report.definition, at[0])
+    return scope
 
 
 def print_result(result: Result) -> None:

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stagewright.commands.report_result import Result
+from stagewright.commands.report_result import Result, scope_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.verdict import Coverage, Outcome, PropertyVerdict, Reduction, Report
 
@@ -33,11 +33,12 @@ def _parts(result: Result) -> Iterator[RenderableType]:
     yield _title(report)
     yield _verdicts(report)
     for verdict in report.verdicts:
-        if verdict.run is not None:
+        if verdict.run is not None or (result.witnesses and verdict.witness is not None):
             from stagewright.checker.counterexample import render_text
 
             yield Text("")
-            yield render_text(report.definition, verdict, result.scope)
+            scope = scope_of(report, verdict, result.scope)
+            yield render_text(report.definition, verdict, scope)
     if report.coverage is not None:
         yield from _complaints(report.coverage, exhausted=report.exhausted)
     yield from _of_refinements(report)

@@ -36,6 +36,10 @@ def model_of(
         (),
         (),
         (),
+        (),
+        (),
+        (),
+        (),
         builder.true,
         builder,
     )

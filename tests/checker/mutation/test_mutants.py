@@ -9,13 +9,18 @@ from tests.checker.mutation.machines import (
     Light,
     Railway,
     Signals,
+    judged,
     mutants_of,
+    mutated,
 )
 
 from stagewright.checker.mutation.effects import unknown_joins
+from stagewright.checker.mutation.judge import Fate
 from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions, judged_here
 from stagewright.checker.mutation.reasons import unknown_bodies
+from stagewright.checker.mutation.report import Catcher
 from stagewright.checker.mutation.requirements import weaker
+from stagewright.checker.mutation.restated import restated_guards
 from stagewright.spec import (
     Bool,
     DefinitionError,
@@ -43,10 +48,12 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
 )
 from stagewright.spec.define import define
 from stagewright.spec.exercised import exercising_scopes
 from stagewright.spec.nodes import Apply, Op
+from stagewright.spec.scope import scope_of
 from stagewright.spec.words import words
 
 
@@ -269,8 +276,11 @@ def test_a_reason_is_keyed_by_method_and_requirement_or_variable() -> None:
             equivalent_loss(Office.correct, Office.stamped, because="the office"),
         )
 
-    found = {m.id: [r.text for r in m.reasons] for m in mutants_of(Keyed)}
+    found = {
+        m.id: [r.text for r in m.reasons] for m in mutants_of(Keyed) if m.kind is not Kind.TIGHTEN
+    }
     assert found == {
+        "lose / hand_in / all that `_stamp` assigns": ["stamps"],
         "drop / hand_in / the office is open: not stamped": [],
         "lose / hand_in / slips[n].name becomes yes": [],
         "lose / hand_in / slips[n].stamped becomes yes": ["stamps"],
@@ -350,7 +360,7 @@ def test_of_a_system_what_its_parts_say_is_left_to_those_that_are_judged_alone()
     everything = mutants_of(Signals)
     here = judged_here(define(Signals), everything)
     assert {mutant.part for mutant in everything} == {"", "crossing."}
-    assert [mutant.id for mutant in here] == [
+    assert [mutant.id for mutant in here if mutant.kind is not Kind.TIGHTEN] == [
         "lose / shut_gate / shut becomes yes",
         "lose / shut_gate / all of `crossing.close`",
         "lose / open_gate / shut becomes no",
@@ -409,3 +419,62 @@ def test_a_step_of_a_system_can_forget_a_part_of_it() -> None:
     assert new.requirements == ()
     assert len(old.assignments) == 2
     assert len(new.assignments) == 1
+
+
+class Seat(Entity, scope=2):
+    """Where somebody works."""
+
+
+class Desk(Machine):
+    """Desks that are each free or not."""
+
+    light = per(Seat, one_of(Light, init=Light.red))
+    open: FlagVar = flag()
+
+    @light.step(Light.red, Light.green)
+    def begin(self, s: Term[Seat]) -> None:
+        """Somebody begins."""
+        require(self.open, "it is open")
+
+    @light.step(Light.green, Light.red)
+    def end(self, s: Term[Seat]) -> None:
+        """Somebody ends."""
+
+    @action
+    def unlock(self) -> None:
+        """It opens."""
+        self.open = True
+
+    @sometimes
+    def two_work_at_once(self) -> Bool:
+        return count(self.light[s] == Light.green for s in Seat) >= 2
+
+
+def test_an_action_is_tightened_in_each_way() -> None:
+    ids = {m.id for m in mutants_of(Desk) if m.kind is Kind.TIGHTEN and m.action == "begin"}
+    assert ids == {
+        "tighten / begin / it is never enabled",
+        "tighten / begin / not while light[s] is red",
+        "tighten / begin / not while light[s] is green",
+        "tighten / begin / not while light[s] is amber",
+        "tighten / begin / only while every another in Seat: another = s or light[another] is red",
+        "tighten / begin / also, as end, light is green",
+    }
+
+
+def test_what_is_serialised_is_noticed_by_a_witness() -> None:
+    report = mutated(Desk)
+    (alone,) = [m for m in mutants_of(Desk) if "begin / only while" in m.id]
+    found = judged(report, alone.id)
+    assert found.fate is Fate.CAUGHT
+    assert found.by == ("two_work_at_once",)
+    numbers = report.summary(Kind.TIGHTEN)
+    assert numbers.unexplained == 0
+    assert numbers.unobserved == len(report.tightened) > 0, "nothing says that somebody ends"
+    assert report.catchers[Catcher.PROMISE] > 0
+
+
+def test_a_promise_that_repeats_a_guard_is_told_from_others() -> None:
+    definition = define(Crossing)
+    found = restated_guards(definition, scope_of(definition))
+    assert found == {"cars_enter_one_by_one"}

@@ -8,7 +8,7 @@ from tests.checker.explicit.random_models import Maker, model_of
 from tests.checker.explicit.tallies import counted
 from tests.checker.sharded.both_ways import model, on_one_machine, over_shards, timeless
 
-from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.search import explore as explore_here
 from stagewright.checker.explicit.runs import paths_to, run_along
@@ -85,11 +85,11 @@ def test_on_random_models_every_number_note_and_run_is_the_same(
     maker = Maker(seed, narrow=True)
     steps = [maker.step(i) for i in range(maker.chance.randint(1, 6))]
     ground = model_of(maker.cells, maker.builder, steps, maker.state())
+    states = [maker.condition(2) for _ in range(4)]
+    of_steps = [maker.condition(2, new=True) for _ in range(4)]
     watch = Watch(
-        states=[maker.condition(2) for _ in range(3)],
-        steps=[maker.condition(2, new=True) for _ in range(3)],
-        state_promises=2,
-        step_promises=2,
+        states=Watched(states[:2], states[2:3], states[3:]),
+        steps=Watched(of_steps[:2], of_steps[2:3], of_steps[3:]),
     )
     limits = Limits(
         depth=maker.chance.choice((None, 0, 1, 3)), stop_at_first=maker.chance.random() < 0.3

@@ -12,6 +12,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    always_reachable,
     choose,
     constant,
     count,
@@ -24,7 +25,6 @@ from stagewright.spec import (
     one_of,
     optional,
     per,
-    reachable,
     require,
     set_of,
     step_property,
@@ -254,7 +254,7 @@ class Steps(Machine):
     def limit_stays(self) -> Bool:
         return self.limit >= 2
 
-    @reachable
+    @always_reachable
     def all_done(self) -> Bool:
         return every(self.done[n] for n in Node)
 

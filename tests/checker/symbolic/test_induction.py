@@ -155,7 +155,7 @@ def test_the_same_proof_gives_the_same_report(verdicts: Prove) -> None:
 def test_kinds_that_are_not_handled_are_left_to_check(machine: Load) -> None:
     definition = machine("Steps")
     report = prove(definition, scope_of(definition))
-    assert {PropertyKind.INVARIANT, PropertyKind.STEP} == HANDLES
+    assert {PropertyKind.INVARIANT, PropertyKind.STEP, PropertyKind.ACCEPTS} == HANDLES
     assert report.outcome is Outcome.HOLDS
     assert report.note == "left to `stagewright check`: all_done, each_is_done"
     asked = prove(definition, scope_of(definition), properties=["all_done", "limit_stays"])

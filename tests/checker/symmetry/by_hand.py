@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.checker.symmetry import machines
 
-from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
@@ -112,10 +112,8 @@ class Compared:
     @cached_property
     def watch(self) -> Watch:
         return Watch(
-            states=[p.condition for p in self.model.invariants],
-            steps=[p.condition for p in self.model.step_properties],
-            state_promises=len(self.model.invariants),
-            step_promises=len(self.model.step_properties),
+            states=Watched([p.condition for p in self.model.invariants]),
+            steps=Watched([p.condition for p in self.model.step_properties]),
         )
 
     @cached_property

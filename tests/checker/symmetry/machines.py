@@ -17,6 +17,7 @@ from stagewright.spec import (
     States,
     Term,
     action,
+    always_reachable,
     between,
     every,
     final,
@@ -28,7 +29,6 @@ from stagewright.spec import (
     one_of,
     optional,
     per,
-    reachable,
     require,
     set_of,
     some,
@@ -226,7 +226,7 @@ class Hoping(Machine):
     def enough(self) -> Bool:
         return some(self.up[s] for s in Server)
 
-    @reachable
+    @always_reachable
     def primary_up(self) -> Bool:
         return self.up[Server.primary]
 

@@ -16,7 +16,7 @@ from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.symmetry.detection import detect
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.checker.vacuity import with_premises
+from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec import define, scope_of
 from stagewright.spec.definition import Definition, PropertyKind
@@ -44,7 +44,7 @@ def both(definition: Definition, sizes: dict[str, int]) -> tuple[Told, Told]:
     """What is told of the promises that are decided on orbits: by the full and by the reduced search."""
     decided = tuple(p for p in definition.properties if p.kind in DECIDED)
     definition = replace(definition, properties=decided)
-    model = ground(with_premises(definition), scope_of(definition, sizes))
+    model = ground(definition, scope_of(definition, sizes), premises_of(definition))
     detected = detect(model)
     assert detected.symmetry.groups
     engine = numpy_engine(model)
@@ -91,7 +91,7 @@ def test_the_shipped_machine_gets_the_same_verdicts() -> None:
     )
     decided = tuple(p for p in definition.properties if p.kind in DECIDED)
     definition = replace(definition, properties=decided)
-    model = ground(with_premises(definition), scope)
+    model = ground(definition, scope, premises_of(definition))
     symmetry = detect(model).symmetry
     assert {g.kind.__name__: g.size for g in symmetry.groups} == {"Node": 3}
     engine = numpy_engine(model)

@@ -10,7 +10,7 @@ from tests.checker.explicit.tallies import counted
 
 from stagewright.checker.check import check, watch_for
 from stagewright.checker.explicit.engines import EngineKind
-from stagewright.checker.explicit.exploration import Exploration, Watch
+from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.explicit.native import visited
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.search import explore
@@ -47,11 +47,11 @@ def test_on_random_models_every_number_and_note_is_the_same(seed: int) -> None:
     steps = [maker.step(i) for i in range(maker.chance.randint(1, 6))]
     model = model_of(maker.cells, maker.builder, steps, maker.state())
     some, many = maker.chance.choice([(3, 2), (3, 2), (135, 70)])  # more than a mask has bits
+    states = [maker.condition(2) for _ in range(some)]
+    steps_ = [maker.condition(2, new=True) for _ in range(some)]
     watch = Watch(
-        states=[maker.condition(2) for _ in range(some)],
-        steps=[maker.condition(2, new=True) for _ in range(some)],
-        state_promises=many,
-        step_promises=many,
+        states=Watched(states[1:many], states[:1], states[many:]),
+        steps=Watched(steps_[1:many], steps_[:1], steps_[many:]),
         graph=True,
     )
     limits = Limits(depth=maker.chance.choice((None, 0, 1, 3)), states=MOST)
@@ -77,7 +77,7 @@ def model_named(name: str, sizes: dict[str, int]) -> GroundModel:
 def test_the_number_of_workers_changes_nothing(workers: int, keep: bool) -> None:
     model = model_named("tablet_barrier", {"tablet": 3, "node": 3})
     watch = watch_for(model, deadlock=True)
-    watch = Watch(watch.states, watch.steps, watch.state_promises, watch.step_promises)
+    watch = Watch(watch.states, watch.steps)
     expected = explore_in_batches(numpy_engine(model), watch, Stop(Limits()))
     found = explore(NativeEngine(model), watch, Stop(Limits()), workers=workers, keep=keep)
     assert told(found) == told(expected)
