@@ -11,8 +11,6 @@ from stagewright.spec.actions import (
     action as action,
     allowed as allowed,
     always_reachable as always_reachable,
-    assume as assume,
-    bounded as bounded,
     budget as budget,
     constraint as constraint,
     eventually as eventually,
@@ -22,8 +20,6 @@ from stagewright.spec.actions import (
     leads_to as leads_to,
     lemma as lemma,
     liveness as liveness,
-    only_when as only_when,
-    require as require,
     sometimes as sometimes,
     step_property as step_property,
     wording as wording,
@@ -60,6 +56,12 @@ from stagewright.spec.errors import (
 )
 from stagewright.spec.exercised import judged_alone as judged_alone, scopes as scopes
 from stagewright.spec.fairness import SharedFairness as SharedFairness, fairness as fairness
+from stagewright.spec.guards import (
+    assume as assume,
+    bounded as bounded,
+    only_when as only_when,
+    require as require,
+)
 from stagewright.spec.known_bugs import known_bug as known_bug, released_bug as released_bug
 from stagewright.spec.machine import (
     Machine as Machine,

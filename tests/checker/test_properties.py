@@ -17,7 +17,9 @@ from stagewright.checker.tla.module import tla_module
 from stagewright.spec import (
     Bool,
     DefinitionError,
+    FlagVar,
     Machine,
+    OneVar,
     Term,
     accepts,
     action,
@@ -148,8 +150,8 @@ def test_parameters_of_one_name_are_one_and_for_the_others_some_value_will_do() 
 
 def test_each_value_of_a_parameter_has_its_own_witness() -> None:
     class Lazy(Machine):
-        first = one_of(Task)
-        on = flag()
+        first: OneVar[Task] = one_of(Task)
+        on: FlagVar = flag()
 
         @action
         def begin(self) -> None:
