@@ -103,15 +103,18 @@ def refuse_what_cannot_be(definition: Definition, properties: Collection[str]) -
         )
 
 
+def undecided(name: str) -> PropertyVerdict:
+    """The verdict on what needs the whole graph, such as liveness or a refinement."""
+    return PropertyVerdict(name, Outcome.UNDECIDED, METHOD, WHOLE_GRAPH)
+
+
 def _in_order(
     definition: Definition, decided: tuple[PropertyVerdict, ...]
 ) -> tuple[PropertyVerdict, ...]:
     """The verdicts in the definition's order, with those that could not be had."""
     by_name = {verdict.name: verdict for verdict in decided}
     promised = tuple(
-        by_name.pop(p.name)
-        if p.name in by_name
-        else PropertyVerdict(p.name, Outcome.UNDECIDED, METHOD, WHOLE_GRAPH)
+        by_name.pop(p.name) if p.name in by_name else undecided(p.name)
         for p in definition.properties
     )
     return (*promised, *by_name.values())

@@ -199,6 +199,7 @@ def _directory(args: argparse.Namespace, definition: Definition, several: bool) 
 def _checked(definition: Definition, args: argparse.Namespace, directory: Path | None) -> Result:
     from stagewright.checker.check import check
     from stagewright.checker.explicit.engines import EngineKind
+    from stagewright.checker.sharded.check import undecided
     from stagewright.commands.progress import progress_on
     from stagewright.commands.refined import refinements_of
     from stagewright.commands.report_result import Result, written
@@ -212,6 +213,9 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     with progress_on(sys.stderr, f"checking {name} at {scope}") as progress:
         if args.spark is not None:
             report = check_on_spark(definition, scope, args, _limits(args), progress)
+            if not args.property:
+                left = tuple(undecided(m.refinement.name) for m in asked.mapped)
+                report = replace(report, verdicts=(*report.verdicts, *left))
         else:
             report = check(
                 definition,
