@@ -4,20 +4,14 @@ A definition imports from here alone; backends import from the modules they need
 """
 
 from stagewright.spec.actions import (
-    BudgetName as BudgetName,
-    Eventually as Eventually,
-    LeadsTo as LeadsTo,
     accepts as accepts,
     action as action,
     allowed as allowed,
     always_reachable as always_reachable,
-    budget as budget,
     constraint as constraint,
-    eventually as eventually,
     final as final,
     initially as initially,
     invariant as invariant,
-    leads_to as leads_to,
     lemma as lemma,
     liveness as liveness,
     sometimes as sometimes,
@@ -32,6 +26,7 @@ from stagewright.spec.binding import (
     numbers as numbers,
     some as some,
 )
+from stagewright.spec.budgets import BudgetName as BudgetName, budget as budget
 from stagewright.spec.choices import choose as choose, first_where as first_where
 from stagewright.spec.conditions_and_numbers import Bool as Bool, Number as Number
 from stagewright.spec.define import define as define
@@ -87,6 +82,12 @@ from stagewright.spec.refinement import (
     refinement as refinement,
 )
 from stagewright.spec.scope import Scope as Scope, scope_of as scope_of
+from stagewright.spec.temporal import (
+    Eventually as Eventually,
+    LeadsTo as LeadsTo,
+    eventually as eventually,
+    leads_to as leads_to,
+)
 from stagewright.spec.terms import (
     MapOf as MapOf,
     Maybe as Maybe,

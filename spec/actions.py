@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
+from stagewright.spec.budgets import BudgetName
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import Actor, Fairness, Reason, Role
 from stagewright.spec.errors import (
@@ -23,6 +24,7 @@ from stagewright.spec.nodes import BOOL, Apply, Node, Op, Select
 from stagewright.spec.sorts import EnumSort, MapSort
 from stagewright.spec.source import Source, here, of_function
 from stagewright.spec.symbolic import lift
+from stagewright.spec.temporal import Eventually, LeadsTo
 from stagewright.spec.tracing import current
 
 if TYPE_CHECKING:
@@ -94,66 +96,6 @@ class Member:
     def doc(self) -> str:
         """What the method's docstring says."""
         return inspect.cleandoc(self.body.__doc__ or "")
-
-
-class BudgetName:
-    """A budget of a machine; `budget(...)` makes one, and actions spend it."""
-
-    def __init__(self, default: int | None, doc: str) -> None:
-        self.where = here()
-        self.default = default
-        self.doc = doc
-        self.name = ""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-
-def budget(default: int | None = None, *, doc: str = "") -> BudgetName:
-    """How often the actions that spend it may happen in a run, as in `crashes = budget(1)`; None: any number.
-
-    They are the environment's: nobody may count on them. Where only they can happen it is a deadlock, a
-    goal is not reached by them, and they cannot be fair; so a larger budget breaks more promises, never
-    fewer. A check changes it by name; 0 switches the actions off.
-    """
-    if default is not None and (isinstance(default, bool) or default < 0):
-        raise VariableError(
-            f"budget({default}) is not a number of times",
-            where=here(),
-            help="write 0 or more, or None for no bound",
-        )
-    return BudgetName(default, doc)
-
-
-@dataclass(frozen=True)
-class LeadsTo:
-    """Whenever the premise holds, the conclusion holds then or later."""
-
-    premise: Bool
-    conclusion: Bool
-
-
-def leads_to(premise: Bool, conclusion: Bool) -> LeadsTo:
-    """What a @liveness method returns."""
-    return LeadsTo(
-        Bool(lift(premise, BOOL, "the premise of leads_to(...)")),
-        Bool(lift(conclusion, BOOL, "the conclusion of leads_to(...)")),
-    )
-
-
-@dataclass(frozen=True)
-class Eventually:
-    """At some time the condition holds."""
-
-    condition: Bool
-
-
-def eventually(condition: Bool) -> Eventually:
-    """What a @liveness method returns if the condition holds at some time in every run, at first or later.
-
-    That it holds again and again is `leads_to(~condition, condition)`.
-    """
-    return Eventually(Bool(lift(condition, BOOL, "the condition of eventually(...)")))
 
 
 @overload

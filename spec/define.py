@@ -10,15 +10,13 @@ from typing import Any, cast
 from stagewright.spec.accepting import accepting
 from stagewright.spec.actions import (
     Allowed,
-    BudgetName,
-    Eventually,
-    LeadsTo,
     Member,
     MemberKind,
     member_of,
     returned_value,
 )
 from stagewright.spec.body_errors import body_failed, check_used, wrong_result
+from stagewright.spec.budgets import BudgetName
 from stagewright.spec.conditions_and_numbers import Bool
 from stagewright.spec.definition import (
     Action,
@@ -64,6 +62,7 @@ from stagewright.spec.parameters import bounds_of
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
 from stagewright.spec.source import Source, of_class
 from stagewright.spec.symbolic import Symbolic, lift
+from stagewright.spec.temporal import Eventually, LeadsTo
 from stagewright.spec.terms import parameter
 from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
 from stagewright.spec.unused import check_assigned, check_spent

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from stagewright.spec.actions import BudgetName
+from stagewright.spec.budgets import BudgetName
 from stagewright.spec.definition import Definition, ExercisedAt, JudgedAlone
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import VariableError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stagewright.spec.actions import BudgetName
+from stagewright.spec.budgets import BudgetName
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import UnusedError
 from stagewright.spec.machine import Machine

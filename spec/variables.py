@@ -32,7 +32,7 @@ from stagewright.spec.tracing import maps
 from stagewright.spec.values import FrozenMap, Value
 
 if TYPE_CHECKING:
-    from stagewright.spec.actions import BudgetName
+    from stagewright.spec.budgets import BudgetName
     from stagewright.spec.machine import Holder, Record
 
 E = TypeVar("E", bound=Enum)

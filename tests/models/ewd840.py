@@ -28,7 +28,7 @@ from stagewright.spec import (
     profiles,
     require,
 )
-from stagewright.spec.actions import LeadsTo
+from stagewright.spec.temporal import LeadsTo
 from stagewright.spec.variables import ANY
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from tests.random_machines.choices import Choices
+from tests.random_machines.parts import contains, inside, ints_in, parts_of, same, sets_in
 from tests.random_machines.sorts import (
     BOOL,
     COLOUR,
@@ -46,7 +47,6 @@ from stagewright.spec.nodes import (
     Quantity,
     Read,
     Select,
-    fits,
 )
 from stagewright.spec.sorts import (
     BoolSort,
@@ -122,7 +122,7 @@ class Expressions:
         makers: Makers = []
         if depth >= 0 and self._readable(sort):
             makers.append(lambda: self._place(sort, depth))
-        bounds = [b for b in self.bounds if _same(b.sort, sort)]
+        bounds = [b for b in self.bounds if same(b.sort, sort)]
         if bounds:
             makers.append(lambda: self.choices.pick(bounds))
         if not isinstance(sort, EntitySort | MapSort | RecordSort) or (
@@ -155,7 +155,7 @@ class Expressions:
                 return Literal(frozenset(), sort) if isinstance(sort, SetSort) else None
 
     def _readable(self, sort: Sort) -> list[Variable]:
-        return [v for v in self.variables if _contains(v.sort, sort)]
+        return [v for v in self.variables if contains(v.sort, sort)]
 
     def _place(self, sort: Sort, depth: int) -> Node | None:
         variable = self.choices.pick(self._readable(sort))
@@ -164,7 +164,7 @@ class Expressions:
 
     def _below(self, node: Node, sort: Sort, depth: int) -> Node | None:
         """A part of `node` that has `sort`, with any keys on the way; None if a key is lacking."""
-        if _same(node.sort, sort) and not (_inside(node.sort, sort) and self.choices.chance(50)):
+        if same(node.sort, sort) and not (inside(node.sort, sort) and self.choices.chance(50)):
             return node
         match node.sort:
             case MapSort(key, value):
@@ -173,7 +173,7 @@ class Expressions:
                     None if index is None else self._below(Select(node, index, value), sort, depth)
                 )
             case RecordSort(_, fields):
-                name, field = self.choices.pick([f for f in fields if _contains(f[1], sort)])
+                name, field = self.choices.pick([f for f in fields if contains(f[1], sort)])
                 return self._below(Field(node, name, field), sort, depth)
             case _:
                 raise AssertionError(f"{sort} is not in {node.sort}")
@@ -281,7 +281,7 @@ class Expressions:
         return Apply(Op.LENGTH, (sequence,), IntSort(0, sequence.sort.capacity))
 
     def _item(self, sort: Sort, depth: int) -> Node | None:
-        alike = [s for s in self._sequences() if _same(s.element, sort)]
+        alike = [s for s in self._sequences() if same(s.element, sort)]
         sequence = self.of(self.choices.pick(alike), depth) if alike else None
         index = self._index(depth)
         if sequence is None or index is None:
@@ -337,7 +337,7 @@ class Expressions:
         return Apply(Op.EQ, args, BOOL)
 
     def _number(self, depth: int) -> Node | None:
-        sorts = [s for v in self.variables for s in _ints_in(v.sort)] or [IntSort(0, 2)]
+        sorts = [s for v in self.variables for s in ints_in(v.sort)] or [IntSort(0, 2)]
         return self.of(self.choices.pick(sorts), depth)
 
     def _compare(self, op: Op, depth: int) -> Node | None:
@@ -350,7 +350,7 @@ class Expressions:
 
     def _member(self, depth: int) -> Node | None:
         element = self.choices.pick(
-            [s.element for v in self.variables for s in _sets_in(v.sort)] + [COLOUR]
+            [s.element for v in self.variables for s in sets_in(v.sort)] + [COLOUR]
         )
         within: SetSort | SeqSort = SetSort(element)
         if self.choices.chance(30) and (sequences := self._sequences()):
@@ -489,44 +489,3 @@ class Expressions:
 def _bounds(node: Node) -> Interval:
     assert isinstance(node.sort, IntSort)
     return node.sort.low, node.sort.high
-
-
-def _same(one: Sort, other: Sort) -> bool:
-    """Whether expressions of both sorts can stand for each other (numbers whatever their range)."""
-    return fits(one, other) and fits(other, one)
-
-
-def _inside(sort: Sort, wanted: Sort) -> bool:
-    """Whether a proper part of `sort` has the wanted sort."""
-    match sort:
-        case MapSort(_, value):
-            return _contains(value, wanted)
-        case RecordSort(_, fields):
-            return any(_contains(field, wanted) for _, field in fields)
-        case _:
-            return False
-
-
-def _contains(sort: Sort, wanted: Sort) -> bool:
-    return _same(sort, wanted) or _inside(sort, wanted)
-
-
-def _ints_in(sort: Sort) -> list[IntSort]:
-    return [part for part in parts_of(sort) if isinstance(part, IntSort)]
-
-
-def _sets_in(sort: Sort) -> list[SetSort]:
-    return [part for part in parts_of(sort) if isinstance(part, SetSort)]
-
-
-def parts_of(sort: Sort) -> list[Sort]:
-    """A sort and all sorts inside of it."""
-    match sort:
-        case MapSort(_, value):
-            return [sort, *parts_of(value)]
-        case SeqSort():
-            return [sort]
-        case RecordSort(_, fields):
-            return [sort, *(p for _, field in fields for p in parts_of(field))]
-        case _:
-            return [sort]

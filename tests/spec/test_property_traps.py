@@ -9,7 +9,7 @@ import pytest
 Refusal = Callable[[str, str, str], Exception]
 
 RANGES = (
-    "write `Term[…]` with an enum or entity sort, `Bool`, or `Annotated[Number, between(0, 3)]`"
+    "write `Term[…]` with an enum or entity sort, `Bool`, `Annotated[Number, between(0, 3)]`, or a Record"
 )
 
 

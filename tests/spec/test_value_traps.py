@@ -108,7 +108,7 @@ def expression(text: str) -> str:
         (
             "self.row == self.leader",
             "the right side of `==` is of sort Node or none, but Row is needed here",
-            "write another Row of the state",
+            "write `Row(…)` with its fields, another Row of the state",
         ),
         (
             "self.learned == self.seen",
@@ -130,7 +130,7 @@ def expression(text: str) -> str:
         ),
         (
             "every(self.ready)",
-            "every(...) takes a generator",
+            "every(...) takes a generator of conditions",
             "write `every(… for n in Node)`",
         ),
         (
@@ -242,7 +242,7 @@ def test_condition(refused: Refusal, condition: str, problem: str, help: str) ->
         (
             "self.row = True",
             "the assigned value is True, but Row is needed here",
-            "write another Row of the state, or assign its fields one by one",
+            "write `Row(…)` with its fields, another Row of the state, or assign its fields one by one",
         ),
     ],
 )
