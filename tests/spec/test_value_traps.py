@@ -131,7 +131,7 @@ def expression(text: str) -> str:
         (
             "every(self.ready)",
             "every(...) takes a generator of conditions",
-            "write `every(… for n in Node)`",
+            "write `every(condition for n in Node)`",
         ),
         (
             "count([]) == 1",
