@@ -117,7 +117,7 @@ def things_of(definition: Definition, scope: Scope, cells: Sequence[Cell]) -> It
             yield edge
     parts = parts_of(definition)
     for action in definition.actions:
-        for requirement in action.requirements:
+        for requirement in action.guards:
             yield RequirementOf(action.name, requirement.name)
             for told, _ in parts.get(action.name, {}).get(requirement.name, ()):
                 yield RequirementOf(action.name, requirement.name, told)
@@ -159,7 +159,7 @@ def parts_of(definition: Definition) -> dict[str, dict[str, list[tuple[str, Node
 
 def _parts(action: Action) -> dict[str, list[tuple[str, Node]]]:
     found: dict[str, list[tuple[str, Node]]] = {}
-    for requirement in action.requirements:
+    for requirement in action.guards:
         sides = list(dict.fromkeys(_sides(requirement.condition)))
         if len(sides) > 1:
             found[requirement.name] = [(words(side), side) for side in sides]

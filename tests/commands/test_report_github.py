@@ -184,7 +184,7 @@ def test_bad_input_is_annotated_where_it_is_written(
     assert code == 2
     ((kind, properties, message),) = found
     assert (kind, properties["file"], properties["line"]) == ("error", "light.py", "9")
-    assert properties["title"].startswith("SW100: ")
+    assert properties["title"].startswith("SW103: ")
     assert "\nhelp: " in message
     assert annotated(capsys, "check", str(file), "--no-github") == (2, [])
 

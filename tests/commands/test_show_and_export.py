@@ -128,7 +128,7 @@ def test_show_as_json_holds_the_same_facts(capsys: pytest.CaptureFixture[str]) -
         "invariant",
         "invariant",
         "step property",
-        "reachable",
+        "always reachable",
         "leads to",
     ]
 

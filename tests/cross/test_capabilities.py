@@ -144,7 +144,7 @@ def everything_has_words(construct: str) -> None:
 def mutants_meet_the_same_fate(construct: str) -> None:
     one = found(construct)
     mutants = all_mutants(one.machine.definition)
-    some = Random(0).sample(mutants, min(4, len(mutants)))
+    some = Random(0).sample(mutants, min(8, len(mutants)))
     fates = {agree(one.machine, m, one) for m in some}
     assert fates - {None}
     assert Fate.UNDECIDED not in fates
