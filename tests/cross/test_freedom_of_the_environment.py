@@ -32,7 +32,7 @@ def of_the_environment(definition: Definition, name: str) -> Definition:
     return replace(definition, actions=actions, budgets=(*definition.budgets, Budget("whim", 1)))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_larger_budget_never_mends_a_promise(all_met: Any) -> None:
     """Each action of the random machines, if it is the environment's: never, once, twice, without bound."""
     met = [found.machine for found in all_met.machines.values() if not found.overflows]

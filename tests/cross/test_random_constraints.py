@@ -86,6 +86,7 @@ def depth_of(found: Explored) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_bounds_of_all_kinds_were_met(met: Counter[object]) -> None:
     if not met:
         pytest.skip("the other test did not run in this process")
