@@ -115,7 +115,7 @@ class CdcGenerations(CdcNodes):
 
     # -- time and the network ------------------------------------------------------------------------------
 
-    @action(by=TIME)
+    @action(by=TIME, fair=WEAK)
     def tick(self) -> None:
         """Time passes; by then whoever is reached has learned, and what Paxos decided is tried again."""
         bounded(self.now < END, "there is time left")
