@@ -68,7 +68,7 @@ class _Loss:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    variable: Var[Any, Any]
+    of: tuple[Var[Any, Any]]  # one, in a tuple: a variable as such is a descriptor
     step: EquivalentStep
 
 
@@ -144,7 +144,7 @@ def equivalent_step(
 ) -> Said:
     """No promise would mind a further step of `variable` from `source` (or one of several) to `target`."""
     step = EquivalentStep("", _several(source), _several(target), _reason(because, here()))
-    return _Step(cast("Var[Any, Any]", variable), step)
+    return _Step((cast("Var[Any, Any]", variable),), step)
 
 
 def equivalent_value(
@@ -200,9 +200,10 @@ def equivalents_of(
                         found += _losses(machine, prefix, said, names, inherited)
                     case _ if prefix:
                         pass
-                    case _Step(variable, step):
-                        of = names.get(variable, [variable.name])
-                        found += [replace(step, variable=name) for name in of]
+                    case _Step():
+                        (variable,) = said.of
+                        called = names.get(variable, [variable.name])
+                        found += [replace(said.step, variable=name) for name in called]
                     case _:
                         found.append(said)
     return tuple(found)

@@ -16,7 +16,7 @@ _TWO: Mapping[GroundOp, Callable[[int, int], int]] = {
     GroundOp.ADD: operator.add,
     GroundOp.SUB: operator.sub,
     GroundOp.MUL: operator.mul,
-    GroundOp.DIV: operator.floordiv,
+    GroundOp.DIV: lambda a, b: a // b,
     GroundOp.MOD: operator.mod,
     GroundOp.MIN: min,
     GroundOp.MAX: max,

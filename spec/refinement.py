@@ -299,7 +299,7 @@ class Refinement:
     def _steps(self) -> Mapping[str, tuple[SeenStep, ...]]:
         found: dict[str, tuple[SeenStep, ...]] = {}
         for action, given in self.steps.items():
-            row: Sequence[OneOf] = given if isinstance(given, list) else [given]
+            row = cast("Sequence[OneOf]", given if isinstance(given, list) else [given])
             steps = tuple(self._seen_step(one) for one in row)
             if not steps:
                 raise self._wrong(
@@ -309,7 +309,7 @@ class Refinement:
         return found
 
     def _seen_step(self, given: OneOf) -> SeenStep:
-        choices = given if isinstance(given, tuple) else (given,)
+        choices = (given,) if given is None or callable(given) else given
         names = {n for a in choices if a is not None for n in self._names(self.seen, a, "steps")}
         return SeenStep(frozenset(names), None in choices or not choices)
 
