@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import pytest
 from hypothesis import assume, given, settings
 from tests.checker.conformance.machines import Counter
 from tests.random_machines.definitions import RandomMachine, machines
@@ -108,6 +109,7 @@ def small(machine: RandomMachine) -> Explored:
     return found
 
 
+@pytest.mark.thorough  # minutes, since the random machines have queues and records
 @settings(max_examples=60)
 @given(machines())
 def test_what_any_run_does_is_reached_and_nothing_else_is(machine: RandomMachine) -> None:
