@@ -105,6 +105,17 @@ def test_it_is_decided_for_the_machine_that_is_seen(
     assert "a_job of Worker" in capsys.readouterr().out
 
 
+def test_other_machines_refinements_are_decided_when_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_command_line(["check", "recorded-stage-barrier"]) == 0
+    captured = capsys.readouterr()
+    assert "the_barriers_of_a_tablet of TabletMigration" in captured.err
+    assert "the_barriers_of_a_tablet" not in captured.out
+    assert run_command_line(["check", "recorded-stage-barrier", "--dependents"]) == 0
+    assert "the_barriers_of_a_tablet of TabletMigration" in flat(capsys.readouterr().out)
+
+
 def test_profiles_that_nothing_covers_are_listed(
     right: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

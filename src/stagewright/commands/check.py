@@ -39,6 +39,7 @@ from stagewright.commands.spark_flags import (
 
 if TYPE_CHECKING:
     from stagewright.checker.limits import Limits
+    from stagewright.commands.refined import Dependents
     from stagewright.commands.report_result import Result
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
@@ -86,6 +87,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="drop an assumption that the machine declares, and see what breaks",
+    )
+    parser.add_argument(
+        "--dependents",
+        action="store_true",
+        help="decide also the refinements, declared elsewhere, in which other machines are seen as this one",
     )
     parser.add_argument("--max-states", type=positive, metavar="N", help="stop at N states")
     parser.add_argument("--max-depth", type=count, metavar="N", help="take N steps at most")
@@ -207,7 +213,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     if not args.property:
         warn_without_promises(definition)
     scope = scope_from(definition, args.size, args.budget)
-    asked = refinements_of(args.machine, definition, as_seen=not args.all)
+    asked = refinements_of(args.machine, definition, _dependents(args))
     checkpoint = checkpoint_of(args, definition)
     name = f"{definition.name} ({definition.profile})" if definition.profile else definition.name
     with progress_on(sys.stderr, f"checking {name} at {scope}") as progress:
@@ -233,10 +239,22 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
                 refinements=asked.mapped,
             )
     report = replace(report, uncovered=asked.uncovered)
+    if asked.left and not args.all:
+        others = ", ".join(asked.left)
+        print(f"left to --dependents, as other machines' refinements: {others}", file=sys.stderr)
     if checkpoint is not None:
         tell_of(checkpoint, exhausted=report.exhausted)
     files = written(report, scope, directory) if directory else ()
     return Result(report, scope, files, _reproduce(args, definition, scope), args.witnesses)
+
+
+def _dependents(args: argparse.Namespace) -> Dependents:
+    """Whose refinements are decided, too: each once in `--all`, else as asked for."""
+    from stagewright.commands.refined import Dependents
+
+    if args.all:
+        return Dependents.NONE
+    return Dependents.ALL if args.dependents or args.property else Dependents.OWN_FILE
 
 
 def _limits(args: argparse.Namespace) -> Limits:
@@ -260,6 +278,7 @@ def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -
         words += ["--without", name]
     for flag, value in (("--max-states", args.max_states), ("--max-depth", args.max_depth)):
         words += [] if value is None else [flag, str(value)]
+    words += ["--dependents"] if args.dependents else []
     words += ["--stop-at-first"] if args.stop_at_first else []
     words += ["--no-symmetry"] if args.no_symmetry else []
     words += ["--no-deadlock"] if args.no_deadlock else []
