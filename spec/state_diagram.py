@@ -1,7 +1,8 @@
-"""The edges between the members of an enum variable, read off the actions.
+"""The state diagram of an enum variable, and the edges that the guards by themselves allow.
 
 For each member, what an action requires and assigns is evaluated with the variable known and
-everything else unknown. There is an edge unless a requirement is certainly false.
+everything else unknown. There is an edge unless a requirement is certainly false: more than any run
+takes. Those that runs take are found by searching (`checker/reached_edges.py`).
 """
 
 from __future__ import annotations
@@ -17,25 +18,41 @@ from stagewright.spec.sorts import EnumSort, MapSort, Sort
 
 _UNKNOWN = object()
 
+Edge = tuple[Enum, Enum, str]
+"""From one member to another, by an action."""
+
 
 @dataclass(frozen=True)
 class Diagram:
     """The edges of one enum variable: (source, target, action), in definition order.
 
-    `undrawn` are actions that assign it a value that is not known from the variable alone.
+    `undrawn` are actions that assign it a value that is not known from the variable alone. `basis` says what
+    the edges are, and `notes` more of it. Where runs were searched for, `elsewhere` are those edges that none
+    takes at the scope that the diagram is of, but some run takes at another; `untaken` are no edges: the
+    guards allow them, and no run takes them.
     """
 
     variable: str
     members: tuple[Enum, ...]
     initial: tuple[Enum, ...]
     final: tuple[Enum, ...]
-    edges: tuple[tuple[Enum, Enum, str], ...]
+    edges: tuple[Edge, ...]
     undrawn: tuple[str, ...]
+    basis: str = "edges read off the guards; runs may take fewer"
+    notes: tuple[str, ...] = ()
+    elsewhere: frozenset[Edge] = frozenset()
+    untaken: tuple[Edge, ...] = ()
+
+
+def drawn_variables(definition: Definition) -> dict[str, tuple[Enum, ...]]:
+    """The variables that have a diagram, with their members: enums, also by key."""
+    sorts = {v.name: _enum_of(v.sort) for v in definition.variables}
+    return {name: sort.members for name, sort in sorts.items() if sort is not None}
 
 
 def has_diagram(definition: Definition) -> bool:
     """Whether a machine has an enum variable to draw."""
-    return any(_enum_of(v.sort) is not None for v in definition.variables)
+    return bool(drawn_variables(definition))
 
 
 def diagram_of(definition: Definition, variable: str = "") -> Diagram:
@@ -44,7 +61,7 @@ def diagram_of(definition: Definition, variable: str = "") -> Diagram:
     Raises:
         InputError: there is no such enum variable.
     """
-    enums = {v.name: v for v in definition.variables if _enum_of(v.sort) is not None}
+    enums = drawn_variables(definition)
     if variable and variable not in enums:
         known = ", ".join(enums) or "it has none"
         raise InputError(
@@ -56,14 +73,13 @@ def diagram_of(definition: Definition, variable: str = "") -> Diagram:
             help="a state diagram shows the members of an enum and the actions between them",
         )
     if variable:
-        return _diagram(definition, enums[variable])
+        return _diagram(definition, definition.variable(variable))
     return max(diagrams_of(definition), key=lambda d: len(_touched(d)))
 
 
 def diagrams_of(definition: Definition) -> tuple[Diagram, ...]:
     """The diagrams of all enum variables, in their order."""
-    enums = (v for v in definition.variables if _enum_of(v.sort) is not None)
-    return tuple(_diagram(definition, variable) for variable in enums)
+    return tuple(_diagram(definition, definition.variable(v)) for v in drawn_variables(definition))
 
 
 def _touched(diagram: Diagram) -> set[Enum]:
@@ -76,11 +92,12 @@ def shown_members(diagram: Diagram) -> list[Enum]:
     return [m for m in diagram.members if m in used]
 
 
-def labels_of(diagram: Diagram) -> dict[tuple[Enum, Enum], list[str]]:
-    """The actions between each two members, in the order of the definition."""
-    labels: dict[tuple[Enum, Enum], list[str]] = {}
-    for source, target, action in diagram.edges:
-        labels.setdefault((source, target), []).append(action)
+def labels_of(diagram: Diagram) -> dict[tuple[Enum, Enum, bool], list[str]]:
+    """The actions between each two members, in the order of the definition; apart those that go elsewhere only."""
+    labels: dict[tuple[Enum, Enum, bool], list[str]] = {}
+    for edge in diagram.edges:
+        source, target, action = edge
+        labels.setdefault((source, target, edge in diagram.elsewhere), []).append(action)
     return labels
 
 
@@ -97,7 +114,7 @@ def _enum_of(sort: Sort) -> EnumSort | None:
 def _diagram(definition: Definition, variable: Variable) -> Diagram:
     sort = _enum_of(variable.sort)
     assert sort is not None
-    edges: list[tuple[Enum, Enum, str]] = []
+    edges: list[Edge] = []
     undrawn: dict[str, None] = {}
     for action in definition.actions:
         for assignment in action.assignments:

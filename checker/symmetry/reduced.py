@@ -50,6 +50,11 @@ class Reduced:
         return replace(model, initial=Packed(layout, packed))
 
     @property
+    def unreduced(self) -> Engine:
+        """The engine that gives successors as they are."""
+        return self._engine
+
+    @property
     def layout(self) -> Layout:
         """How states are packed."""
         return self._engine.layout

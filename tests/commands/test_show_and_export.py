@@ -191,7 +191,17 @@ def test_bad_use_is_one_clear_error(
     assert problem in complaint(capsys, *words)
 
 
-def test_a_state_diagram_has_the_edges_that_the_actions_allow(crossing: str) -> None:
+@pytest.mark.parametrize("words", [("show", "--format"), ("export", "--to")])
+def test_show_and_export_draw_what_runs_take(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str], crossing: str
+) -> None:
+    command, form = words
+    text = output(capsys, command, crossing, "--profile", "night", form, "mermaid")
+    assert 'title: "light: edges that runs take at the default scope, in all of its' in text
+    assert "    s0 --> s1: go\n" in text
+
+
+def test_a_state_diagram_by_guards_has_the_edges_that_the_actions_allow(crossing: str) -> None:
     diagram = diagram_of(load(crossing, "night"))
     edges = [(a.name, b.name, action) for a, b, action in diagram.edges]
     assert edges == [
@@ -201,6 +211,7 @@ def test_a_state_diagram_has_the_edges_that_the_actions_allow(crossing: str) -> 
         ("green", "off", "switch_off"),
     ]
     assert render_diagram(diagram) == (
+        '---\ntitle: "light: edges read off the guards; runs may take fewer"\n---\n'
         "stateDiagram-v2\n"
         '    state "red" as s0\n'
         '    state "green" as s1\n'

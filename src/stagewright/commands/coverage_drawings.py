@@ -40,20 +40,25 @@ def _moving(diagram: Diagram) -> Diagram:
 
 
 def _svg(diagram: Diagram, coverage: MachineCoverage) -> str:
-    text = svg_of(diagram_dot(_with_observed(diagram, coverage), _looks(diagram, coverage)))
+    text = svg_of(diagram_dot(_as_known(diagram, coverage), _looks(diagram, coverage)))
     # It stands inside of a page, where the names of nodes ("s0") would be shown as tooltips.
     return _TITLES.sub("", _PROLOGUE.sub("", text)).strip()
 
 
-def _with_observed(diagram: Diagram, coverage: MachineCoverage) -> Diagram:
-    """With the edges that were seen, although they cannot be read off the actions alone."""
+def _as_known(diagram: Diagram, coverage: MachineCoverage) -> Diagram:
+    """Without the edges that no run takes, as far as that is known, and with those that were seen."""
     members = {member.name: member for member in diagram.members}
-    seen = (
-        (members[e.source], members[e.target], e.action)
+    known = {
+        (members[e.source], members[e.target], e.action): count
         for e, count in coverage.of(Edge).items()
-        if e.variable == diagram.variable and count.possible and e.source != e.target
-    )
-    return replace(diagram, edges=tuple(dict.fromkeys([*diagram.edges, *seen])))
+        if e.variable == diagram.variable
+    }
+    possible = [e for e in diagram.edges if e not in known or known[e].reachable is not False]
+    seen = [e for e, count in known.items() if count.possible and e[0] is not e[1]]
+    basis = diagram.basis
+    if coverage.exhausted:
+        basis = f"edges that runs take at {coverage.scope}, and those that were seen"
+    return replace(diagram, edges=tuple(dict.fromkeys([*possible, *seen])), basis=basis)
 
 
 def _looks(diagram: Diagram, coverage: MachineCoverage) -> Looks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from textwrap import wrap
 
 from stagewright.commands.graphviz import escaped, quoted
 from stagewright.commands.machine_facts import EnumFacts
@@ -12,8 +13,9 @@ from stagewright.spec.state_diagram import Diagram, labels_of, shown_members
 _FONT = 'fontname="Helvetica"'
 _NODES = 'style="rounded,filled", fillcolor="#eef3fb", color="#33557f", margin="0.15,0.06"'
 _EDGES = 'fontsize="9", color="#5a6b80", fontcolor="#333333", arrowsize="0.7"'
+_LABEL_WIDTH = 72  # characters
 _STYLE = (
-    f'    graph [{_FONT}, bgcolor="transparent", ranksep="0.45", nodesep="0.35"];',
+    f'    graph [{_FONT}, fontsize="9", bgcolor="transparent", ranksep="0.45", nodesep="0.35"];',
     f'    node [{_FONT}, fontsize="12", shape="box", {_NODES}];',
     f"    edge [{_FONT}, {_EDGES}];",
 )
@@ -31,11 +33,11 @@ class Looks:
 
 
 def diagram_dot(diagram: Diagram, looks: Looks | None = None) -> str:
-    """The state diagram: where it starts a dot, where it may stop a double frame."""
+    """The state diagram: where it starts a dot, where it may stop a double frame; below, what the edges are."""
     looks = looks or Looks()
     shown = shown_members(diagram)
     ids = {member: f"s{i}" for i, member in enumerate(shown)}
-    lines = ["digraph {", *_STYLE]
+    lines = ["digraph {", *_STYLE, f"    label={quoted(_told(diagram))};"]
     if diagram.initial:
         lines.append(
             '    start [shape="circle", style="filled", fillcolor="#33557f", label="", width="0.15"];'
@@ -45,12 +47,21 @@ def diagram_dot(diagram: Diagram, looks: Looks | None = None) -> str:
         kind = _class(looks.states.get(member.name))
         lines.append(f"    {ids[member]} [label={quoted(member.name)}{peripheries}{kind}];")
     lines += [f"    start -> {ids[member]};" for member in diagram.initial]
-    for (source, target), actions in labels_of(diagram).items():
+    for (source, target, elsewhere), actions in labels_of(diagram).items():
         ends = source.name, target.name
         label = quoted(_stacked([looks.texts.get((*ends, action), action) for action in actions]))
-        kind = _class(looks.edges.get(ends))
+        kind = ', style="dashed"' if elsewhere else ""
+        kind += _class(looks.edges.get(ends))
         lines.append(f"    {ids[source]} -> {ids[target]} [label={label}{kind}];")
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _told(diagram: Diagram) -> str:
+    """What the edges are, in lines that are no wider than a picture."""
+    told = [diagram.basis, *diagram.notes]
+    if diagram.elsewhere:
+        told.append("dashed: at other scopes only")
+    return "\n".join(line for text in told for line in wrap(text, _LABEL_WIDTH))
 
 
 def _class(name: str | None) -> str:

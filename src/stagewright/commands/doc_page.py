@@ -11,6 +11,7 @@ from pathlib import Path
 from stagewright.commands.machine_compare import differences
 from stagewright.commands.machine_facts import MachineFacts, facts_of
 from stagewright.commands.machine_text import markdown_table, plain, reflowed
+from stagewright.commands.reached_diagram import reached_diagram
 from stagewright.commands.state_diagram import render_diagram
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
@@ -18,7 +19,7 @@ from stagewright.spec.known_bugs import KnownBug, NotFound
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
 from stagewright.spec.scope import scope_of
-from stagewright.spec.state_diagram import Diagram, diagram_of, has_diagram
+from stagewright.spec.state_diagram import Diagram, has_diagram
 
 
 @dataclass(frozen=True)
@@ -30,14 +31,19 @@ class Page:
     diagram: Diagram | None
 
 
-def page_of(name: str, shipped: dict[str, str], bugs: Sequence[KnownBug]) -> Page:
-    """The page of a shipped machine; `bugs`: all known bugs, of which it lists its own."""
+def page_of(
+    name: str, shipped: dict[str, str], bugs: Sequence[KnownBug], *, drawn: bool = True
+) -> Page:
+    """The page of a shipped machine; `bugs`: all known bugs, of which it lists its own.
+
+    `drawn`: with its diagram, of which the edges are searched for.
+    """
     machine = find(name, shipped)
     profiles = profile_names(machine)
     versions = [define(machine, profile) for profile in profiles] or [define(machine)]
     newest = versions[-1]
     facts = facts_of(newest, tuple(profiles))
-    diagram = diagram_of(newest) if has_diagram(newest) else None
+    diagram = reached_diagram(newest) if drawn and has_diagram(newest) else None
     own = [bug for bug in bugs if bug.right is machine]
     lines = [
         *_head(name, newest, facts),
@@ -75,8 +81,20 @@ def _drawing(name: str, diagram: Diagram | None) -> Iterator[str]:
         return
     yield from (f"## States of `{diagram.variable}`", "")
     yield from (f"![state diagram of {diagram.variable}]({name}.svg)", "")
+    yield from (_basis(diagram), "")
     yield from ("<details><summary>as Mermaid</summary>", "", "```mermaid")
     yield from (render_diagram(diagram).rstrip(), "```", "", "</details>", "")
+
+
+def _basis(diagram: Diagram) -> str:
+    """What the edges of the picture are, in sentences."""
+    told = [diagram.basis, *diagram.notes]
+    if diagram.elsewhere:
+        told.append("dashed ones are taken at other scopes only")
+    if diagram.untaken:
+        edges = "one more" if len(diagram.untaken) == 1 else f"{len(diagram.untaken)} more"
+        told.append(f"the guards by themselves would allow {edges}, which no run takes")
+    return plain(" ".join(f"{text[0].upper()}{text[1:]}." for text in told))
 
 
 def _tables(facts: MachineFacts) -> Iterator[str]:

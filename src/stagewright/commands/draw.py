@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.machine_flags import add_machine, machine_from
+from stagewright.commands.machine_flags import add_machine, add_scope, machine_from, positive
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
     from stagewright.commands.machine_facts import EnumFacts
+    from stagewright.spec.definition import Definition
     from stagewright.spec.state_diagram import Diagram
 
 _EXAMPLE = """\
@@ -21,11 +22,15 @@ examples:
   stagewright draw tablet-migration --profile seed --to svg > stages.svg
   stagewright draw tablet-migration --table --to svg > stage-table.svg
   stagewright draw tablet-migration --variable barrier --to dot
+  stagewright draw index-permissions --size index=2 --budget crashes=1
   stagewright draw my/machine.py:Lease --out drawings
 
-The edges are read off the actions: for each state, what an action requires and assigns. Actions whose target
-depends on more than that one variable are named in a comment. Mermaid is what GitHub and many editors
-show; SVG is laid out by Graphviz, or by graphviz-pure, which the extra `diagrams` brings."""
+Drawn are the edges that some run takes: the machine is searched at its default scope, or at the one that
+--size and --budget describe. Edges that only the other scopes show that the definition names
+(`exercised_at`) are dashed, in Mermaid marked by a star. What the guards by themselves allow and no run
+takes is named in a comment. Where there are more than --max-states states, the picture says of how many it
+is. Mermaid is what GitHub and many editors show; SVG is laid out by Graphviz, or by graphviz-pure, which
+the extra `diagrams` brings."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", default="", help="the version to draw (default: the newest)")
     parser.add_argument(
         "--variable", default="", help="whose states (default: the one with the most edges)"
+    )
+    add_scope(parser)
+    parser.add_argument(
+        "--max-states",
+        type=positive,
+        metavar="N",
+        help="look at N states at most, at each scope (default: a million)",
     )
     parser.add_argument(
         "--table", action="store_true", help="the table of the states and their columns instead"
@@ -54,14 +66,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Draw to the terminal, or all forms into a directory."""
     from stagewright.commands.output import check_directory
-    from stagewright.spec.state_diagram import diagram_of
 
     if args.out is not None and (args.to or args.table):
         flag = "--table" if args.table else f"--to {args.to}"
         raise InputError(f"--out writes every form, also without {flag}", help=f"drop {flag}")
     check_directory("--out", args.out)
     definition = machine_from(args.machine, args.profile)
-    diagram = diagram_of(definition, args.variable)
+    diagram = _diagram(definition, args)
     table = _table(diagram)
     if args.out is None:
         sys.stdout.write(_text(diagram, table if args.table else None, args.to or "mermaid"))
@@ -73,6 +84,33 @@ def execute(args: argparse.Namespace) -> int:
         _write(args.out / f"{name}{suffix}", _text(diagram, None, form))
         _write(args.out / f"{name}-table{suffix}", _text(diagram, table, form))
     return ExitCode.HOLDS
+
+
+def _diagram(definition: Definition, args: argparse.Namespace) -> Diagram:
+    """The diagram asked for; of a table only the members matter, and nothing is searched for it.
+
+    Raises:
+        InputError: a table is to be drawn, and flags say how to search.
+    """
+    from stagewright.checker.reached_edges import MOST_STATES
+    from stagewright.commands.machine_flags import scope_from
+    from stagewright.commands.reached_diagram import reached_diagram
+    from stagewright.spec.state_diagram import diagram_of
+
+    if args.table:
+        for flag in ("size", "budget", "max_states"):
+            if getattr(args, flag):
+                name = f"--{flag.replace('_', '-')}"
+                raise InputError(f"{name} has no use for a table", help=f"drop {name}, or --table")
+        return diagram_of(definition, args.variable)
+    asked = args.size or args.budget
+    return reached_diagram(
+        definition,
+        args.variable,
+        scope_from(definition, args.size, args.budget) if asked else None,
+        states=args.max_states or MOST_STATES,
+        progress=sys.stderr,
+    )
 
 
 def _table(diagram: Diagram) -> EnumFacts:

@@ -71,10 +71,13 @@ def execute(args: argparse.Namespace) -> int:
             raise InputError("--variable chooses what a state diagram shows", help="drop --run")
         text = _run(definition, args.run, args.to)
     elif args.to == "mermaid":
+        from stagewright.commands.reached_diagram import reached_diagram
         from stagewright.commands.state_diagram import render_diagram
-        from stagewright.spec.state_diagram import diagram_of
 
-        text = render_diagram(diagram_of(definition, args.variable))
+        asked = args.size or args.budget
+        scope = scope_from(definition, args.size, args.budget) if asked else None
+        diagram = reached_diagram(definition, args.variable, scope, progress=sys.stderr)
+        text = render_diagram(diagram)
     else:
         raise InputError(
             f"--to {args.to} writes a run, and none is given",
@@ -89,11 +92,11 @@ def _refuse_idle_flags(args: argparse.Namespace) -> None:
     if args.to == "tla" and (args.run is not None or args.variable):
         flag = "--run" if args.run is not None else "--variable"
         raise InputError(f"--to tla writes the whole machine, without {flag}", help=f"drop {flag}")
-    if args.to != "tla" and (args.size or args.budget):
+    if (args.size or args.budget) and (args.to not in ("tla", "mermaid") or args.run is not None):
         flag = "--size" if args.size else "--budget"
         raise InputError(
-            f"{flag} says how large a machine TLC is to check, and --to {args.to} has no use for it",
-            help=f"drop {flag}, or write --to tla",
+            f"{flag} says how large a machine is to be searched, and a run has no use for it",
+            help=f"drop {flag}, or --run",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
@@ -56,10 +57,10 @@ def _print_machine(name: str, definition: Definition, form: str) -> None:
         case "json":
             print(json.dumps(asdict(_facts(name, definition)), indent=2, ensure_ascii=False))
         case "mermaid":
+            from stagewright.commands.reached_diagram import reached_diagram
             from stagewright.commands.state_diagram import render_diagram
-            from stagewright.spec.state_diagram import diagram_of
 
-            print(render_diagram(diagram_of(definition)), end="")
+            print(render_diagram(reached_diagram(definition, progress=sys.stderr)), end="")
         case "markdown":
             from stagewright.commands.machine_text import markdown_machine
 

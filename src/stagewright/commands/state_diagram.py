@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from stagewright.checker.counterexample.mermaid import escape
@@ -9,19 +10,30 @@ from stagewright.spec.state_diagram import Diagram, labels_of, shown_members
 
 
 def render_diagram(diagram: Diagram) -> str:
-    """The diagram as Mermaid's `stateDiagram-v2`, actions between the same two members together."""
+    """The diagram as Mermaid's `stateDiagram-v2`, actions between the same two members together.
+
+    Its title says what the edges are; a star marks those that runs take at other scopes only.
+    """
     shown = shown_members(diagram)
     ids = {member: f"s{i}" for i, member in enumerate(shown)}
-    lines = ["stateDiagram-v2"]
+    title = json.dumps(f"{diagram.variable}: {diagram.basis}", ensure_ascii=False)
+    lines = ["---", f"title: {title}", "---", "stateDiagram-v2"]
+    lines += [f"    %% {note}" for note in diagram.notes]
+    if diagram.elsewhere:
+        lines.append("    %% marked by a star: taken at other scopes only")
     lines += [f'    state "{escape(m.name)}" as {ids[m]}' for m in shown]
     lines += [f"    [*] --> {ids[m]}" for m in diagram.initial]
-    for (source, target), actions in labels_of(diagram).items():
-        lines.append(f"    {ids[source]} --> {ids[target]}: {escape(', '.join(actions))}")
+    for (source, target, elsewhere), actions in labels_of(diagram).items():
+        label = ", ".join(f"{action}*" if elsewhere else action for action in actions)
+        lines.append(f"    {ids[source]} --> {ids[target]}: {escape(label)}")
     lines += [f"    {ids[m]} --> [*]" for m in diagram.final]
     if diagram.undrawn:
         lines.append(
             f"    %% not drawn, for their targets depend on more: {', '.join(diagram.undrawn)}"
         )
+    if diagram.untaken:
+        lines.append("    %% the guards by themselves allow these, and no run takes them:")
+        lines += [f"    %% {a.name} --> {b.name}: {action}" for a, b, action in diagram.untaken]
     return "\n".join(lines) + "\n"
 
 
