@@ -12,7 +12,7 @@ from stagewright.checker.prove import prove
 from stagewright.commands import COMMANDS
 from stagewright.machines import SHIPPED
 from stagewright.machines.known_bugs import KNOWN_BUGS
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec.define import define
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report

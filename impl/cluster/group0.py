@@ -13,7 +13,7 @@ from stagewright.impl.cluster.messages import Entries, Fetch, Send
 from stagewright.impl.cluster.view import TabletView, View
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.store import ControlStore, Entry, durable
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from stagewright.impl.store import Entry
-from stagewright.machines.tablet_stages import Run
+from stagewright.machines.scylladb.tablets.tablet_stages import Run
 
 GROUP0 = "group0"
 COORDINATOR = "coordinator"

@@ -39,7 +39,7 @@ from stagewright.impl.cluster.settings import Settings
 from stagewright.impl.cluster.transfers import Transfers
 from stagewright.impl.cluster.view import TabletView, View
 from stagewright.impl.store import Entry
-from stagewright.machines.tablet_stages import Run
+from stagewright.machines.scylladb.tablets.tablet_stages import Run
 
 ROWS_MAX = 1 << 30
 

@@ -23,7 +23,7 @@ from stagewright.impl.cluster.messages import (
 )
 from stagewright.impl.cluster.settings import Consistency, Settings
 from stagewright.impl.cluster.view import TabletView, View
-from stagewright.machines.tablet_stages import Replicas
+from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
 
 
 @dataclass

@@ -26,7 +26,7 @@ from stagewright.impl.cluster.messages import (
 from stagewright.impl.cluster.node_store import Rows
 from stagewright.impl.cluster.settings import Settings
 from stagewright.impl.cluster.view import TabletView, View
-from stagewright.machines.tablet_stages import Kind, Run
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Run
 
 START = ""  # less than every key
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from stagewright.impl.store import Entry
-from stagewright.machines.tablet_stages import Kind, Replicas, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Stage
 
 
 @dataclass(frozen=True)

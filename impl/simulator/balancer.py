@@ -6,7 +6,7 @@ from random import Random
 
 from stagewright.impl.cluster.view import TabletView, View
 from stagewright.impl.simulator.options import Options
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 
 Plan = tuple[str, Kind, tuple[str, ...]]  # tablet, kind of transition, the replicas afterwards
 

@@ -10,7 +10,7 @@ from stagewright.impl.cluster.view import TabletView, View
 from stagewright.impl.simulator.clock import Clock
 from stagewright.impl.simulator.counters import Counters
 from stagewright.impl.simulator.faults import OF_MESSAGES, Fault, FaultKind
-from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 SOON_MS = (0, 40)
 DOWN_MS = (60, 400)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stagewright.impl.cluster.defects import Defect
 from stagewright.impl.cluster.settings import Consistency, Settings
 from stagewright.impl.simulator.faults import Fault
-from stagewright.machines.tablet_stages import Kind
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind
 from stagewright.spec.errors import InputError
 
 LARGEST = {"nodes": 100, "tablets": 1000, "migrations": 100_000, "writes": 1_000_000}

@@ -11,7 +11,7 @@ from stagewright.impl.cluster.messages import Row
 from stagewright.impl.cluster.node_store import NodeStore
 from stagewright.impl.cluster.settings import Consistency, Settings
 from stagewright.impl.cluster.view import View
-from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 REMEMBERED_STEPS = 20  # a tablet
 REMEMBERED_WRITES = 6

@@ -35,8 +35,8 @@ from stagewright.impl.cluster.node import Node
 from stagewright.impl.cluster.settings import Consistency, Settings
 from stagewright.impl.simulator.clock import Clock
 from stagewright.machines.recorded import RECORDED
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_stages import Run
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Run
 from stagewright.spec.definition import Definition
 from stagewright.spec.loading import load
 from stagewright.spec.trace import TraceWriter

@@ -21,8 +21,8 @@ from stagewright.impl.simulator.oracle import Promise
 from stagewright.impl.simulator.recorder import Recorder
 from stagewright.impl.simulator.world import ClusterWorld
 from stagewright.impl.store import ControlStore
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec import define
 from stagewright.spec.scope import without_budgets
 from stagewright.spec.trace import TraceWriter

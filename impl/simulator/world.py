@@ -38,8 +38,8 @@ from stagewright.impl.simulator.network import Network
 from stagewright.impl.simulator.oracle import Oracle
 from stagewright.impl.simulator.recorder import Recorder
 from stagewright.impl.store import Entry, StoreError
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec import RefusedError
 from stagewright.spec.trace import TraceWriter, observation
 from stagewright.spec.values import State

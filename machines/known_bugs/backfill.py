@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from stagewright.machines.backfill_chunks import BackfillChunks, Until
-from stagewright.machines.backfill_job import BackfillJob
-from stagewright.machines.backfill_rpcs import At, BackfillRpcs, Request
-from stagewright.machines.backfill_split import BackfillSplit, Tablet
-from stagewright.machines.backfill_states import InJob
-from stagewright.machines.backfill_table import MASTER, Index, Tablet as JobTablet
+from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Until
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request
+from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Tablet
+from stagewright.machines.yugabytedb.backfill.backfill_states import InJob
+from stagewright.machines.yugabytedb.backfill.backfill_table import (
+    MASTER,
+    Index,
+    Tablet as JobTablet,
+)
 from stagewright.spec import Bool, Term, action, choose, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stagewright.machines.cdc_generations import CdcGenerations
-from stagewright.machines.cdc_mapping import CdcMapping, Shard
-from stagewright.machines.cdc_nodes import Generation, Node
-from stagewright.machines.cdc_publication import (
+from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
+from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Shard
+from stagewright.machines.scylladb.cdc.cdc_nodes import Generation, Node
+from stagewright.machines.scylladb.cdc.cdc_publication import (
     OPERATOR,
     CdcPublication,
     Generation as NumberedGeneration,

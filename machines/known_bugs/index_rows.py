@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from stagewright.machines.index_permissions import IndexPermissions
-from stagewright.machines.index_rows import IndexRows
-from stagewright.machines.index_statements import IndexStatements
-from stagewright.machines.index_states import Permission
-from stagewright.machines.index_steps import CLIENT, Server
-from stagewright.machines.index_tables import LAST, HybridTime, PromptIndex, Row, Stored, Value
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
+from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_steps import CLIENT, Server
+from stagewright.machines.yugabytedb.indexes.index_tables import (
+    LAST,
+    HybridTime,
+    PromptIndex,
+    Row,
+    Stored,
+    Value,
+)
 from stagewright.spec import Term, choose, part, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

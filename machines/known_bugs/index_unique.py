@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from stagewright.machines.index_unique import BEFORE_T_READ, Key, Row, Time, UniqueIndex
+from stagewright.machines.yugabytedb.indexes.unique_index import (
+    BEFORE_T_READ,
+    Key,
+    Row,
+    Time,
+    UniqueIndex,
+)
 from stagewright.spec import Bool, Maybe, Term, choose
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

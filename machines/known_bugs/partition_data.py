@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.machines.partition_lists import Ids, Place, appended, prepended
-from stagewright.machines.partition_merge import PartitionMerge
-from stagewright.machines.partition_requests import PartitionRequests
-from stagewright.machines.partition_rollback import PartitionRollback
-from stagewright.machines.partition_updater import PartitionUpdater
-from stagewright.machines.partition_versions import PartitionVersions
+from stagewright.machines.couchbase.partitions.partition_lists import (
+    Ids,
+    Place,
+    appended,
+    prepended,
+)
+from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
+from stagewright.machines.couchbase.partitions.partition_requests import PartitionRequests
+from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
+from stagewright.machines.couchbase.partitions.partition_updater import PartitionUpdater
+from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
 from stagewright.spec import Bool, Number
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

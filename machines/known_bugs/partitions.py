@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stagewright.machines.partition_group import LAST_SEQ, PartitionStates
-from stagewright.machines.partition_index import PartitionIndex
-from stagewright.machines.partition_queries import PartitionQueries, Stale
-from stagewright.machines.partition_rebalance import Node, PartitionRebalance
-from stagewright.machines.partition_states import Partition
+from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
+from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries, Stale
+from stagewright.machines.couchbase.partitions.partition_rebalance import Node, PartitionRebalance
+from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ, PartitionStates
 from stagewright.spec import Bool, Number, Term, constant, number, one_of, per, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_repair import (
+from stagewright.machines.scylladb.tablets.tablet_repair import (
     COORDINATOR,
     LAST_SESSION,
     Node,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_replicas import TabletReplicas
+from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
 from stagewright.spec import Bool
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

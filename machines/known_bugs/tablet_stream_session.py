@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_stream_session import MASTER, StreamSession
+from stagewright.machines.scylladb.tablets.stream_session import MASTER, StreamSession
 from stagewright.spec import Fairness, action, only_when
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

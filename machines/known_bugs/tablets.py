@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_cluster import TabletCluster
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_nodes import Node, Tablet
+from stagewright.machines.scylladb.tablets.tablet import TabletCluster
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node, Tablet
 from stagewright.spec import Bool, Fairness, SetOf, Term, many, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 

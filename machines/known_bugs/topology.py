@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_announced import TopologyAnnounced
-from stagewright.machines.topology_control import TopologyControl
-from stagewright.machines.topology_coordinator import Coordinator, TopologyCoordinator
-from stagewright.machines.topology_sessions import Session, TopologySessions
-from stagewright.machines.topology_states import TransitionState
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_coordinator import (
+    Coordinator,
+    TopologyCoordinator,
+)
+from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
+from stagewright.machines.scylladb.topology.topology_states import TransitionState
 from stagewright.spec import Bool, Term, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from stagewright.machines.tablet_stages import Replicas, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Replicas, Stage
 from stagewright.spec import (
     ANY,
     Actor,

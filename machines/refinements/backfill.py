@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stagewright.machines.backfill_chunks import BackfillChunks
-from stagewright.machines.backfill_states import InJob
-from stagewright.machines.backfill_table import Index
-from stagewright.machines.backfill_tablet import BackfillTablet as T, Scan
+from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks
+from stagewright.machines.yugabytedb.backfill.backfill_states import InJob
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index
+from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet as T, Scan
 from stagewright.spec import alike, every, refinement, some
 
 C = BackfillChunks

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stagewright.machines import cdc_publication as publication
-from stagewright.machines.cdc_generation import CdcGeneration, Life
-from stagewright.machines.cdc_generations import CdcGenerations
-from stagewright.machines.cdc_nodes import Generation
-from stagewright.machines.cdc_publication import CdcPublication
+from stagewright.machines.scylladb.cdc import cdc_publication as publication
+from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
+from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
+from stagewright.machines.scylladb.cdc.cdc_nodes import Generation
+from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
 from stagewright.spec import Bool, Term, alike, choose, refinement, some
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from stagewright.machines.fencing import Fencing
-from stagewright.machines.fencing_barrier import Phase
-from stagewright.machines.fencing_nodes import Node as SeenNode
 from stagewright.machines.recorded.barriers import NodeBarrier, StageBarrier
 from stagewright.machines.recorded.replicas import Known, RecordedReplica, RecordedSession
 from stagewright.machines.recorded.writes import RecordedWrite
-from stagewright.machines.tablet_cluster import TabletCluster
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_migration_promises import Progress
-from stagewright.machines.tablet_nodes import Node, Tablet, TabletNodes
+from stagewright.machines.scylladb.tablets.tablet import TabletCluster
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node, Tablet, TabletNodes
+from stagewright.machines.scylladb.topology.fencing import Fencing
+from stagewright.machines.scylladb.topology.fencing_barrier import Phase
+from stagewright.machines.scylladb.topology.fencing_nodes import Node as SeenNode
 from stagewright.spec import Term, alike, refinement
 from stagewright.spec.exercised import Choice
 

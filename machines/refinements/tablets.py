@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from stagewright.machines import (
+from stagewright.machines.scylladb.tablets import (
+    intranode_migration,
     tablet_commits,
-    tablet_intranode,
     tablet_repair,
     tablet_replica_stages,
-    view_tablet,
 )
-from stagewright.machines.tablet_cluster import TabletCluster
-from stagewright.machines.tablet_commits import TabletCommits
-from stagewright.machines.tablet_intranode import IntranodeMigration
-from stagewright.machines.tablet_migration import TabletMigration as M
-from stagewright.machines.tablet_migration_promises import Progress
-from stagewright.machines.tablet_nodes import Tablet, TabletNodes
-from stagewright.machines.tablet_repair import TabletRepair
-from stagewright.machines.tablet_replicas import TabletReplicas
-from stagewright.machines.tablet_stages import Stage
-from stagewright.machines.view_building import ViewBuilding
-from stagewright.machines.view_tablet import ViewTablet
+from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
+from stagewright.machines.scylladb.tablets.tablet import TabletCluster
+from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration as M
+from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_nodes import Tablet, TabletNodes
+from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
+from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.views import view_tablet
+from stagewright.machines.scylladb.views.view_building import ViewBuilding
+from stagewright.machines.scylladb.views.view_tablet import ViewTablet
 from stagewright.spec import Term, refinement
 from stagewright.spec.exercised import Choice
 
@@ -59,8 +59,8 @@ def a_tablet_within_a_node(node: IntranodeMigration, seen: M) -> None:
     seen.stage = node.stage.column(_stage_within_a_node)
 
 
-def _stage_within_a_node(stage: tablet_intranode.Stage) -> Stage:
-    return Stage.none if stage is tablet_intranode.Stage.moved else Stage[stage.name]
+def _stage_within_a_node(stage: intranode_migration.Stage) -> Stage:
+    return Stage.none if stage is intranode_migration.Stage.moved else Stage[stage.name]
 
 
 @refinement(profiles={"": NEWEST})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.topology_control import TopologyControl
-from stagewright.machines.topology_node import TopologyNode
-from stagewright.machines.topology_request import TopologyRequest
-from stagewright.machines.topology_states import NodeState
-from stagewright.machines.topology_transition import TopologyTransition
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_node import TopologyNode
+from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
 from stagewright.spec import Term, first_where, projection, some
 from stagewright.spec.exercised import Choice
 

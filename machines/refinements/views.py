@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.machines.view_bases import Base, ViewBases
-from stagewright.machines.view_turn import Turn, ViewTurn
+from stagewright.machines.scylladb.views.view_bases import Base, ViewBases
+from stagewright.machines.scylladb.views.view_turn import Turn, ViewTurn
 from stagewright.spec import Term, choose, projection
 
 

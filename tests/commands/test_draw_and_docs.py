@@ -13,7 +13,7 @@ from stagewright.commands import run_command_line
 from stagewright.commands.doc_page import page_of
 from stagewright.machines import SHIPPED
 from stagewright.machines.known_bugs import KNOWN_BUGS
-from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "machines"

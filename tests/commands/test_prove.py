@@ -201,7 +201,7 @@ def test_prove_all_tells_what_is_proved_and_what_resists(
 ) -> None:
     shipped = {
         "lease": "tests.models.lease:LeaseTable",
-        "tablet-migration": "stagewright.machines.tablet_migration:TabletMigration",
+        "tablet-migration": "stagewright.machines.scylladb.tablets.tablet_migration:TabletMigration",
     }
     monkeypatch.setattr("stagewright.machines.SHIPPED", shipped)
     code = run_command_line(["prove", "--all", "--depth", "3", "--k", "2"])

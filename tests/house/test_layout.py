@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from stagewright.machines import SHIPPED
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("spec", "machines", "checker", "impl", "traces")
 MAY_IMPORT = {
@@ -141,3 +143,14 @@ def test_module_is_tidy(path: Path) -> None:
         and (node.end_lineno or node.lineno) - node.lineno >= longest(node)
     ]
     assert too_long == [], f"a function has at most {LONGEST_FUNCTION} lines"
+
+
+def test_a_machine_is_in_the_module_of_its_name() -> None:
+    """What the executable system records is several machines a file, by what is recorded."""
+    elsewhere = [
+        name
+        for name, place in SHIPPED.items()
+        if not name.startswith("recorded-")
+        and place.partition(":")[0].rpartition(".")[2] != name.replace("-", "_")
+    ]
+    assert elsewhere == []

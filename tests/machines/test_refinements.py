@@ -12,8 +12,8 @@ from stagewright.checker.limits import Limits
 from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.machines import REFINEMENTS
 from stagewright.machines.recorded.barriers import NodeBarrier
-from stagewright.machines.tablet_commits import TabletCommits
-from stagewright.machines.tablet_intranode import IntranodeMigration, Stage
+from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration, Stage
+from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
 from stagewright.spec import Machine, Refinement, action, require
 from stagewright.spec.refinement import refinements_in
 from stagewright.spec.verdict import Outcome, PropertyVerdict

@@ -30,7 +30,7 @@ from tests.traces.corruptions import (
 )
 from tests.traces.parquet_rows import Row, rows_of
 
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict

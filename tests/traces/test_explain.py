@@ -292,8 +292,8 @@ def test_the_written_test_fails_until_the_event_is_legal(
 
 
 def test_a_shipped_machine_is_loaded_by_its_module_and_another_by_its_file(tmp_path: Path) -> None:
-    shipped = load("stagewright.machines.tablet_migration:TabletMigration")
-    name = "stagewright.machines.tablet_migration:TabletMigration"
+    shipped = load("stagewright.machines.scylladb.tablets.tablet_migration:TabletMigration")
+    name = "stagewright.machines.scylladb.tablets.tablet_migration:TabletMigration"
     assert machine_name(shipped, tmp_path) == repr(name)
     (tmp_path / "it's").mkdir()
     file = tmp_path / "it's" / "my machine.py"

@@ -20,7 +20,7 @@ from stagewright.impl.simulator.options import Options
 from stagewright.impl.simulator.recorder import recorded_definitions
 from stagewright.impl.simulator.simulation import program, run
 from stagewright.machines.recorded import RECORDED
-from stagewright.machines.tablet_stages import Kind
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind
 from stagewright.spec import scope_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.trace import TraceVerdict

@@ -143,7 +143,7 @@ def test_hidden_steps_are_searched_for(spark: "SparkSession", lease: Any, tmp_pa
 
 
 def test_the_tablet_logs_are_judged(spark: "SparkSession") -> None:
-    from stagewright.machines.tablet_migration import TabletMigration
+    from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
     from stagewright.spec.define import define
 
     samples = Path(__file__).parent / "samples"

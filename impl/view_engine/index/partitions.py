@@ -16,8 +16,8 @@ from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.view_engine.file.header import IndexHeader, Pending, Root
 from stagewright.impl.view_engine.file.masks import partitions_of
 from stagewright.impl.view_engine.tree.nodes import Pointer
-from stagewright.machines.partition_group import PartitionStates
-from stagewright.machines.partition_states import COUCHBASE, Partition, Role
+from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Partition, Role
+from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.spec.define import define
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.terms import Term

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 from stagewright.commands.machine_compare import differences
 from stagewright.commands.machine_facts import MachineFacts, facts_of
@@ -17,7 +16,7 @@ from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.known_bugs import KnownBug, NotFound
 from stagewright.spec.loading import find
-from stagewright.spec.machine import profile_names
+from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import scope_of
 from stagewright.spec.state_diagram import Diagram, has_diagram
 
@@ -46,7 +45,7 @@ def page_of(
     diagram = reached_diagram(newest) if drawn and has_diagram(newest) else None
     own = [bug for bug in bugs if bug.right is machine]
     lines = [
-        *_head(name, newest, facts),
+        *_head(name, machine, newest, facts),
         *_drawing(name, diagram),
         *_tables(facts),
         *_steps(facts),
@@ -57,11 +56,13 @@ def page_of(
     return Page(name, "\n".join(lines).rstrip() + "\n", diagram)
 
 
-def _head(name: str, definition: Definition, facts: MachineFacts) -> Iterator[str]:
-    file = Path(definition.file).name
+def _head(
+    name: str, machine: type[Machine], definition: Definition, facts: MachineFacts
+) -> Iterator[str]:
+    file = machine.__module__.removeprefix("stagewright.").replace(".", "/") + ".py"
     yield from (f"# {name}", "")
     yield from (prose(reflowed(facts.doc)), "")
-    yield f"Definition: [`machines/{file}`](../../machines/{file}), class `{definition.name}`. "
+    yield f"Definition: [`{file}`](../../{file}), class `{definition.name}`. "
     if facts.profiles:
         told = ", ".join(f"`{p}`" for p in facts.profiles)
         yield f"Profiles, oldest first: {told}. "

@@ -10,13 +10,16 @@ import argparse
 import json
 from dataclasses import asdict, dataclass
 from importlib import resources
+from itertools import groupby
 
 from stagewright.commands.exit_codes import ExitCode
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `list`."""
-    parser.description = "Name the shipped machines, with their profiles and default scopes."
+    parser.description = (
+        "Name the shipped machines by database, with their profiles and default scopes."
+    )
     parser.epilog = "example:\n  stagewright list --json"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -36,8 +39,10 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.output import console
 
     table = Table("machine", "what it is", "profiles (the last is the default)", box=None)
-    for row in rows:
-        table.add_row(row.name, row.summary, ", ".join(row.profiles))
+    for room, of_room in groupby(rows, lambda row: row.room):
+        table.add_row(f"[bold]{room}[/bold]")
+        for row in of_room:
+            table.add_row(f"  {row.name}", row.summary, ", ".join(row.profiles))
     console().print(table)
     return ExitCode.HOLDS
 
@@ -56,6 +61,7 @@ def _catalog() -> list[_Row]:
 @dataclass(frozen=True)
 class _Row:
     name: str
+    room: str  # the folder it lies in: of a database and a subject
     machine: str  # module:Class
     summary: str
     profiles: list[str]
@@ -66,7 +72,7 @@ class _Row:
 
 
 def _row(name: str) -> _Row:
-    from stagewright.machines import SHIPPED
+    from stagewright.machines import SHIPPED, room_of
     from stagewright.spec.define import define
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
@@ -76,6 +82,7 @@ def _row(name: str) -> _Row:
     definition = define(machine)
     return _Row(
         name=name,
+        room=room_of(name),
         machine=f"{machine.__module__}:{machine.__qualname__}",
         summary=definition.doc.partition("\n")[0],
         profiles=profile_names(machine),

@@ -14,7 +14,7 @@ from stagewright.impl.cluster.settings import Consistency
 from stagewright.impl.simulator.counters import Report
 from stagewright.impl.simulator.faults import FaultKind
 from stagewright.impl.simulator.oracle import Breach
-from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 _REFUSALS_SHOWN = 6
 

@@ -77,7 +77,7 @@ class Truth:
 
 def machine() -> Definition:
     """The machine whose traces are generated."""
-    from stagewright.machines.tablet_migration import TabletMigration
+    from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 
     return define(TabletMigration)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec import Bool, Entity, Machine, Term, count, invariant, many
 
 GROUP = "^(.*):"  # what the names of one table's tablets have in common

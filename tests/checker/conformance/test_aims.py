@@ -15,7 +15,7 @@ from stagewright.checker.conformance.divergence import Walk
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.space import explored
 from stagewright.checker.conformance.suites import transition_tour
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import define, scope_of
 from stagewright.spec.coverable import (
     ActionOf,

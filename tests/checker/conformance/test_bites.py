@@ -41,7 +41,7 @@ from stagewright.checker.conformance.play import SuiteResult, play
 from stagewright.checker.conformance.space import Cover, Space, explored
 from stagewright.checker.conformance.stateful import run_random
 from stagewright.checker.conformance.suites import Suite, refusal_suite, transition_tour
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import define, scope_of
 from stagewright.spec.values import State, plain
 from stagewright.spec.verdict import Step

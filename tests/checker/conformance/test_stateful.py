@@ -23,7 +23,7 @@ from stagewright.checker.conformance.adapter import Adapter
 from stagewright.checker.conformance.exercised import Exercised
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.stateful import chosen, run_random, state_machine
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import Machine, define, scope_of
 from stagewright.spec.verdict import Step
 

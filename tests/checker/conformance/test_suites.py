@@ -13,7 +13,7 @@ from stagewright.checker.conformance.judge import Judge, without_budgets
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import Cover, explored
 from stagewright.checker.conformance.suites import refusal_suite, transition_tour
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import (
     FlagVar,
     Machine,

@@ -24,7 +24,7 @@ from stagewright.checker.conformance.adapter import Adapter
 from stagewright.checker.conformance.exercised import Exercised
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.trial import Trial
-from stagewright.machines.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step

@@ -19,7 +19,7 @@ from stagewright.checker.symmetry.compiled import canonical_source
 from stagewright.checker.symmetry.detection import detect
 from stagewright.checker.symmetry.groups import Symmetry
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
-from stagewright.machines.tablet_cluster import TabletCluster
+from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.spec import scope_of
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition, PropertyKind

@@ -85,7 +85,7 @@ def test_broken_promises_and_vacuous_ones_are_among_them() -> None:
 
 def test_the_shipped_machine_gets_the_same_verdicts() -> None:
     """At a scope with three nodes and nothing that goes wrong."""
-    definition = load(f"{MACHINES / 'tablet_cluster.py'}:TabletCluster", "seed")
+    definition = load(f"{MACHINES / 'scylladb/tablets/tablet.py'}:TabletCluster", "seed")
     scope = scope_of(
         definition, {"node": 3}, {b.name: 0 for b in definition.budgets} | {"migrations": 1}
     )

@@ -18,7 +18,7 @@ from stagewright.impl.cluster.messages import (
 from stagewright.impl.cluster.settings import Settings
 from stagewright.impl.simulator.simulation import program
 from stagewright.impl.store import ControlStore, StoreError
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec import RefusedError
 from stagewright.spec.scope import without_budgets
 from stagewright.spec.values import State

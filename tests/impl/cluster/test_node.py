@@ -33,7 +33,7 @@ from stagewright.impl.cluster.node import Node
 from stagewright.impl.cluster.settings import Consistency, Settings
 from stagewright.impl.cluster.view import View
 from stagewright.impl.store import Entry
-from stagewright.machines.tablet_stages import Run, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Run, Stage
 
 TABLET, KEY = "tablet0", "k0"
 OLD, STAYING, NEW = "node0", "node1", "node2"

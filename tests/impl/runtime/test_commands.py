@@ -3,12 +3,12 @@
 import pytest
 
 from stagewright.impl.runtime import Instance, Place, Program, Record, command
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.tablet_stages import Kind, Stage
-from stagewright.machines.topology_control import TopologyControl
-from stagewright.machines.topology_states import NodeState
-from stagewright.machines.view_task import Life, ViewTask
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.views.view_task import Life, ViewTask
 from stagewright.spec import RefusedError, define
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import State

@@ -9,8 +9,8 @@ from typing import Annotated
 import pytest
 
 from stagewright.impl.runtime import Instance, Program, instance
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.spec import (
     DomainError,
     FlagVar,

@@ -3,10 +3,10 @@
 import pytest
 
 from stagewright.impl.runtime import Instance, Place, Program, Record, instance
-from stagewright.machines.tablet_migration import TabletMigration
-from stagewright.machines.tablet_migration_promises import Progress
-from stagewright.machines.tablet_nodes import Node
-from stagewright.machines.tablet_stages import Kind, Role, Stage
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import Value

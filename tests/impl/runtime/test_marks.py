@@ -6,12 +6,19 @@ import pytest
 
 from stagewright.impl.runtime import Instance, Program, Record
 from stagewright.machines import SHIPPED
-from stagewright.machines.backfill_job import BackfillJob
-from stagewright.machines.backfill_table import MASTER
-from stagewright.machines.tablet_migration import COORDINATOR, OPERATOR, TabletMigration
-from stagewright.machines.tablet_stages import Kind, Stage
-from stagewright.machines.topology_control import COORDINATOR as TOPOLOGY, TopologyControl
-from stagewright.machines.view_task import COORDINATOR as VIEWS, ViewTask
+from stagewright.machines.scylladb.tablets.tablet_migration import (
+    COORDINATOR,
+    OPERATOR,
+    TabletMigration,
+)
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.topology.topology_control import (
+    COORDINATOR as TOPOLOGY,
+    TopologyControl,
+)
+from stagewright.machines.scylladb.views.view_task import COORDINATOR as VIEWS, ViewTask
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER
 from stagewright.spec import Actor, Machine, define
 from stagewright.spec.definition import Kept
 from stagewright.spec.errors import InputError

@@ -4,7 +4,7 @@ import pytest
 
 from stagewright.impl.simulator.faults import Fault, FaultKind, parse_faults
 from stagewright.impl.simulator.options import Options
-from stagewright.machines.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec.errors import InputError
 
 

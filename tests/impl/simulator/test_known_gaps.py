@@ -6,7 +6,7 @@ import pytest
 
 from stagewright.impl.simulator.counters import Report
 from stagewright.impl.simulator.oracle import Promise
-from stagewright.machines.tablet_stages import Kind
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind
 
 BUSY = {
     "migrations": 6,

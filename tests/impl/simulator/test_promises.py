@@ -6,7 +6,7 @@ import pytest
 
 from stagewright.impl.simulator.counters import Report
 from stagewright.impl.simulator.faults import FaultKind
-from stagewright.machines.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 
 MIGRATION, REPAIR, REBUILD_V2 = (Kind.migration,), (Kind.repair,), (Kind.rebuild_v2,)
 FORWARD = (

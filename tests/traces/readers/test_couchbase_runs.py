@@ -9,7 +9,7 @@ import pytest
 from tests.traces.readers.couchbase_texts import applying, cleaned, marked, record, updated
 from tests.traces.readers.judged_log import JudgedLog, judged
 
-from stagewright.machines.partition_group import PartitionStates
+from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import scope_of

@@ -24,7 +24,7 @@ from tests.traces.readers.yugabyte_texts import (
     updating,
 )
 
-from stagewright.machines.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import scope_of

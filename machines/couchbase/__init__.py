@@ -1,0 +1,1 @@
+"""Couchbase's view engine."""

@@ -1,0 +1,1 @@
+"""Partitions of a view index: their states, workers, queries, and rebalance (design document 004)."""

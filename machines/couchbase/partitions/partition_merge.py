@@ -1,0 +1,287 @@
+"""The merge of a cluster query: a page of rows from many nodes, in the order of their keys.
+
+Every node sends its rows in order, one at a time, first how many it has. The node that was asked takes the
+smallest of what the nodes have sent as soon as each of them has sent one, or is through.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.couchbase.partitions.partition_rebalance import Node
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    SetVar,
+    States,
+    Term,
+    action,
+    budget,
+    choose,
+    constant,
+    count,
+    equivalent_loss,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    optional,
+    per,
+    require,
+    set_of,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+ROWS = 3
+
+
+class Row(States):
+    """A row of the view in the whole cluster, by the place of its key."""
+
+    row1 = 1
+    row2 = 2
+    row3 = 3
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+
+class OnError(Enum):
+    """What the query does about a node that fails (`on_error`)."""
+
+    go_on = auto()  # "continue": the error is listed with the rows
+    stop = auto()  # the query fails
+
+
+class Producer(Enum):
+    """How far a node is with its part of the query."""
+
+    counting = auto()  # it has not sent its row count
+    sending = auto()
+    through = auto()
+    failed = auto()
+
+
+class PartitionMerge(Machine):
+    """One query with skip and limit over all nodes, each of which has some of the rows.
+
+    There is no profile: of the merge, the document says that it is a k-way merge in order.
+    """
+
+    failures = budget(1, doc="nodes that fail while they send")
+
+    at = constant(
+        per(Row, optional(Node, init=ANY))
+    )  # the node that has the row; none: there is no such row
+    skip = constant(number(0, 2, init=ANY))
+    limit = constant(number(0, 2, init=ANY))
+    on_error = constant(one_of(OnError))
+    producer = per(Node, one_of(Producer, init=Producer.counting))
+    sent = per(Node, set_of(Row))
+    queue: SetVar[Row] = set_of(Row)  # rows that are sent and not taken, at most one of a node
+    total: NumberVar = number(0, ROWS)  # total_rows: the sum of the row counts
+    skipped: NumberVar = number(0, 2)
+    page: SetVar[Row] = set_of(Row)
+    errors: SetVar[Node] = set_of(Node)
+    done: FlagVar = flag()
+    aborted: FlagVar = flag()
+
+    @action(fair=WEAK)
+    def send_row_count(self, n: Term[Node]) -> None:
+        """A node says how many rows it has, however few of them the query wants."""
+        require(self.producer[n] == Producer.counting, "node has said nothing yet")
+        self.producer[n] = Producer.sending
+        self.total = self.total + self._rows_of(n)
+
+    @action(fair=WEAK)
+    def send_row(self, n: Term[Node], row: Term[Row]) -> None:
+        """A node sends the next of its rows, when the last one is taken, and as many as may be needed."""
+        require(self.producer[n] == Producer.sending, "node is sending")
+        require(self._is_next_of(n, row), "it is the next row of the node")
+        require(~self._is_queued(n), "the last one is taken")
+        require(self._sent_by(n) < self._limit_of_a_node(), "the node has not sent enough")
+        self.sent[n].add(row)
+        self.queue.add(row)
+
+    @action(fair=WEAK)
+    def end(self, n: Term[Node]) -> None:
+        """A node has sent all its rows, or as many as may be needed."""
+        require(self.producer[n] == Producer.sending, "node is sending")
+        enough = self._sent_by(n) >= self._limit_of_a_node()
+        require(~self._has_more(n) | enough, "nothing is left, or enough is sent")
+        self.producer[n] = Producer.through
+
+    @action(spends=failures)
+    def fail(self, n: Term[Node]) -> None:
+        """A node fails: an error comes instead of its next row."""
+        working = self.producer[n].any_of(Producer.counting, Producer.sending)
+        require(working, "node is not through")
+        self.producer[n] = Producer.failed
+
+    @action(fair=WEAK)
+    def list_error(self, n: Term[Node]) -> None:
+        """The error of a node comes to the client with the rows."""
+        require(self.producer[n] == Producer.failed, "node has failed")
+        self.errors.add(n)
+
+    @action(fair=WEAK)
+    def take(self, row: Term[Row]) -> None:
+        """The smallest row of the queue is skipped, or goes to the page."""
+        require(self.queue.has(row), "the row is in the queue")
+        require(self._every_producer_has_one(), "every node has sent one, or is through")
+        smaller = some(self.queue.has(other) & self._comes_before(other, row) for other in Row)
+        require(~smaller, "it is the smallest")
+        skips, room = self.skipped < self.skip, self.page.size() < self.limit
+        self.skipped = choose(skips, self.skipped + 1, self.skipped)
+        self.page.put(row, ~skips & room)
+        self.queue.discard(row)
+
+    @action(fair=WEAK)
+    def finish(self) -> None:
+        """All nodes are through: the client has its page."""
+        require(self.queue.is_empty(), "all rows are taken")
+        require(every(self._is_through(n) for n in Node), "all nodes are through")
+        self.done = True
+
+    @action(fair=WEAK)
+    def abort(self) -> None:
+        """A node has failed, and the query is one that stops then."""
+        require(self.on_error == OnError.stop, "an error stops the query")
+        require(some(self._has_failed(n) for n in Node), "a node has failed")
+        self.done = True
+        self.aborted = True
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _has_failed(self, n: Term[Node]) -> Bool:
+        return self.producer[n] == Producer.failed
+
+    def _is_through(self, n: Term[Node]) -> Bool:
+        """The node has sent all, or its error is listed with the rows."""
+        listed = self.errors.has(n) & (self.on_error == OnError.go_on)
+        return (self.producer[n] == Producer.through) | listed
+
+    def _nobody_failed(self) -> Bool:
+        return ~some(self._has_failed(n) for n in Node)
+
+    def _limit_of_a_node(self) -> Number:
+        """A node cannot know which of its rows are skipped: it sends as many as if all were its own."""
+        return self.skip + self.limit
+
+    def _every_producer_has_one(self) -> Bool:
+        return every(
+            ~self.producer[n].any_of(Producer.counting, Producer.sending) | self._is_queued(n)
+            for n in Node
+        )
+
+    def _rows_of(self, n: Term[Node]) -> Number:
+        return count(self.at[row] == n for row in Row)
+
+    def _sent_by(self, n: Term[Node]) -> Number:
+        return self.sent[n].size()
+
+    def _is_queued(self, n: Term[Node]) -> Bool:
+        return some(self.at[row] == n for row in self.queue)
+
+    def _has_more(self, n: Term[Node]) -> Bool:
+        return some((self.at[row] == n) & ~self.sent[n].has(row) for row in Row)
+
+    def _is_next_of(self, n: Term[Node], row: Term[Row]) -> Bool:
+        own = (self.at[row] == n) & ~self.sent[n].has(row)
+        smaller = some(
+            (self.at[other] == n) & ~self.sent[n].has(other) & self._comes_before(other, row)
+            for other in Row
+        )
+        return own & ~smaller
+
+    def _comes_before(self, other: Row, row: Term[Row]) -> Bool:
+        return row.column(lambda member: other.place < member.place)
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def the_page_is_that_of_all_rows(self, row: Term[Row]) -> Bool:
+        """004: the rows of all nodes are merged "to produce sorted result": the page is the one that a single
+        sorted list of all rows would give (MB-6056), if no node has failed.
+        """
+        before = count(self.at[other].is_some() & self._comes_before(other, row) for other in Row)
+        on_page = (before >= self.skip) & (before < self.skip + self.limit)
+        right = self.page.has(row) == (self.at[row].is_some() & on_page)
+        return (self.done & self._nobody_failed()).implies(right)
+
+    @step_property
+    def rows_come_in_order(self, after: Self, row: Term[Row]) -> Bool:
+        """004: rows "are sort ordered and they are streamed to query response as they arrive"."""
+        new = after.page.has(row) & ~self.page.has(row)
+        late = some(self.page.has(other) & ~self._comes_before(other, row) for other in Row)
+        return new.implies(~late)
+
+    @invariant
+    def the_page_has_no_more_than_was_asked_for(self) -> Bool:
+        """A page never has more rows than its limit, whoever fails."""
+        return self.page.size() <= self.limit
+
+    @invariant
+    def total_rows_counts_all(self) -> Bool:
+        """total_rows is the number of rows of all nodes, also of a query with limit=0."""
+        total = count(self.at[row].is_some() for row in Row)
+        return (self.done & self._nobody_failed()).implies(self.total == total)
+
+    @invariant
+    def an_error_is_told(self, n: Term[Node]) -> Bool:
+        """An answer without a word on errors is complete: a node that failed is listed, or all is aborted."""
+        told = (self.errors.has(n) & (self.on_error == OnError.go_on)) | self.aborted
+        return (self.done & self._has_failed(n)).implies(told)
+
+    @invariant
+    def only_errors_are_told(self, n: Term[Node]) -> Bool:
+        """What is listed as an error is one."""
+        return self.errors.has(n).implies(self._has_failed(n))
+
+    @invariant
+    def only_an_error_stops_a_query(self) -> Bool:
+        """on_error=continue: "errors" are appended, and the query goes on."""
+        stopped = (self.on_error == OnError.stop) & ~self._nobody_failed()
+        return self.aborted.implies(stopped)
+
+    @invariant
+    def a_node_has_one_row_on_the_way(self, n: Term[Node]) -> Bool:
+        """004: the queue "blocks the enqueue operation by each process": the rows stay with the nodes."""
+        return count(self.queue.has(row) & (self.at[row] == n) for row in Row) <= 1
+
+    @invariant
+    def a_node_sends_no_more_than_may_be_needed(self, n: Term[Node]) -> Bool:
+        """A limit is one of the nodes, too: none sends all its rows for a page."""
+        return self._sent_by(n) <= self.skip + self.limit
+
+    @final
+    def the_query_is_answered(self) -> Bool:
+        """An answered query stays so."""
+        return self.done
+
+    @liveness
+    def queries_are_answered(self) -> LeadsTo:
+        """Every query ends: no node waits for the merge while the merge waits for it."""
+        return leads_to(~self.done, self.done)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(fail, producer, because="what need not happen"),
+    )

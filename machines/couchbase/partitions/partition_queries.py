@@ -1,0 +1,340 @@
+"""Queries of one index: how up to date the answer has to be (`stale`), and who waits for the updater.
+
+The states of the partitions are those of `partition_states.py`. A query says which partitions it wants; one
+that wants the newest waits until the index has caught up. Others wait for one partition to be indexed up to
+a sequence number: the cluster manager, before it moves a partition (`monitor_partition_update`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, SEED, Partition, Role
+from stagewright.machines.couchbase.partitions.partition_states import (
+    LAST_SEQ,
+    MANAGER,
+    PartitionGroup,
+)
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    OptionalVar,
+    Term,
+    action,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    optional,
+    part,
+    per,
+    profiles,
+    require,
+    scopes,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+CLIENTS = "what does not happen asks for nothing"
+
+
+class Stale(Enum):
+    """What a query says about an index that is behind the documents."""
+
+    ok = auto()  # answer at once
+    update_after = auto()  # answer at once, then update the index
+    false = auto()  # answer when the index is as new as the documents are now
+
+
+class PartitionQueries(Machine):
+    """An index that is queried while its partitions change their states.
+
+    Under `couchbase` every promise holds; the comparison of sequence numbers is the one that the
+    documents want, where the server's code compares two lists.
+
+    Under `seed` there is no pending transition: what a query finds of a partition that came back before it
+    was cleaned up are rows of an earlier time. `index.content_is_that_of_the_sequence_number` fails, as it
+    does for the states alone.
+    """
+
+    release = profiles(SEED, COUCHBASE)
+    writes = budget(2, doc="mutations of documents")
+    requests = budget(3, doc="requests of the cluster manager")
+    queries = budget(1, doc="queries")
+    monitors = budget(1, doc="updates of a partition that somebody waits for")
+
+    exercised_at = scopes({}, {Partition: 1, requests: 5, queries: 2, writes: 3})
+
+    index = part(PartitionGroup)
+    source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
+    updater: FlagVar = flag()
+    target = per(Partition, number(0, LAST_SEQ))  # the updater's, from when it started
+    triggered: FlagVar = flag()  # a query has asked for an update
+    query: OptionalVar[Stale] = optional(Stale)  # the one that waits for its answer
+    asked = per(Partition, number(0, LAST_SEQ))  # what was acknowledged when it came
+    wanted = per(Partition, number(0, LAST_SEQ))  # what the group process waits for, for it
+    listener = per(Partition, number(0, LAST_SEQ))  # what somebody waits for; 0 for nobody
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document of the partition changes, and the client is told so."""
+        bounded(self.source[p] < LAST_SEQ, "a sequence number is left")
+        self.source[p] = self.source[p] + 1
+
+    # -- requests of the cluster manager -----------------------------------------------------------------
+
+    @action(by=MANAGER, spends=requests)
+    def set_active(self, p: Term[Partition]) -> None:
+        """The partition is to be active: waiting queries wait for its documents, too."""
+        entry = self.index.group[p]
+        waits = (entry.content.cbit | self._is_pending(p)) & self.release.pending_transition
+        self._wait_for(p, ~entry.abit & ~waits)
+        self.index.set_active(p)
+
+    @action(by=MANAGER, spends=requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """The partition is to be passive: no query waits for its documents."""
+        self.wanted[p] = 0
+        self.index.set_passive(p)
+
+    @action(by=MANAGER, spends=requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The partition is to be removed: nobody waits for it any more."""
+        self.wanted[p] = 0
+        self.listener[p] = 0
+        self.index.set_cleanup(p)
+
+    @action(by=MANAGER, spends=requests)
+    def mark_unindexable(self, p: Term[Partition]) -> None:
+        """The updater does not go on with the partition."""
+        self.index.mark_unindexable(p)
+
+    @action(by=MANAGER, spends=requests)
+    def mark_indexable(self, p: Term[Partition]) -> None:
+        """The updater may go on with the partition."""
+        self.index.mark_indexable(p)
+
+    @action(fair=WEAK)
+    def apply_pending_transition(self) -> None:
+        """What waited for the cleaner happens: queries may go on, or wait for the new partitions, too."""
+        for p in Partition:
+            entry = self.index.group[p]
+            self._wait_for(p, entry.pending_active & ~entry.content.cbit)
+        self.index.apply_pending_transition()
+
+    # -- queries -----------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=queries)
+    def ask(self, stale: Term[Stale]) -> None:
+        """A query comes; what it must find is what was acknowledged before."""
+        require(self.query.is_none(), "the last query is answered")
+        self.query = stale
+        for p in Partition:
+            self.asked[p] = self.source[p]
+            waits = (stale == Stale.false) & self.index.group[p].abit
+            self.wanted[p] = choose(waits, self.source[p], 0)
+
+    @action(fair=WEAK)
+    def answer(self) -> None:
+        """The query gets the group, with which it reads the B-trees."""
+        pending = some(self.index.group[p].pending_active for p in Partition)
+        require(self.query.is_some(), "a query waits")
+        require(~pending, "no partition that it wants is pending")
+        require(self._has_caught_up(), "the index has caught up with what the query waits for")
+        trigger = (self.query == Stale.update_after) & ~self.updater
+        self.triggered = self.triggered | trigger
+        self.query = None
+        for p in Partition:
+            self.wanted[p] = 0
+
+    @action(by=MANAGER, spends=monitors)
+    def monitor(self, p: Term[Partition]) -> None:
+        """The cluster manager waits until the partition is indexed up to its last document."""
+        require(self.index.requested[p] != Role.none, "partition is active or passive, or will be")
+        behind = self.index.group[p].content.seq < self.source[p]
+        self.listener[p] = choose(behind, self.source[p], 0)
+
+    # -- updater -----------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """The updater is started when somebody waits for it, also when another one has just ended."""
+        behind = some(self._is_behind(p, self.source[p]) for p in Partition)
+        require(~self.updater, "updater does not run")
+        require(self._somebody_waits(), "somebody waits for it")
+        require(behind, "the index is behind")
+        self.updater = True
+        self.triggered = False
+        for p in Partition:
+            self.target[p] = self.source[p]
+
+    @action(fair=WEAK)
+    def index_mutation(self, p: Term[Partition]) -> None:
+        """A mutation is indexed; whoever waited for it is told."""
+        require(self.index.group[p].content.seq < self.target[p], "a mutation is left")
+        reached = self.index.group[p].content.seq + 1 >= self.listener[p]
+        self.listener[p] = choose(reached, 0, self.listener[p])
+        self.index.index(p)
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """All is indexed that was there when the updater started."""
+        behind = some(self._is_behind(p, self.target[p]) for p in Partition)
+        require(self.updater, "updater runs")
+        require(~behind, "nothing is left to index")
+        self.updater = False
+        for p in Partition:
+            self.target[p] = 0
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _is_behind(self, p: Term[Partition], seq: Number) -> Bool:
+        content = self.index.group[p].content
+        return content.in_seqs & (content.seq < seq)
+
+    def _is_pending(self, p: Term[Partition]) -> Bool:
+        return self.index.group[p].pending_active | self.index.group[p].pending_passive
+
+    def _has_caught_up(self) -> Bool:
+        """004: "current vbuckets seq num <= indexed seqs num"; that is so of each of them."""
+        return every(self.index.group[p].content.seq >= self.wanted[p] for p in Partition)
+
+    def _wait_for(self, p: Term[Partition], added: Bool) -> None:
+        """A query that waits for the updater waits for a partition that has become active, too."""
+        waits = added & (self.query == Stale.false)
+        self.wanted[p] = choose(waits, self.source[p], self.wanted[p])
+
+    def _somebody_waits(self) -> Bool:
+        listens = some(self.listener[p] > 0 for p in Partition)
+        return self.triggered | (self.query == Stale.false) | listens
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @step_property
+    def an_answer_covers_what_was_acknowledged(self, after: Self, p: Term[Partition]) -> Bool:
+        """004, stale=false: "it will block until current vbuckets seq num <= indexed seqs num". Else
+        "stale=false is broken" (the vendor's manual).
+        """
+        answered = (self.query == Stale.false) & after.query.is_none()
+        entry = self.index.group[p]
+        return (answered & entry.abit).implies(entry.content.rows >= self.asked[p])
+
+    @step_property
+    def an_answer_has_every_partition_that_is_wanted(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: "all queries will still contain all the data the end user would expect": a partition that
+        the cluster manager has assigned to the node is in the answer, if need be after a while.
+        """
+        answered = self.query.is_some() & after.query.is_none()
+        wanted = self.index.requested[p] == Role.active
+        return (answered & wanted).implies(self.index.group[p].abit)
+
+    @step_property
+    def nobody_is_told_too_early(self, after: Self, p: Term[Partition]) -> Bool:
+        """Who waits for a partition is told when it is indexed that far, or is to be removed."""
+        told = (self.listener[p] > 0) & (after.listener[p] == 0)
+        indexed = after.index.group[p].content.rows >= self.listener[p]
+        return told.implies(indexed | (after.index.requested[p] == Role.none))
+
+    @invariant
+    def a_query_waits_for_what_is_queried(self, p: Term[Partition]) -> Bool:
+        """What is passive, or to be removed, is not waited for; nor is anything without a query."""
+        waits = (self.query == Stale.false) & self.index.group[p].abit
+        return (self.wanted[p] > 0).implies(waits)
+
+    @invariant
+    def nothing_is_indexed_that_is_not_there(self, p: Term[Partition]) -> Bool:
+        """No sequence number of the index is ahead of the documents."""
+        return self.index.group[p].content.seq <= self.source[p]
+
+    @invariant
+    def nobody_waits_for_what_is_there(self, p: Term[Partition]) -> Bool:
+        """A listener is told at once when the partition is indexed as far as it wants."""
+        return (self.listener[p] == 0) | (self.index.group[p].content.seq < self.listener[p])
+
+    @invariant
+    def nobody_wants_more_than_there_is(self, p: Term[Partition]) -> Bool:
+        """Lemma: neither the updater nor who waits for it wants a mutation that was not made yet."""
+        wants = (self.target[p] <= self.source[p]) & (self.listener[p] <= self.source[p])
+        return wants & (self.wanted[p] <= self.source[p])
+
+    @invariant
+    def a_query_waits_for_all_that_was_acknowledged(self, p: Term[Partition]) -> Bool:
+        """Lemma: of a partition that is active, a query waits for what was acknowledged before, or more."""
+        waits = (self.query == Stale.false) & self.index.group[p].abit
+        acknowledged = self.query.is_some().implies(self.asked[p] <= self.source[p])
+        return acknowledged & waits.implies(self.wanted[p] >= self.asked[p])
+
+    @final
+    def nobody_waits(self) -> Bool:
+        """An index may stay as it is when nobody waits, but for partitions that are paused."""
+        behind = some(self._is_behind(p, self.source[p]) for p in Partition)
+        paused = some(self.index.paused.has(p) for p in Partition)
+        return (self.query.is_none() & ~(self._somebody_waits() & behind)) | paused
+
+    @liveness
+    def queries_are_answered(self) -> LeadsTo:
+        """Every query is answered, unless it waits for a partition that is paused."""
+        paused = some(self.index.paused.has(p) for p in Partition)
+        return leads_to(self.query.is_some(), self.query.is_none() | paused)
+
+    @liveness
+    def queries_that_take_what_there_is_are_answered(self) -> LeadsTo:
+        """stale=ok, update_after: no query that does not ask for the newest waits for the updater."""
+        patient = self.query == Stale.false
+        return leads_to(self.query.is_some() & ~patient, self.query.is_none())
+
+    @liveness
+    def update_after_starts_the_updater(self, p: Term[Partition]) -> LeadsTo:
+        """stale=update_after: the updater runs after the answer, if it does not run already."""
+        behind = self._is_behind(p, self.source[p])
+        return leads_to((self.query == Stale.update_after) & behind, self.updater | ~behind)
+
+    @liveness
+    def listeners_are_told(self, p: Term[Partition]) -> LeadsTo:
+        """Who waits for a partition is told, however often the updater is stopped or has passed it before
+        (MB-6158, MB-6537, MB-6541); a partition that is paused has to be indexable again.
+        """
+        told = self.listener[p] == 0
+        return leads_to(~told, told | self.index.paused.has(p))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(write, source, because=CLIENTS),
+        equivalent_loss(
+            ask, asked, because="what was acknowledged is remembered for the promise alone"
+        ),
+        equivalent_drop(answer, "a query waits", because="without a query nothing changes"),
+        equivalent_loss(monitor, listener, because=CLIENTS),
+        equivalent_drop(
+            start_updater, "updater does not run", because="an updater that starts again goes on"
+        ),
+        equivalent_drop(
+            start_updater, "somebody waits for it", because="a daemon may start it, too"
+        ),
+        equivalent_drop(
+            start_updater, "the index is behind", because="an updater that has nothing to do ends"
+        ),
+        equivalent_loss(start_updater, triggered, because="it would start once more"),
+        equivalent_drop(
+            finish_updater, "updater runs", because="an updater that does not run has ended"
+        ),
+        equivalent_loss(finish_updater, target, because="the next one gets its own"),
+    )

@@ -1,0 +1,505 @@
+"""Rebalance with consistent views: partitions move from node to node while the cluster is queried.
+
+The cluster manager moves the documents of a partition, and drives the states of its index on both nodes
+(`partition_states.py`) in an order that lets every query find each partition once, and complete. A query
+goes to all nodes, with a list for each of the partitions that are wanted from it.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.machines.couchbase.partitions.group_states import (
+    COUCHBASE,
+    SEED,
+    Partition,
+    PartitionState,
+    Seqs,
+)
+from stagewright.machines.couchbase.partitions.partition_states import (
+    LAST_SEQ,
+    MANAGER,
+    OF_THE_GROUP,
+    Content,
+    Entry,
+    PartitionGroup,
+)
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    SetVar,
+    States,
+    Term,
+    action,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    many,
+    number,
+    one_of,
+    optional,
+    per,
+    profiles,
+    require,
+    scopes,
+    set_of,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+
+
+class Node(Entity, scope=2):
+    """A node of the cluster."""
+
+
+class Move(States):
+    """How far the move of a partition is; the columns are the document's table of a migration.
+
+    It has no rows for the takeover, which it does in one: "the partition is changed to active on the new
+    server and marked for cleanup on the old one".
+    """
+
+    # fmt: off
+    #            old node                             new node
+    none       = PartitionState.active,             PartitionState.not_present
+    indexing   = PartitionState.active,             PartitionState.passive
+    paused     = PartitionState.active_unindexable, PartitionState.passive
+    taken_over = PartitionState.active_unindexable, PartitionState.passive  # it takes writes
+    activated  = PartitionState.active_unindexable, PartitionState.active
+    mapped     = PartitionState.active_unindexable, PartitionState.active  # queries are sent to it
+    released   = PartitionState.active,             PartitionState.active  # cleaned up next
+    # fmt: on
+
+    def __init__(self, old: PartitionState, new: PartitionState) -> None:
+        self.old = old
+        self.new = new
+
+
+class PartitionRebalance(Machine):
+    """Moves of partitions between nodes, and queries of the cluster.
+
+    Under `couchbase` every promise holds.
+
+    Under `seed` the old index is paused as soon as the new one starts, and there is no pending transition:
+    a partition that is moved to a node that has not yet removed its rows of an earlier time is indexed among
+    them, and `nodes.content_is_that_of_the_sequence_number` fails.
+    """
+
+    release = profiles(SEED, COUCHBASE)
+    writes = budget(1, doc="mutations of documents")
+    moves = budget(2, doc="moves of partitions")
+    stops = budget(1, doc="moves that are stopped half-way")
+    queries = budget(1, doc="queries of the cluster")
+
+    exercised_at = scopes(
+        {Partition: 1, writes: 3, moves: 1},
+        {Partition: 1, queries: 2},
+        {writes: 0, moves: 1, stops: 0},
+    )
+
+    # the cluster
+    nodes = many(PartitionGroup, over=Node)
+    master = per(Partition, optional(Node))  # the vBucket map: where clients and queries go
+    documents_at = per(Partition, optional(Node))  # which node takes writes
+    kv = per(Node, per(Partition, number(0, LAST_SEQ)))  # how many mutations its documents have
+    acknowledged = per(Partition, number(0, LAST_SEQ))
+    move = per(Partition, one_of(Move, init=Move.none))
+    origin = per(Partition, optional(Node))
+    destination = per(Partition, optional(Node))
+    due = per(Partition, number(0, LAST_SEQ))  # what the new index has to reach before the takeover
+    # the query
+    querying: FlagVar = flag()
+    newest: FlagVar = flag()  # it is one with stale=false
+    wanted_from = per(Partition, optional(Node))  # by the map, when it was sent
+    refused: FlagVar = flag()  # a partition was removed from a node while the query waited there
+    answered: SetVar[Node] = set_of(Node)
+    times = per(Partition, number(0, 2))  # how many nodes have sent rows of the partition
+    found = per(Partition, number(0, LAST_SEQ))  # the rows that were sent
+    needed = per(Partition, number(0, LAST_SEQ))  # the rows that it has to find
+
+    # -- documents ---------------------------------------------------------------------------------------
+
+    @action(by=MANAGER, fair=WEAK)
+    def create(self, p: Term[Partition], n: Term[Node]) -> None:
+        """A node gets a partition when the bucket is made."""
+        require(self.master[p].is_none(), "partition is new")
+        self.master[p] = n
+        self.documents_at[p] = n
+        self.nodes[n].set_active(p)
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, p: Term[Partition], n: Term[Node]) -> None:
+        """A client changes a document on the node that the map names, if that has not handed it over."""
+        require((self.master[p] == n) & (self.documents_at[p] == n), "the node takes writes")
+        bounded(self.acknowledged[p] < LAST_SEQ, "a sequence number is left")
+        self.kv[n][p] = self.kv[n][p] + 1
+        self.acknowledged[p] = self.acknowledged[p] + 1
+
+    @action(fair=WEAK)
+    def replicate(self, p: Term[Partition], n: Term[Node]) -> None:
+        """The documents stream to the node to which the partition moves."""
+        require(self.destination[p] == n, "partition moves to the node")
+        require(self.kv[n][p] < self.acknowledged[p], "a mutation is left")
+        self.kv[n][p] = self.kv[n][p] + 1
+
+    @action(fair=WEAK)
+    def index(self, p: Term[Partition], n: Term[Node]) -> None:
+        """The updater of a node indexes a mutation that the node has."""
+        require(self.nodes[n].group[p].content.seq < self.kv[n][p], "the node has the mutation")
+        self.nodes[n].index(p)
+
+    @action(fair=WEAK)
+    def apply_pending_transition(self, n: Term[Node]) -> None:
+        """A node adds what it has cleaned up."""
+        self.nodes[n].apply_pending_transition()
+
+    # -- a move ------------------------------------------------------------------------------------------
+
+    @move.step(Move.none, Move.indexing, by=MANAGER, spends=moves)
+    def start(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The partition becomes passive on the new node: it is indexed there, but not queried."""
+        require((self.master[p] == old) & (old != new), "the other node has the partition")
+        require(~self.nodes[old].paused.has(p), "its index goes on after an earlier move")
+        self.origin[p] = old
+        self.destination[p] = new
+        self.nodes[new].set_passive(p)
+
+    @move.step(Move.indexing, Move.paused, by=MANAGER, fair=WEAK)
+    def pause(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The backfill is done: the old index gets no more updates, the new one has to come as far."""
+        self._is_moving(p, old, new)
+        if self.release.pauses_after_backfill:
+            require(self.kv[new][p] == self.kv[old][p], "backfill is done")
+        self.due[p] = self.kv[old][p]
+        self.nodes[old].mark_unindexable(p)
+
+    @move.step(Move.paused, Move.taken_over, by=MANAGER, fair=WEAK)
+    def take_over(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        """The new index has caught up: the new node takes over the documents, when it has them all."""
+        self._is_moving(p, old, new)
+        self._index_has_caught_up(p, new)
+        require(self.kv[new][p] == self.kv[old][p], "new node has all documents")
+        self.documents_at[p] = new
+
+    @move.step(Move.taken_over, Move.activated, by=MANAGER, fair=WEAK)
+    def activate(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The partition becomes active on the new node."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self.nodes[new].set_active(p)
+
+    @move.step(Move.activated, Move.mapped, by=MANAGER, fair=WEAK)
+    def update_map(self, p: Term[Partition], new: Term[Node]) -> None:
+        """Clients and queries go to the new node from now on."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self.master[p] = new
+
+    @move.step(Move.mapped, Move.released, by=MANAGER, fair=WEAK)
+    def release_old(self, p: Term[Partition], old: Term[Node]) -> None:
+        """What is to be cleaned up on the old node is made indexable first."""
+        require(self.origin[p] == old, "partition moves from the node")
+        self.nodes[old].mark_indexable(p)
+
+    @move.step(Move.released, Move.none, by=MANAGER, fair=WEAK)
+    def finish(self, p: Term[Partition], old: Term[Node]) -> None:
+        """The partition is cleaned up on the old node."""
+        require(self.origin[p] == old, "partition moves from the node")
+        self._leave(p)
+        waits = self.querying & ~self.answered.has(old) & (self.wanted_from[p] == old)
+        self.refused = self.refused | waits
+        self.nodes[old].set_cleanup(p)
+
+    @move.step((Move.indexing, Move.paused), Move.none, by=MANAGER, spends=stops)
+    def stop(self, p: Term[Partition], new: Term[Node]) -> None:
+        """The rebalance is stopped: the new node drops the partition."""
+        require(self.destination[p] == new, "partition moves to the node")
+        self._leave(p)
+        self.nodes[new].set_cleanup(p)
+
+    @action(by=MANAGER, fair=WEAK)
+    def resume(self, p: Term[Partition], n: Term[Node]) -> None:
+        """After a stop the partition is indexable again on the node that keeps it."""
+        require(self.move[p] == Move.none, "the move is stopped")
+        require(self.master[p] == n, "the node keeps the partition")
+        self.nodes[n].mark_indexable(p)
+
+    # -- a query of the cluster ----------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=queries)
+    def query(self, newest: Bool) -> None:
+        """A node sends a query on to all nodes, with the partitions that are wanted from each by the map."""
+        require(~self.querying, "the last query is answered")
+        require(every(self.master[p].is_some() for p in Partition), "all partitions are assigned")
+        self.querying = True
+        self.newest = newest
+        for p in Partition:
+            self.wanted_from[p] = self.master[p]
+            some_rows = choose(self._is_indexed_to(p, 1), 1, 0)
+            rows = choose(self._is_indexed_to(p, LAST_SEQ), LAST_SEQ, some_rows)
+            self.needed[p] = choose(newest, self.acknowledged[p], rows)
+
+    @action(fair=WEAK)
+    def answer(self, n: Term[Node]) -> None:
+        """A node sends the rows of the partitions that are wanted from it, once it has them."""
+        require(self.querying & ~self.answered.has(n), "a query waits for the node")
+        there = ~self.refused & ~self._is_outdated(n)
+        require(there, "node has the partitions that are wanted from it")
+        require(
+            every(self._may_be_read(n, p) for p in Partition), "node has caught up, if it has to"
+        )
+        self.answered.add(n)
+        for p in Partition:
+            sends = self._sends(n, p)
+            self.times[p] = choose(sends & (self.times[p] < 2), self.times[p] + 1, self.times[p])
+            self.found[p] = choose(sends, self.nodes[n].group[p].content.rows, self.found[p])
+
+    @action(fair=WEAK)
+    def send_again(self, n: Term[Node]) -> None:
+        """A node does not have a partition that is wanted from it: the query starts again, with a new map."""
+        missing = self.refused | self._is_outdated(n)
+        require(self.querying & ~self.answered.has(n), "a query waits for the node")
+        require(missing, "a partition that is wanted from the node is not there")
+        self.refused = False
+        self._forget_answers()
+        for p in Partition:
+            self.wanted_from[p] = self.master[p]
+
+    @action(fair=WEAK)
+    def merge(self) -> None:
+        """All nodes have answered: their rows are merged."""
+        require(every(self.answered.has(n) for n in Node), "all nodes have answered")
+        self.querying = False
+        self._forget_answers()
+        self.newest = False
+        for p in Partition:
+            self.needed[p] = 0
+            self.wanted_from[p] = None
+            self.found[p] = 0
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _is_moving(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        moves = (self.origin[p] == old) & (self.destination[p] == new)
+        require(moves, "partition moves between them")
+
+    def _index_has_caught_up(self, p: Term[Partition], new: Term[Node]) -> None:
+        require(self.nodes[new].group[p].content.seq >= self.due[p], "index of the new node is due")
+
+    def _leave(self, p: Term[Partition]) -> None:
+        self.origin[p] = None
+        self.destination[p] = None
+
+    def _has(self, n: Term[Node], p: Term[Partition]) -> Bool:
+        return self.nodes[n].group[p].abit | self.nodes[n].group[p].pbit
+
+    def _is_indexed_to(self, p: Term[Partition], seq: int) -> Bool:
+        """The node that the map names has indexed the partition that far."""
+        return some(
+            (self.master[p] == n) & (self.nodes[n].group[p].content.rows >= seq) for n in Node
+        )
+
+    def _forget_answers(self) -> None:
+        self.answered = frozenset()
+        for p in Partition:
+            self.times[p] = 0
+
+    def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
+        """The partition is wanted from the node; whether it is active or passive there says nothing."""
+        return self.wanted_from[p] == n
+
+    def _is_outdated(self, n: Term[Node]) -> Bool:
+        return some((self.wanted_from[p] == n) & ~self._has(n, p) for p in Partition)
+
+    def _may_be_read(self, n: Term[Node], p: Term[Partition]) -> Bool:
+        """stale=false waits for what is active."""
+        entry = self.nodes[n].group[p]
+        waits = self.newest & entry.abit & (self.wanted_from[p] == n)
+        return waits.implies(entry.content.seq >= self.kv[n][p])
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @step_property
+    def each_partition_is_served_once(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: "During the rebalance, the query results in the cluster are always consistent": each wanted
+        partition is in the result, and no other node contributes it, too (MB-7082).
+        """
+        merged = self.querying & ~after.querying
+        return merged.implies(self.times[p] == 1)
+
+    @invariant
+    def nodes_have_what_the_map_names_or_what_moves(
+        self, p: Term[Partition], n: Term[Node]
+    ) -> Bool:
+        """004: "the partition is changed to active on the new server and marked for cleanup on the old
+        one"; where a move was stopped, the new one drops it.
+        """
+        named = (self.master[p] == n) | (self.origin[p] == n) | (self.destination[p] == n)
+        entry = self.nodes[n].group[p]
+        return (self._has(n, p) | entry.pending_active | entry.pending_passive).implies(named)
+
+    @step_property
+    def an_answer_is_complete(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: "No matter when a query happens, it will always return the correct result, either from the
+        old node, or after the migration from the new node": what was indexed when it came, and with
+        stale=false what was acknowledged.
+        """
+        merged = self.querying & ~after.querying
+        return merged.implies(self.found[p] >= self.needed[p])
+
+    @invariant
+    def the_nodes_are_as_the_table_says(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """004: "This diagram shows the migration of one partition from one node to another"; what is still
+        in cleanup on the new node from an earlier time is pending there.
+        """
+        moves = (self.origin[p] == old) & (self.destination[p] == new)
+        was, will = self.nodes[old].group[p], self.nodes[new].group[p]
+        paused = self.move[p].column(lambda m: m.old.seq is Seqs.unindexable_seqs)
+        active = self.move[p].column(lambda m: m.new.abit)
+        here = was.abit & (was.content.in_unindexable_seqs == paused)
+        there = (will.abit | will.pending_active) == active
+        return moves.implies(here & there & (active | will.pbit | will.pending_passive))
+
+    @invariant
+    def writes_reach_one_node(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """The node that takes writes has every document that was acknowledged."""
+        return (self.documents_at[p] == n).implies(self.kv[n][p] == self.acknowledged[p])
+
+    @invariant
+    def a_move_has_two_nodes(self, p: Term[Partition]) -> Bool:
+        """What moves, moves from one node to another; what does not, is on one."""
+        rests = self.move[p] == Move.none
+        return (self.origin[p].is_none() == rests) & (self.destination[p].is_none() == rests)
+
+    @invariant
+    def the_map_names_where_the_documents_are(self, p: Term[Partition], n: Term[Node]) -> Bool:
+        """Clients find the node that takes their writes, but for the time of a takeover."""
+        changes = self.move[p].any_of(Move.taken_over, Move.activated)
+        return changes | ((self.master[p] == n) == (self.documents_at[p] == n))
+
+    @final
+    def nothing_moves(self) -> Bool:
+        """A cluster may stay as it is when no partition moves and no query is going on."""
+        return ~self.querying & every(self.move[p] == Move.none for p in Partition)
+
+    @liveness
+    def partitions_are_assigned(self, p: Term[Partition]) -> LeadsTo:
+        """Every partition gets a node."""
+        return leads_to(self.master[p].is_none(), self.master[p].is_some())
+
+    @liveness
+    def moves_end(self, p: Term[Partition]) -> LeadsTo:
+        """Every move ends, done or stopped."""
+        return leads_to(self.move[p] != Move.none, self.move[p] == Move.none)
+
+    @liveness
+    def queries_are_answered(self) -> LeadsTo:
+        """Every query of the cluster is answered, also when the map changes under it."""
+        return leads_to(self.querying, ~self.querying)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(Move.none, lambda move: move.old, because="without a move nothing is old"),
+        equivalent_value(Move.none, lambda move: move.new, because="without a move nothing is new"),
+        equivalent_loss(
+            create,
+            Content.cbit,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.pbit,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            replicate,
+            "partition moves to the node",
+            because="documents may also be where nobody needs them",
+        ),
+        equivalent_loss(
+            apply_pending_transition,
+            Content.in_unindexable_seqs,
+            Entry.pending_unindexable,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_loss(
+            start, Content.cbit, Entry.pending_active, Entry.abit, because=OF_THE_GROUP
+        ),
+        equivalent_drop(
+            pause, "backfill is done", because="the old index is paused no longer than it has to be"
+        ),
+        equivalent_weakening(
+            pause,
+            "partition moves between them",
+            because="the old index is paused no longer than it has to be",
+        ),
+        equivalent_drop(pause, "partition is active, passive, or will be", because=OF_THE_GROUP),
+        equivalent_loss(pause, Entry.pending_unindexable, because=OF_THE_GROUP),
+        equivalent_drop(
+            activate, "partition moves to the node", because="the other one is unindexable"
+        ),
+        equivalent_loss(
+            activate, Content.in_seqs, Content.has_version, Content.cbit, because=OF_THE_GROUP
+        ),
+        equivalent_drop(
+            release_old, "partition moves from the node", because="the other one is indexable"
+        ),
+        equivalent_drop(release_old, "partition is unindexable", because=OF_THE_GROUP),
+        equivalent_loss(release_old, Entry.pending_unindexable, because=OF_THE_GROUP),
+        equivalent_drop(finish, "partition is indexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            finish,
+            Entry.pending_active,
+            Entry.pending_passive,
+            Entry.pbit,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(stop, "partition is indexable", because=OF_THE_GROUP),
+        equivalent_loss(
+            stop,
+            Entry.pending_active,
+            Entry.abit,
+            Content.in_unindexable_seqs,
+            PartitionGroup.paused,
+            because=OF_THE_GROUP,
+        ),
+        equivalent_drop(
+            resume, "the node keeps the partition", because="no other node has it unindexable"
+        ),
+        equivalent_loss(resume, Entry.pending_unindexable, because=OF_THE_GROUP),
+        equivalent_loss(query, querying, because="a query that is not asked"),
+        equivalent_loss(
+            query, needed, because="what it has to find is remembered for the promise alone"
+        ),
+        equivalent_drop(
+            send_again, "a query waits for the node", because="to send it again is never wrong"
+        ),
+        equivalent_weakening(
+            send_again,
+            "a partition that is wanted from the node is not there",
+            because="to send it again is never wrong",
+        ),
+        equivalent_loss(
+            merge, newest, needed, wanted_from, found, because="the next query sets it anew"
+        ),
+    )

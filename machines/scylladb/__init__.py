@@ -1,0 +1,1 @@
+"""ScyllaDB: tablets, topology, materialized views, and change data capture."""

@@ -1,0 +1,1 @@
+"""Change data capture: generations of streams, how they are published and map to tablets (003)."""

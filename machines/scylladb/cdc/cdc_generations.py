@@ -1,0 +1,559 @@
+"""CDC generations in a cluster: introduced, learned, used by writes, published and cleared.
+
+Source: design document 003 (cdc); `commit_cdc_generation` of design document 001 and ScyllaDB's publisher for
+the releases. The nodes and their window of timestamps are in `cdc_nodes.py`; the states of the topology state
+machine in `cdc_publication.py`, and how tokens map to streams in `cdc_mapping.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from stagewright.machines.scylladb.cdc.cdc_nodes import (
+    DELAY,
+    END,
+    LAST_COMMIT,
+    LAST_TIMESTAMP,
+    LEEWAY,
+    RING_DELAY,
+    SCYLLA_2026_2,
+    SEED,
+    SEED_CODE,
+    CdcNodes,
+    Fate,
+    Generation,
+    Known,
+    Node,
+    Window,
+    Write,
+)
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Fairness,
+    LeadsTo,
+    Number,
+    OptionalVar,
+    SetVar,
+    Term,
+    action,
+    assume,
+    between,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    only_when,
+    optional,
+    per,
+    profiles,
+    require,
+    scopes,
+    set_of,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+COORDINATOR = Actor("topology coordinator")
+NETWORK = Actor("network")
+TIME = Actor("time")
+
+
+class CdcGenerations(CdcNodes):
+    """Nodes join, each with a new CDC generation, while clients write to tables with a CDC log.
+
+    The documents' two assumptions are the machine's: clocks differ by at most SKEW, and a node that is not
+    cut off learns of a generation before a tick has passed.
+
+    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, four do
+    not, and the text says so of three. `base_and_log_writes_are_colocated` fails: nodes learn of the joining
+    node's tokens with the generation, "but the old generation will still be operating for a minute or two.
+    Thus colocation will be lost for a while". `log_writes_use_the_generation_that_operates` fails: "if
+    gossip doesn't reach the node in time, some writes might be sent to the wrong (old) generation"; that node
+    takes timestamps from before the switch, too (`timestamps_are_in_the_window`).
+    `decisions_of_paxos_are_applied` fails: a timestamp that was fixed before the switch, and is used
+    after it, is refused for ever.
+    """
+
+    release = profiles(SEED, SEED_CODE, SCYLLA_2026_2)
+    joins = budget(1, doc="nodes that join, each with a new generation")
+    writes = budget(1, doc="writes that are followed")
+    partitions = budget(1, doc="nodes that are cut off")
+    restarts = budget(0, doc="nodes that start again, or are new")
+
+    exercised_at = scopes(
+        {Node: 1, partitions: 0, restarts: 1},
+        {writes: 0, partitions: 0, restarts: 1},
+        {Node: 1},
+        {partitions: 0},
+        {Node: 1, Generation: 3, joins: 2, writes: 0},
+    )
+
+    stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
+    unpublished: SetVar[Generation] = set_of(Generation)
+    described: SetVar[Generation] = set_of(Generation, init=ANY)  # to CDC clients
+    on_its_way: OptionalVar[Generation] = optional(Generation)  # written, without a timestamp yet
+    lacks = per(Node, set_of(Generation))  # the data that a node has not stored itself yet
+    unreachable: SetVar[Node] = set_of(Node)
+
+    @initially
+    def one_generation_is_in_use(self) -> Bool:
+        """The generation that the cluster begins with is stored, and described to clients."""
+        return (self.stored == self.introduced) & (self.described == self.introduced)
+
+    # -- time and the network ------------------------------------------------------------------------------
+
+    @action(by=TIME, fair=WEAK)
+    def tick(self) -> None:
+        """Time passes; by then whoever is reached has learned, and what Paxos decided is tried again."""
+        bounded(self.now < END, "there is time left")
+        in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
+        bounded(in_time, "time is left for what is on its way to operate")
+        learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
+        require(learned, "every node that can be reached has learned of each generation")
+        waits = (self.write.fate == Fate.decided) & self.write.waited
+        possible = some(self._can_apply(n, self.write.timestamp) for n in Node)
+        require(~(waits & possible), "what Paxos decided is applied within a tick, if possible")
+        self.now = self.now + 1
+        self.write.waited = self.write.fate == Fate.decided
+
+    @action(by=NETWORK, spends=partitions)
+    def cut_off(self, n: Term[Node]) -> None:
+        """A node is cut off; not while a generation is on its way, as the documents assume."""
+        quiet = self.on_its_way.is_none() & ~self._is_behind(n)
+        assume(
+            quiet,
+            "no generation is on its way to it",
+            because="003 has the two phases commit only what all have stored, and the code (a FIXME) applies "
+            "a commit after that at each node by itself: nobody may be cut off in between",
+        )
+        self.unreachable.add(n)
+
+    @action(by=NETWORK, fair=WEAK)
+    def heal(self, n: Term[Node]) -> None:
+        """The node is reached again."""
+        require(self.unreachable.has(n), "it is cut off")
+        self.unreachable.discard(n)
+
+    # -- a generation is introduced ------------------------------------------------------------------------
+
+    @action(spends=joins)
+    def gossip_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A joining node stores a generation and gossips its timestamp, some time ahead, with its tokens.
+
+        Its own clock is that of node `n`.
+        """
+        only_when(not self.release.group0)
+        self._is_new(g)
+        self.stored.add(g)
+        self._introduce(n, g)
+
+    @action(by=COORDINATOR, spends=joins)
+    def write_data(self, g: Term[Generation]) -> None:
+        """The topology coordinator writes the data of a generation for a joining node to group0."""
+        only_when(self.release.group0)
+        self._is_new(g)
+        require(self.on_its_way.is_none(), "no other one is on its way")
+        self.stored.add(g)
+        self.on_its_way = g
+        for n in Node:
+            self.lacks[n].add(g)
+
+    @action(fair=WEAK)
+    def store_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node applies the command: it stores the data of the generation."""
+        only_when(self.release.group0)
+        require(self.lacks[n].has(g), "data is on its way to it")
+        require(~self.unreachable.has(n), "it is reached")
+        self.lacks[n].discard(g)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """After a barrier the coordinator gives the generation a timestamp, by the clock of its node `n`."""
+        only_when(self.release.group0)
+        require(self.on_its_way == g, "its data is written")
+        require(every(~self.lacks[m].has(g) for m in Node), "every node has stored its data")
+        self._introduce(n, g)
+        self.unpublished.add(g)
+        self.on_its_way = None
+
+    # -- nodes ---------------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node learns of a generation, with the tokens for which it was made."""
+        require(~self.unreachable.has(n), "it is reached")
+        require(self._is_missing(n, g), "it is new to it, and may be needed")
+        self.known[n][g] = self._as_loaded(n, g)
+
+    @action(fair=WEAK)
+    def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node reads the data of a generation of which it had the timestamp only."""
+        only_when(not self.release.group0)
+        require(self.known[n][g] == Known.prepared, "it knows the timestamp only")
+        require(self.stored.has(g) & ~self.unreachable.has(n), "the data can be read")
+        self.known[n][g] = Known.usable
+
+    @action(fair=WEAK)
+    def forget(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node frees the memory of a generation that it needs no more."""
+        require(self.knows(n, g) & self.is_obsolete(n, g), "it is obsolete")
+        self.known[n][g] = Known.unknown
+
+    @action(spends=restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node starts, maybe as a new one, and loads the generations that it may need."""
+        require(~self.unreachable.has(n), "it is reached")
+        for g in Generation:
+            loaded = choose(self._loads(n, g), self._as_loaded(n, g), Known.unknown)
+            self.known[n][g] = loaded
+
+    # -- writes --------------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def write_row(
+        self,
+        n: Term[Node],
+        g: Term[Generation],
+        timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)],
+    ) -> None:
+        """A client writes, with a timestamp of its own choice, through node `n`."""
+        require(self.accepts(n, timestamp), "the node accepts the timestamp")
+        self._write(n, g, timestamp)
+        self.write.timestamp = timestamp
+
+    @action(by=CLIENT, spends=writes)
+    def decide_by_paxos(self, n: Term[Node]) -> None:
+        """Paxos decides a conditional write: its timestamp, the coordinator's time, is fixed for ever."""
+        self.write.fate = Fate.decided
+        self.write.timestamp = self.clock(n)
+
+    @action(fair=WEAK)
+    def apply_decision(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node applies what Paxos decided: a base write and a log write."""
+        require(self.write.fate == Fate.decided, "a decision is to be applied")
+        require(self.accepts(n, self.write.timestamp), "the node accepts the timestamp")
+        self._write(n, g, self.write.timestamp)
+
+    # -- publication and the end of a generation -----------------------------------------------------------
+
+    @action(fair=WEAK)
+    def describe(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Nodes race to insert a generation into the table for CDC clients; twice does no harm."""
+        only_when(not self.release.group0)
+        require(self.known[n][g] == Known.usable, "it knows the generation")
+        require(~self.described.has(g), "not there yet")
+        self.described.add(g)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def publish(self, g: Term[Generation]) -> None:
+        """The publisher describes the oldest generation that is not published yet."""
+        only_when(self.release.group0)
+        require(self.unpublished.has(g), "it is not published yet")
+        older = some(self.unpublished.has(h) & self.follows(g, h) for h in Generation)
+        require(~older, "it is the oldest")
+        self.unpublished.discard(g)
+        self.described.add(g)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clear(self, n: Term[Node], g: Term[Generation], kept: Term[Generation]) -> None:
+        """The publisher, by the clock of its node, removes a generation that none needs any more."""
+        only_when(self.release.group0)
+        require(self.stored.has(g), "it is in group0")
+        following = self.introduced.has(kept) & self.follows(kept, g)
+        require(following, "there is one after it")
+        require(self._may_be_the_oldest(n, kept), "that one has operated for long enough")
+        self.stored.discard(g)
+
+    # -- what recurs -----------------------------------------------------------------------------------------
+
+    def _is_new(self, g: Term[Generation]) -> None:
+        require(~self.introduced.has(g), "it is a new one")
+        bounded(self.now <= LAST_COMMIT, "time is left for it to operate")
+
+    def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
+        start = self.clock(n) + DELAY
+        last = every(self.introduced.has(h).implies(self.start[h] < start) for h in Generation)
+        require(last, "it starts after the others")
+        self.start[g] = start
+        self.introduced.add(g)
+
+    def _is_committed(self, g: Term[Generation]) -> Bool:
+        """It has a timestamp, and was not cleared (`committed_cdc_generations`)."""
+        return self.stored.has(g) & self.introduced.has(g)
+
+    def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """A node that looks at what was introduced takes the generation: it may be needed."""
+        there = self._is_committed(g) if self.release.group0 else self.introduced.has(g)
+        return there & ~self.is_over(g, self._no_writes_since(n))
+
+    def _as_loaded(self, n: Term[Node], g: Term[Generation]) -> Term[Known]:
+        """From group0 a node has the data together with the timestamp; after gossip it must be read."""
+        if self.release.group0:
+            return choose(self.lacks[n].has(g), Known.prepared, Known.usable)
+        return Term.of(Known.prepared)
+
+    def _is_missing(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        return self._loads(n, g) & ~self.knows(n, g)
+
+    def _is_behind(self, n: Term[Node]) -> Bool:
+        return some(self._is_missing(n, g) for g in Generation)
+
+    def _write(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> None:
+        """Base write and log write: the log's stream is of the generation that operates at the timestamp."""
+        require(self.uses(n, g, timestamp), "it has the generation that operates then")
+        self.write.fate = Fate.accepted
+        self.write.generation = g
+        self.write.colocated = self._is_colocated(n, g, timestamp)
+
+    def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
+        found = some(self.uses(n, g, timestamp) for g in Generation)
+        return self.accepts(n, timestamp) & found
+
+    def _is_colocated(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> Bool:
+        """The node knows of no join after the one that the generation was made for.
+
+        The newer document leaves out joins whose own generation does not operate yet at the timestamp.
+        """
+        missed = some(
+            self.knows(n, h)
+            & self.follows(h, g)
+            & ((self.start[h] <= timestamp) | (not self.release.group0))
+            for h in Generation
+        )
+        return ~missed
+
+    def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
+        """No node accepts writes to earlier generations any more, and they are published."""
+        old = self.start[kept] <= self.clock(n) - (LEEWAY + RING_DELAY)
+        waiting = some(self.unpublished.has(h) & self.follows(kept, h) for h in Generation)
+        return old & ~waiting
+
+    # -- promises --------------------------------------------------------------------------------------------
+
+    @step_property
+    def generations_start_in_the_order_of_their_introduction(
+        self, after: Self, g: Term[Generation]
+    ) -> Bool:
+        """003: a generation operates from its timestamp until "the following generation's timestamp"."""
+        new = ~self.introduced.has(g) & after.introduced.has(g)
+        last = every(self.start[h] < after.start[g] for h in self.introduced)
+        return new.implies(last)
+
+    @invariant
+    def log_writes_use_the_generation_that_operates(self) -> Bool:
+        """003: "The stream ID is taken from the generation operating at this timestamp", which is the same
+        for the whole cluster.
+        """
+        accepted = self.write.fate == Fate.accepted
+        return every(
+            (accepted & (self.write.generation == g)).implies(
+                (self.start[g] <= self.write.timestamp) & ~self.is_over(g, self.write.timestamp)
+            )
+            for g in Generation
+        )
+
+    @invariant
+    def base_and_log_writes_are_colocated(self) -> Bool:
+        """003: "Due to the need of maintaining colocation we don't allow the client to send writes with
+        arbitrary timestamps".
+
+        The newer document takes that back for writes with a timestamp before the generation of the join.
+        """
+        return self.write.colocated
+
+    @step_property
+    def timestamps_are_in_the_window(self, after: Self) -> Bool:
+        """Clients cannot "send writes with arbitrary timestamps" (003), but within the window of the time."""
+        accepted = (self.write.fate == Fate.none) & (after.write.fate == Fate.accepted)
+        return accepted.implies(some(self.allows(n, after.write.timestamp) for n in Node))
+
+    @invariant
+    def accepted_timestamps_find_a_stream(
+        self, n: Term[Node], timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
+    ) -> Bool:
+        """A node has what it needs for the writes that it lets through, but for what it could not read yet
+        (scylladb #17184).
+        """
+        prepared = some(self.known[n][g] == Known.prepared for g in Generation)
+        found = some(self.uses(n, g, timestamp) for g in Generation)
+        return self.accepts(n, timestamp).implies(found | prepared)
+
+    @invariant
+    def data_is_kept_while_it_may_be_needed(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """Any node may still accept a write to the generation, or have to load it (scylladb PR #17374)."""
+        oldest = self.clock(n)
+        if self.release.window is Window.with_previous:
+            oldest = self.clock(n) - (LEEWAY - 1)
+        needed = self.introduced.has(g) & ~self.is_over(g, oldest)
+        return needed.implies(self.stored.has(g))
+
+    @invariant
+    def clients_can_read_what_is_cleared(self, g: Term[Generation]) -> Bool:
+        """A generation is described to CDC clients before its data goes."""
+        return (self.introduced.has(g) & ~self.stored.has(g)).implies(self.described.has(g))
+
+    @invariant
+    def clients_see_introduced_generations_only(self, g: Term[Generation]) -> Bool:
+        """003: nodes describe a generation "when nodes learn about a CDC generation"."""
+        return self.described.has(g).implies(self.introduced.has(g))
+
+    @invariant
+    def generations_are_described_in_their_order(self) -> Bool:
+        """A client that has seen a generation misses none before it (scylladb PR #15281)."""
+        only_when(self.release.group0)
+        return every(
+            self.described.has(g) | ~self.follows(h, g)
+            for h in self.described
+            for g in self.introduced
+        )
+
+    @invariant
+    def generations_take_one_way(self, g: Term[Generation]) -> Bool:
+        """Lemma: a generation is written, introduced when every node has stored it, and then published."""
+        only_when(self.release.group0)
+        waits, introduced = self.on_its_way == g, self.introduced.has(g)
+        unpublished, described = self.unpublished.has(g), self.described.has(g)
+        published = (introduced == (unpublished | described)) & ~(unpublished & described)
+        written = self.stored.has(g).implies(introduced | waits)
+        on_its_way = self.stored.has(g) & ~introduced & (self.now <= LAST_COMMIT + 1)
+        lacked = every(
+            choose(waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g))
+            for n in Node
+        )
+        return published & written & waits.implies(on_its_way) & lacked
+
+    @invariant
+    def nodes_know_what_they_need(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """Lemma: what a node does not know, or is cleared, is over for it, or starts a long time ahead."""
+        only_when(self.release.group0)
+        over = self.is_over(g, self._no_writes_since(n))
+        ahead = (self.start[g] >= self.now + DELAY) & ~self.unreachable.has(n)
+        unknown = self.introduced.has(g) & ~self.knows(n, g)
+        cleared = self.introduced.has(g) & ~self.stored.has(g)
+        known = self.knows(n, g).implies(self.introduced.has(g))
+        return known & unknown.implies(over | ahead) & cleared.implies(over)
+
+    @liveness
+    def generations_are_introduced(self, g: Term[Generation]) -> LeadsTo:
+        """001: "we need to commit the generation - create a timestamp for it and tell every node"."""
+        return leads_to(self.stored.has(g), self.introduced.has(g))
+
+    @liveness
+    def nodes_learn_of_generations(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """001, the same: every node starts "using it for CDC log table writes"."""
+        return leads_to(self._is_missing(n, g), ~self._is_missing(n, g))
+
+    @liveness
+    def obsolete_generations_are_forgotten(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """Old writes are refused "to reduce the number of generations that must be stored in memory"."""
+        obsolete = self.knows(n, g) & self.is_obsolete(n, g)
+        return leads_to(obsolete, ~self.knows(n, g))
+
+    @liveness
+    def old_generations_are_cleared(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """Snapshots of group0 do not grow "endlessly" with obsolete generations (scylladb #15163)."""
+        only_when(self.release.group0)
+        old = some(self._may_be_the_oldest(n, h) & self.follows(h, g) for h in self.introduced)
+        return leads_to(self.introduced.has(g) & old, ~self.stored.has(g))
+
+    @liveness
+    def generations_are_described(self, g: Term[Generation]) -> LeadsTo:
+        """003, "Streams description table": clients learn "about available sets of streams"."""
+        return leads_to(self.introduced.has(g), self.described.has(g))
+
+    @liveness
+    def decisions_of_paxos_are_applied(self) -> LeadsTo:
+        """A conditional write that Paxos committed is applied in the end (scylladb PR #17134)."""
+        return leads_to(self.write.fate == Fate.decided, self.write.fate == Fate.accepted)
+
+    @liveness
+    def prepared_generations_become_usable(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
+        """003: "The node will keep trying to read the generation's data in background until it succeeds"."""
+        prepared = self.known[n][g] == Known.prepared
+        return leads_to(prepared, self.known[n][g] != Known.prepared)
+
+    @final
+    def time_is_up(self) -> Bool:
+        """The run is as long as it was to be."""
+        return self.now == END
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_weakening(
+            tick,
+            "every node that can be reached has learned of each generation",
+            because="the documents assume it; whoever is behind has all that was committed",
+        ),
+        equivalent_weakening(
+            tick,
+            "what Paxos decided is applied within a tick, if possible",
+            because="for the coordinator of the decision it is always possible",
+        ),
+        equivalent_weakening(
+            cut_off,
+            "no generation is on its way to it",
+            because="whoever is behind has all that was committed",
+        ),
+        equivalent_loss(cut_off, unreachable, because="a network that works does no harm"),
+        equivalent_drop(
+            learn,
+            "it is reached",
+            because="a node that is cut off has stored no data, so nothing is committed",
+        ),
+        equivalent_weakening(
+            learn,
+            "it is new to it, and may be needed",
+            because="what is loaded in vain is forgotten again",
+        ),
+        equivalent_loss(learn, CdcNodes.known, because="after the barrier every node has the data"),
+        equivalent_weakening(
+            forget,
+            "it is obsolete",
+            because="in whole ticks, and for a node that has learned, less is the same",
+        ),
+        equivalent_drop(
+            restart,
+            "it is reached",
+            because="what a node can load when it is cut off is what it had",
+        ),
+        equivalent_loss(
+            restart, CdcNodes.known, because="a node that remembers more than it needs does no harm"
+        ),
+        equivalent_weakening(
+            write_row,
+            "the node accepts the timestamp",
+            because="a node that has learned knows what the cluster knows",
+        ),
+        equivalent_loss(
+            decide_by_paxos, Write.fate, because="a client that writes nothing does no harm"
+        ),
+        equivalent_drop(
+            apply_decision,
+            "the node accepts the timestamp",
+            because="what Paxos has just decided is recent",
+        ),
+        equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
+        equivalent_weakening(
+            clear, "there is one after it", because="what follows another one has been introduced"
+        ),
+        equivalent_weakening(
+            _write,
+            "it has the generation that operates then",
+            because="after the barrier a node has the data of what it knows",
+        ),
+        equivalent_loss(_write, Write.fate, Write.colocated, because="only promises look at it"),
+    )

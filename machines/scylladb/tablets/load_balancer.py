@@ -1,0 +1,535 @@
+"""The tablet load balancer: plans made incrementally, persisted as one command, limited by what streams.
+
+Source: design document 001 (topology-over-raft), "Load balancing", and the change that it came with: active
+migrations count as done, and the streaming load of both sides of a migration is bounded. What a migration
+does in its stages is in `tablet.py`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    OneVar,
+    SetVar,
+    Term,
+    accepts,
+    action,
+    budget,
+    choose,
+    constant,
+    count,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    optional,
+    per,
+    require,
+    scopes,
+    set_of,
+    some,
+    sometimes,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+BALANCER = Actor("load balancer")
+OPERATOR = Actor("operator")
+MOST_READS, MOST_WRITES = 1, 1  # migrations that stream from a shard, and to it
+
+
+class Node(Entity, scope=2):
+    """A node; the shards of the cluster are spread over the nodes."""
+
+
+class Shard(Entity, scope=3):
+    """A shard of some node, which stores replicas of tablets."""
+
+
+class Tablet(Entity, scope=3):
+    """A tablet."""
+
+
+class Track(Enum):
+    """What the topology state machine is doing."""
+
+    idle = auto()
+    tablet_migration = auto()
+    topology_change = auto()
+
+
+class Phase(Enum):
+    """The stages of a migration, as far as the load balancer cares."""
+
+    none = auto()
+    streaming = auto()  # up to the stage `streaming`
+    switching = auto()  # from `write_both_read_new` on: nothing streams any more
+
+
+class LoadBalancer(Machine):
+    """Tablet replicas on shards, and plans to move them."""
+
+    requests = budget(1, doc="topology changes that are requested")
+    drains = budget(1, doc="nodes of which all tablets are to go")
+
+    exercised_at = scopes(
+        {Tablet: 2, requests: 0},
+        {Tablet: 2, drains: 0},
+        {drains: 0, requests: 0},
+    )
+
+    node = constant(per(Shard, one_of(Node)))
+    # committed to group0
+    track: OneVar[Track] = one_of(Track, init=Track.idle)
+    request_pending: FlagVar = flag()
+    draining: SetVar[Node] = set_of(Node)
+    replicas = per(Tablet, set_of(Shard, init=ANY))
+    phase = per(Tablet, one_of(Phase, init=Phase.none))
+    leaving = per(Tablet, optional(Shard))
+    pending = per(Tablet, optional(Shard))
+    # the load balancer, in the memory of the topology coordinator
+    invoked: FlagVar = flag(init=True)
+    plan_leaving = per(Tablet, optional(Shard))
+    plan_pending = per(Tablet, optional(Shard))
+    outdated: FlagVar = flag()  # something was committed after the plan was begun
+
+    @initially
+    def every_tablet_has_its_replicas(self) -> Bool:
+        """Each tablet has one replica, or each has two, on different nodes."""
+        one = every(self.replicas[t].size() == 1 for t in Tablet)
+        two = every(self.replicas[t].size() == 2 for t in Tablet)
+        return one | two
+
+    @initially
+    def replicas_start_on_different_nodes(self, t: Term[Tablet], r: Term[Shard]) -> Bool:
+        """Two replicas of a tablet never share a node."""
+        apart = every((s == r) | (self.node[s] != self.node[r]) for s in self.replicas[t])
+        return self.replicas[t].has(r).implies(apart)
+
+    # -- the load balancer -------------------------------------------------------------------------------------
+
+    @action(by=BALANCER, fair=WEAK)
+    def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
+        """The load balancer, invoked, adds a migration to its plan."""
+        require(self.invoked, "it is invoked")
+        require(self._is_useful(t, leaving, pending), "the migration improves the balance")
+        self.plan_leaving[t] = leaving
+        self.plan_pending[t] = pending
+
+    @action(by=BALANCER, fair=WEAK)
+    def find_nothing(self) -> None:
+        """The plan is empty: the load balancer is not invoked again before something changes."""
+        require(self.invoked, "it is invoked")
+        require(self._plan_is_empty(), "nothing is planned")
+        require(~self._is_of_use(), "no migration improves the balance")
+        self.invoked = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def persist_plan(self) -> None:
+        """All migrations of the plan start, in one command to group0, which enters their track."""
+        require(~self._plan_is_empty(), "something is planned")
+        require(~self.outdated, "nothing was committed since the plan was begun")
+        self.track = Track.tablet_migration
+        for t in Tablet:
+            starts = self.plan_pending[t].is_some()
+            self.phase[t] = choose(starts, Phase.streaming, self.phase[t])
+            self.leaving[t] = choose(starts, self.plan_leaving[t], self.leaving[t])
+            self.pending[t] = choose(starts, self.plan_pending[t], self.pending[t])
+        self._forget_plan()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def retry(self) -> None:
+        """Something else was committed first: the plan is made anew."""
+        require(self.outdated, "the command is refused")
+        self._forget_plan()
+        self.outdated = False
+
+    # -- migrations --------------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_streaming(self, t: Term[Tablet]) -> None:
+        """A stage edge: the tablet has streamed, and the load balancer is invoked."""
+        require(self.phase[t] == Phase.streaming, "the tablet streams")
+        self.phase[t] = Phase.switching
+        self._commit()
+        self.invoked = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self, t: Term[Tablet]) -> None:
+        """The last stage edge: the pending replica has taken the place of the leaving one."""
+        require(self.phase[t] == Phase.switching, "the tablet has streamed")
+        for s in Shard:
+            stays = self.replicas[t].has(s) & (self.leaving[t] != s)
+            self.replicas[t].put(s, stays | (self.pending[t] == s))
+        self.phase[t] = Phase.none
+        self.leaving[t] = None
+        self.pending[t] = None
+        self._commit()
+        self.invoked = True
+
+    # -- the topology state machine ----------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """Nothing migrates, and nothing is to: the topology state machine leaves the track."""
+        require(self.track == Track.tablet_migration, "in the tablet migration track")
+        at_rest = every(self.phase[t] == Phase.none for t in Tablet)
+        require(at_rest, "no tablet is in transition")
+        done = ~self.invoked | self.request_pending
+        require(done, "no plan is being made, or none is allowed")
+        self.track = Track.idle
+        self._commit()
+
+    @action(by=OPERATOR, spends=requests)
+    def request_topology_change(self) -> None:
+        """A topology change is requested: the load balancer is silent until it is done."""
+        self.request_pending = True
+        self._commit()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_topology_change(self) -> None:
+        """The topology change takes over the state machine."""
+        require(self.request_pending, "one is pending")
+        require(self.track == Track.idle, "migrations have drained")
+        self.track = Track.topology_change
+        self.request_pending = False
+        self._commit()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def end_topology_change(self) -> None:
+        """The topology change is done; the load balancer looks at what has become of the cluster."""
+        require(self.track == Track.topology_change, "a topology change is going on")
+        self.track = Track.idle
+        self._commit()
+        self.invoked = True
+
+    @action(by=OPERATOR, spends=drains)
+    def drain(self, n: Term[Node]) -> None:
+        """A node is to leave: its tablets move to the others."""
+        elsewhere = every(
+            (self._will_have(t, s) & (self.node[s] == n)).implies(self._has_another_place(t, n))
+            for t in Tablet
+            for s in Shard
+        )
+        require(elsewhere, "there is another node for each of its tablets")
+        self.draining.add(n)
+        self._commit()
+        self.invoked = True
+
+    # -- which migrations are useful ---------------------------------------------------------------------------
+
+    def _is_useful(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        """A migration that may be planned: it improves the balance, and does not overload a shard."""
+        allowed = self._may_plan() & self._can_move(t, leaving, pending)
+        return allowed & self._improves(leaving, pending) & self._has_room(leaving, pending)
+
+    def _may_plan(self) -> Bool:
+        """001: "If there is a pending topology change request, the load balancer will not be invoked"."""
+        return ~self.request_pending & (self.track != Track.topology_change) & ~self.outdated
+
+    def _can_move(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        """A replica can go there: the tablet is at rest, and no other replica of it is on that node."""
+        at_rest = (self.phase[t] == Phase.none) & self.plan_pending[t].is_none()
+        taken = some(
+            (r != leaving) & (self.node[r] == self.node[pending]) for r in self.replicas[t]
+        )
+        here = self.replicas[t].has(leaving) & ~self.replicas[t].has(pending)
+        return at_rest & here & ~taken & ~self._drains(pending)
+
+    def _improves(self, leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        """From a node that drains, or to a shard that has fewer replicas even afterwards."""
+        return self._drains(leaving) | (self._load(pending) + 1 < self._load(leaving))
+
+    def _has_room(self, leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        """The concurrency limits of both shards allow for one migration more."""
+        reads = self._reads(leaving) + count(self.plan_leaving[t] == leaving for t in Tablet)
+        writes = self._writes(pending) + count(self.plan_pending[t] == pending for t in Tablet)
+        return (reads < MOST_READS) & (writes < MOST_WRITES)
+
+    def _load(self, s: Term[Shard]) -> Number:
+        """The replicas of a shard once all migrations, active and planned, are done."""
+        return count(self._will_have(t, s) for t in Tablet)
+
+    def _will_have(self, t: Term[Tablet], s: Term[Shard]) -> Bool:
+        goes = (self.leaving[t] == s) | (self.plan_leaving[t] == s)
+        comes = (self.pending[t] == s) | (self.plan_pending[t] == s)
+        return comes | (self.replicas[t].has(s) & ~goes)
+
+    def _reads(self, s: Term[Shard]) -> Number:
+        """The active migrations that stream from a shard."""
+        return count((self.phase[t] == Phase.streaming) & (self.leaving[t] == s) for t in Tablet)
+
+    def _writes(self, s: Term[Shard]) -> Number:
+        """The active migrations that stream to a shard."""
+        return count((self.phase[t] == Phase.streaming) & (self.pending[t] == s) for t in Tablet)
+
+    # -- what recurs -------------------------------------------------------------------------------------------
+
+    def _drains(self, s: Term[Shard]) -> Bool:
+        return some((self.node[s] == n) for n in self.draining)
+
+    def _has_another_place(self, t: Term[Tablet], n: Term[Node]) -> Bool:
+        """There is a node for a tablet's replica on node `n`, if that one is to leave."""
+        return some(
+            (self.node[place] != n)
+            & ~self._drains(place)
+            & every(~self._will_have(t, r) | (self.node[r] != self.node[place]) for r in Shard)
+            for place in Shard
+        )
+
+    def _is_of_use(self) -> Bool:
+        return some(
+            self._is_useful(t, leaving, pending)
+            for t in Tablet
+            for leaving in Shard
+            for pending in Shard
+        )
+
+    def _plan_is_empty(self) -> Bool:
+        return every(self.plan_pending[t].is_none() for t in Tablet)
+
+    def _forget_plan(self) -> None:
+        for t in Tablet:
+            self.plan_leaving[t] = None
+            self.plan_pending[t] = None
+
+    def _commit(self) -> None:
+        """A command to group0: whoever prepared another one has to start again."""
+        self.outdated = ~self._plan_is_empty()
+
+    # -- promises ----------------------------------------------------------------------------------------------
+
+    @sometimes
+    def two_migrations_stream_at_once(self) -> Bool:
+        """001's change: "Allow load balancing to happen concurrently with tablet migrations"."""
+        return count(self.phase[t] == Phase.streaming for t in Tablet) >= 2
+
+    @sometimes
+    def one_starts_while_another_goes_on(self, after: Self) -> Bool:
+        """001's change: the plan is made while migrations are active, and counts them as done."""
+        goes_on = some(
+            (self.phase[t] != Phase.none) & (after.phase[t] == self.phase[t]) for t in Tablet
+        )
+        starts = some(
+            (self.phase[t] == Phase.none) & (after.phase[t] == Phase.streaming) for t in Tablet
+        )
+        return goes_on & starts
+
+    @accepts(plan_migration)
+    def what_helps_and_has_room_is_planned(
+        self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
+    ) -> Bool:
+        """001's change: the load balancer goes on while migrations are active; only streaming takes a slot of
+        a shard, and what is past it does not.
+        """
+        busy = self.request_pending | (self.track == Track.topology_change) | self.outdated
+        at_rest = (self.phase[t] == Phase.none) & self.plan_pending[t].is_none()
+        has = self.replicas[t]
+        apart = every((r == leaving) | (self.node[r] != self.node[pending]) for r in has)
+        goes = has.has(leaving) & ~has.has(pending) & apart & ~self._drains(pending)
+        helps = self._drains(leaving) | (self._load(pending) + 1 < self._load(leaving))
+        reads = count(
+            ((self.phase[o] == Phase.streaming) & (self.leaving[o] == leaving))
+            | (self.plan_leaving[o] == leaving)
+            for o in Tablet
+        )
+        writes = count(
+            ((self.phase[o] == Phase.streaming) & (self.pending[o] == pending))
+            | (self.plan_pending[o] == pending)
+            for o in Tablet
+        )
+        room = (reads < MOST_READS) & (writes < MOST_WRITES)
+        return self.invoked & ~busy & at_rest & goes & helps & room
+
+    @invariant
+    def transitions_happen_in_their_track(self, t: Term[Tablet]) -> Bool:
+        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
+        that there are no tablet transitions in the system."
+        """
+        return (self.phase[t] != Phase.none).implies(self.track == Track.tablet_migration)
+
+    @invariant
+    def shards_are_not_overloaded(self, s: Term[Shard]) -> Bool:
+        """001's change: the algorithm "tracks streaming concurrency on both source and target shards of
+        active migrations and takes concurrency limit into account when producing new migrations".
+        """
+        return (self._reads(s) <= MOST_READS) & (self._writes(s) <= MOST_WRITES)
+
+    @invariant
+    def replicas_are_on_different_nodes(self, r: Term[Shard], s: Term[Shard]) -> Bool:
+        """Two replicas of a tablet are never on one node, neither before nor after its migration."""
+        apart = (r == s) | (self.node[r] != self.node[s])
+        together = some(
+            (self.replicas[t].has(r) & self.replicas[t].has(s))
+            | (self._will_have(t, r) & self._will_have(t, s))
+            for t in Tablet
+        )
+        return together.implies(apart)
+
+    @invariant
+    def a_migration_has_two_shards(self, t: Term[Tablet]) -> Bool:
+        """A tablet in transition has a replica that leaves and one that is pending; one at rest has none."""
+        moves = self.phase[t] != Phase.none
+        return (self.leaving[t].is_some() == moves) & (self.pending[t].is_some() == moves)
+
+    @step_property
+    def a_tablet_has_one_transition_at_a_time(self, after: Self, t: Term[Tablet]) -> Bool:
+        """A migration goes on to its end; no other one of its tablet starts before."""
+        moves = (self.phase[t] != Phase.none) & (after.phase[t] != Phase.none)
+        same = (after.leaving[t] == self.leaving[t]) & (after.pending[t] == self.pending[t])
+        back = (self.phase[t] == Phase.switching) & (after.phase[t] == Phase.streaming)
+        return moves.implies(same & ~back)
+
+    @step_property
+    def nothing_starts_while_a_request_is_pending(self, after: Self, t: Term[Tablet]) -> Bool:
+        """001: with a pending request the load balancer is silent, "to allow for current migrations to
+        drain, after which ... pending topology operation [is allowed] to start".
+        """
+        starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
+        return starts.implies(~self.request_pending & (self.track != Track.topology_change))
+
+    @step_property
+    def topology_changes_are_not_overtaken(self, after: Self) -> Bool:
+        """001: the tablet migration track "excludes with other topology changes"."""
+        goes_on = after.track.any_of(Track.topology_change, Track.idle)
+        return (self.track == Track.topology_change).implies(goes_on)
+
+    @step_property
+    def migrations_do_not_overshoot(
+        self, after: Self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
+    ) -> Bool:
+        """001's change: active migrations are treated "as if they were already completed": a plan does not
+        leave the shard that it takes from with less than the one that it gives to.
+        """
+        starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
+        moved = starts & (after.leaving[t] == leaving) & (after.pending[t] == pending)
+        given = count(after._will_have(x, pending) for x in Tablet)
+        left = count(after._will_have(x, leaving) for x in Tablet)
+        in_order = self._drains(leaving) | (given <= left)
+        return moved.implies(in_order)
+
+    @invariant
+    def the_cluster_is_saturated(self) -> Bool:
+        """001: "continuously as long as it generates new migrations", and "invoked on transition of tablet
+        stages": where it is not invoked, there is nothing to plan.
+        """
+        return self.invoked | ~self._is_of_use()
+
+    @invariant
+    def a_plan_is_of_tablets_at_rest(self, t: Term[Tablet], s: Term[Shard]) -> Bool:
+        """Lemma: what moves, or is to, goes from a shard that has it to one that has not."""
+        planned = self.plan_pending[t].is_some()
+        both = (self.plan_leaving[t].is_some() == planned) & (
+            planned.implies(self.phase[t] == Phase.none)
+        )
+        goes = (self.leaving[t] == s) | (self.plan_leaving[t] == s)
+        comes = (self.pending[t] == s) | (self.plan_pending[t] == s)
+        there = goes.implies(self.replicas[t].has(s)) & comes.implies(~self.replicas[t].has(s))
+        return both & there
+
+    @invariant
+    def a_plan_leaves_room(self, s: Term[Shard]) -> Bool:
+        """Lemma: with what is planned the limits hold, too."""
+        reads = self._reads(s) + count(self.plan_leaving[t] == s for t in Tablet)
+        writes = self._writes(s) + count(self.plan_pending[t] == s for t in Tablet)
+        return (reads <= MOST_READS) & (writes <= MOST_WRITES)
+
+    @invariant
+    def a_plan_that_counts_is_allowed(self) -> Bool:
+        """Lemma: nobody plans who is not invoked, and no plan outlives what was committed after it."""
+        empty = self._plan_is_empty()
+        changes = self.request_pending | (self.track == Track.topology_change)
+        only_invoked = (self.invoked | empty) & ~(empty & self.outdated)
+        return only_invoked & (empty | self.outdated | ~changes)
+
+    @invariant
+    def a_plan_does_not_overshoot(self, t: Term[Tablet], r: Term[Shard], s: Term[Shard]) -> Bool:
+        """Lemma: each migration of a plan that counts improves the balance, all taken together."""
+        planned = (self.plan_leaving[t] == r) & (self.plan_pending[t] == s) & ~self.outdated
+        given = count(self._will_have(x, s) for x in Tablet)
+        left = count(self._will_have(x, r) for x in Tablet)
+        return planned.implies(self._drains(r) | (given <= left))
+
+    @liveness
+    def balance_is_reached(self) -> LeadsTo:
+        """001: the plan, "when executed with active migrations will produce the desired result"."""
+        at_rest = every(self.phase[t] == Phase.none for t in Tablet) & self._plan_is_empty()
+        return leads_to(self._is_of_use(), ~self._is_of_use() & at_rest)
+
+    @liveness
+    def draining_nodes_become_empty(self, n: Term[Node]) -> LeadsTo:
+        """All tablets of a node that is to leave have moved before it does."""
+        stores = some(
+            (self.node[s] == n) & some(self.replicas[t].has(s) for t in Tablet) for s in Shard
+        )
+        return leads_to(self.draining.has(n), ~stores)
+
+    @liveness
+    def topology_changes_happen(self) -> LeadsTo:
+        """001: node operations "have to wait for tablet migration track to finish", not for ever."""
+        return leads_to(self.request_pending, ~self.request_pending)
+
+    @liveness
+    def tracks_are_left(self) -> LeadsTo:
+        """001: the state machine "will exit the tablet migration track"; a topology change ends too."""
+        return leads_to(self.track != Track.idle, self.track == Track.idle)
+
+    @final
+    def balanced(self) -> Bool:
+        """A cluster in balance may stay as it is."""
+        return (self.track == Track.idle) & ~self.invoked & ~self.request_pending
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            plan_migration,
+            "it is invoked",
+            because="where it is not invoked there is nothing to plan",
+        ),
+        equivalent_weakening(
+            plan_migration,
+            "the migration improves the balance",
+            because="a plan that has been overtaken is refused",
+        ),
+        equivalent_drop(find_nothing, "it is invoked", because="otherwise nothing happens"),
+        equivalent_drop(
+            leave_track,
+            "no plan is being made, or none is allowed",
+            because="the track is entered again if there is something to do",
+        ),
+        equivalent_loss(
+            request_topology_change,
+            request_pending,
+            because="a request that nobody makes does no harm",
+        ),
+        equivalent_weakening(
+            drain,
+            "there is another node for each of its tablets",
+            because="among few nodes, where one tablet finds a place the others do too",
+        ),
+        equivalent_loss(drain, draining, because="a node that stays does no harm"),
+        equivalent_loss(
+            _commit, outdated, because="only a request makes a plan wrong; others make it no better"
+        ),
+    )

@@ -1,0 +1,501 @@
+"""Changes of a tablet's replicas under quorum writes and reads: no acknowledged write is lost.
+
+With a replication factor above one a write that a quorum acknowledged need not be on all replicas. Replicas are
+added, removed (an `ALTER KEYSPACE` that changes the factor) and moved; a repair before the streaming
+(`rebuild_v2`) makes sure that what is removed, or not streamed from, is not the last to have a write.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.machines.scylladb.tablets.tablet_replica_stages import BEFORE, Replicas, Stage
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Record,
+    SetOf,
+    SetVar,
+    Term,
+    action,
+    bounded,
+    budget,
+    choose,
+    count,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
+    equivalents,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    per,
+    record,
+    require,
+    scopes,
+    set_of,
+    some,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+CLIENT = Actor("client")
+NETWORK = Actor("network")
+LAST_VALUE = 2
+
+
+class Node(Entity, scope=3):
+    """A node that may have a replica of the tablet."""
+
+
+class Client(Entity, scope=1):
+    """A node that coordinates requests for the tablet, one at a time."""
+
+
+class View(Record):
+    """What a coordinator of requests has learned of the tablet."""
+
+    stage = one_of(Stage, init=Stage.none)
+    replicas = set_of(Node, init=ANY)
+    next = set_of(Node, init=ANY)
+
+
+class Write(Record):
+    """A write on its way."""
+
+    value = number(0, LAST_VALUE)  # 0: none
+    stage = one_of(Stage, init=Stage.none)  # that it began under, as its version
+    targets = set_of(Node)
+    stored = set_of(Node)
+    needed = number(0, 4)  # replicas that must store it before it is acknowledged
+
+
+class TabletReplicas(Machine):
+    """One tablet whose replicas change, one at a time, while quorums write and read."""
+
+    writes = budget(1, doc="writes that clients send")
+    removals = budget(2, doc="replicas that are removed")
+    additions = budget(1, doc="replicas that are added")
+    moves = budget(1, doc="replicas that are moved")
+    failures = budget(1, doc="transitions that are undone")
+
+    exercised_at = scopes(
+        {writes: 0, Node: 3},
+        {writes: 3, removals: 0, additions: 0, moves: 0, failures: 0, Node: 2},
+        {removals: 1, moves: 0, Node: 2},
+        {removals: 0, additions: 0, Node: 2},
+        {writes: 2, removals: 0, additions: 0, failures: 0, Client: 2, Node: 2},
+        {removals: 1, additions: 0, failures: 0},
+        {removals: 0, additions: 0, failures: 0, Node: 4},
+        {removals: 0, moves: 0, failures: 0, Node: 4},
+        {additions: 0, moves: 0, failures: 0},
+    )
+
+    # committed to group0
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.none)
+    replicas: SetVar[Node] = set_of(Node, init=ANY)
+    next: SetVar[Node] = set_of(Node, init=ANY)  # the same at rest
+    # the topology coordinator
+    operated: FlagVar = flag()  # the stage's action is done
+    owed: NumberVar = number(
+        0, LAST_VALUE
+    )  # the newest value that the source of a stream had before
+    # the nodes
+    view = per(Client, record(View))
+    write = per(Client, record(Write))
+    data = per(Node, number(0, LAST_VALUE))  # the newest value that a replica stores
+    written: NumberVar = number(0, LAST_VALUE)
+    acknowledged: NumberVar = number(0, LAST_VALUE)
+
+    @initially
+    def at_rest_and_known(self) -> Bool:
+        """The tablet starts at rest; who coordinates requests knows its replicas."""
+        known = every(
+            (self.view[c].replicas == self.replicas) & (self.view[c].next == self.replicas)
+            for c in Client
+        )
+        return (self.next == self.replicas) & ~self.replicas.is_empty() & known
+
+    # -- changes ---------------------------------------------------------------------------------------
+
+    @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=removals)
+    def remove_replica(self, leaving: Term[Node]) -> None:
+        """The replication factor falls by one."""
+        require(self.replicas.has(leaving), "the node is a replica")
+        require(self.replicas.size() > 1, "it is not the last one")
+        self._barrier()
+        self.next.discard(leaving)
+
+    @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=additions)
+    def add_replica(self, pending: Term[Node]) -> None:
+        """The replication factor rises by one."""
+        require(~self.replicas.has(pending), "the node is no replica")
+        self._barrier()
+        self.next.add(pending)
+
+    @stage.step(Stage.none, Stage.allow_write_both_read_old, by=COORDINATOR, spends=moves)
+    def move_replica(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer moves a replica."""
+        require(self.replicas.has(leaving), "the leaving node is a replica")
+        require(~self.replicas.has(pending), "the pending node is no replica")
+        self._barrier()
+        for n in Node:
+            self.next.put(n, (self.next.has(n) & (n != leaving)) | (n == pending))
+
+    @stage.step(
+        Stage.allow_write_both_read_old, Stage.write_both_read_old, by=COORDINATOR, fair=WEAK
+    )
+    def write_both(self) -> None:
+        """Everybody knows of the transition: write to both sets."""
+        self._barrier()
+
+    @stage.step(Stage.write_both_read_old, Stage.rebuild_repair, by=COORDINATOR, fair=WEAK)
+    def begin_rebuild_repair(self) -> None:
+        """A replica is added or removed: those to be read from are repaired first."""
+        require(self._repairs_first(), "the change repairs first")
+        self._barrier()
+
+    @stage.step(Stage.write_both_read_old, Stage.streaming, by=COORDINATOR, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """A replica is moved: it is streamed as it is."""
+        require(~self._repairs_first(), "the change does not repair first")
+        self._barrier()
+        lags = some(self.data[r] < self.acknowledged for r in self._leaving())
+        self.owed = choose(lags, 0, self.acknowledged)
+
+    @stage.step(Stage.rebuild_repair, Stage.streaming, by=COORDINATOR, fair=WEAK)
+    def stream_after_repair(self) -> None:
+        """The replicas agree: stream, if there is a pending one."""
+        require(self.operated, "repair done")
+        self.operated = False
+        self.owed = self.acknowledged
+
+    @stage.step(Stage.streaming, Stage.write_both_read_new, by=COORDINATOR, fair=WEAK)
+    def read_new(self) -> None:
+        """The pending replica, if any, has what it needs: read from the new set."""
+        require(self.operated | self._pending().is_empty(), "streaming done, or nothing to stream")
+        self.operated = False
+
+    @stage.step(Stage.write_both_read_new, Stage.use_new, by=COORDINATOR, fair=WEAK)
+    def use_new(self) -> None:
+        """No read uses the old set any more: write to the new one alone."""
+        self._barrier()
+
+    @stage.step(Stage.use_new, Stage.cleanup, by=COORDINATOR, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """No write reaches the leaving replica any more: clean it up."""
+        self._barrier()
+
+    @stage.step(Stage.cleanup, Stage.end_migration, by=COORDINATOR, fair=WEAK)
+    def end(self) -> None:
+        """The leaving replica, if any, is clean."""
+        require(self.operated | self._leaving().is_empty(), "cleanup done, or nobody leaves")
+        self.operated = False
+
+    @stage.step(Stage.end_migration, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish(self) -> None:
+        """The new replicas are the replicas."""
+        self._barrier()
+        self.replicas = self.next
+
+    @stage.step(
+        (Stage.rebuild_repair, Stage.streaming),
+        Stage.cleanup_target,
+        by=COORDINATOR,
+        spends=failures,
+    )
+    def give_up_streaming(self) -> None:
+        """The action failed for good: undo."""
+        require(~self.operated, "the action is not done")
+
+    @stage.step(Stage.cleanup_target, Stage.revert_migration, by=COORDINATOR, fair=WEAK)
+    def revert(self) -> None:
+        """The pending replica, if any, is clean."""
+        require(self.operated | self._pending().is_empty(), "cleanup done, or nobody is pending")
+        self._barrier()
+        self.operated = False
+
+    @stage.step(Stage.revert_migration, Stage.none, by=COORDINATOR, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The old replicas stay the replicas."""
+        self._barrier()
+        self.next = self.replicas
+
+    # -- actions of the stages -------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def repair(self) -> None:
+        """Each replica to be read from gets the newest value that one of them has."""
+        require(self.stage == Stage.rebuild_repair, "stage is rebuild_repair")
+        two = some(self.data[r] == 2 for r in self.replicas)
+        one = some(self.data[r] == 1 for r in self.replicas)
+        newest = choose(two, 2, choose(one, 1, 0))
+        for n in Node:
+            self.data[n] = choose(self.replicas.has(n), newest, self.data[n])
+        self.operated = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, source: Term[Node], pending: Term[Node]) -> None:
+        """The pending replica copies the leaving one; after a repair, any of them."""
+        require(self.stage == Stage.streaming, "stage is streaming")
+        require(self._pending().has(pending), "the node is pending")
+        require(self.replicas.has(source), "the source is a replica")
+        own_source = self._leaving().is_empty() | self._leaving().has(source)
+        require(own_source, "a replica that is moved is its own source")
+        newer = self.data[pending] < self.data[source]
+        self.data[pending] = choose(newer, self.data[source], self.data[pending])
+        self.operated = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def clean_up(self, n: Term[Node]) -> None:
+        """The replica that leaves, or that is not to come, removes its rows."""
+        leaves = (self.stage == Stage.cleanup) & self._leaving().has(n)
+        reverts = (self.stage == Stage.cleanup_target) & self._pending().has(n)
+        require(leaves | reverts, "the node's replica is to be cleaned up")
+        require(~reverts | self._has_drained(), "barrier done before the target is cleaned up")
+        self.data[n] = 0
+        self.operated = True
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, c: Term[Client]) -> None:
+        """A coordinator of requests learns what is committed."""
+        require(self.view[c].stage != self.stage, "it is behind")
+        self.view[c].stage = self.stage
+        self.view[c].replicas = self.replicas
+        self.view[c].next = self.next
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, c: Term[Client]) -> None:
+        """A client writes: a quorum of the replicas must store it, and each pending replica adds one."""
+        require(self.write[c].value == 0, "the coordinator is free")
+        bounded(self.written < LAST_VALUE, "a value is left")
+        view, write = self.view[c], self.write[c]
+        targets = self._chosen(view, view.stage.column(lambda stage: stage.writes))
+        write.stage = view.stage
+        write.needed = self._needed(view, targets)
+        write.value = self.written + 1
+        write.targets = targets
+        self.written = self.written + 1
+
+    @action(fair=WEAK)
+    def store(self, c: Term[Client], r: Term[Node]) -> None:
+        """A replica stores the write."""
+        write = self.write[c]
+        require(write.targets.has(r), "the write is sent to the node")
+        self.data[r] = choose(self.data[r] < write.value, write.value, self.data[r])
+        write.stored.add(r)
+
+    @action(fair=WEAK)
+    def acknowledge(self, c: Term[Client]) -> None:
+        """Enough replicas have stored the write: the client is told; to the others it is on its way still."""
+        write = self.write[c]
+        require(write.stored.size() >= write.needed, "enough replicas have stored it")
+        require(self.acknowledged < write.value, "nothing newer is acknowledged")
+        self.acknowledged = write.value
+
+    @action(by=NETWORK, fair=WEAK)
+    def forget_write(self, c: Term[Client]) -> None:
+        """The coordinator waits no longer: all have answered, or the rest is lost."""
+        write = self.write[c]
+        require(write.value > 0, "a write is on its way")
+        write.value = 0
+        write.stage = Stage.none
+        write.targets = frozenset()
+        write.stored = frozenset()
+        write.needed = 0
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _repairs_first(self) -> Bool:
+        """`rebuild_v2`, where a replica is added or removed; a migration has both."""
+        return self._leaving().is_empty() | self._pending().is_empty()
+
+    def _barrier(self) -> None:
+        require(self._has_drained(), "barrier done")
+
+    def _has_drained(self) -> Bool:
+        """Everybody has learned the stage, and nothing older is on its way."""
+        return every(
+            (self.view[c].stage == self.stage)
+            & ((self.write[c].value == 0) | (self.write[c].stage == self.stage))
+            for c in Client
+        )
+
+    def _leaving(self) -> SetOf[Node]:
+        return self.replicas - self.next
+
+    def _pending(self) -> SetOf[Node]:
+        return self.next - self.replicas
+
+    def _chosen(self, view: View, which: Term[Replicas]) -> SetOf[Node]:
+        """The replica set that a column of the stage's table names."""
+        both = choose(which == Replicas.both, view.replicas | view.next, view.next)
+        return choose(which == Replicas.previous, view.replicas, both)
+
+    def _needed(self, view: View, targets: SetOf[Node]) -> Number:
+        """A quorum of the natural replicas, and one more for a pending one."""
+        writes = view.stage.column(lambda stage: stage.writes)
+        natural = choose(writes == Replicas.next, view.next, view.replicas)
+        return self._quorum(natural) + (targets - natural).size()
+
+    def _quorum(self, replicas: SetOf[Node]) -> Number:
+        size = replicas.size()
+        return choose(size <= 1, 1, choose(size <= 3, 2, 3))
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def quorum_reads_see_acknowledged_writes(self, c: Term[Client]) -> Bool:
+        """Whatever quorum a coordinator reads from, as its view names the replicas, one of them has every
+        write that was acknowledged (SCYLLADB-1418).
+        """
+        view = self.view[c]
+        read = self._chosen(view, view.stage.column(lambda stage: stage.reads))
+        lacking = count(self.data[r] < self.acknowledged for r in read)
+        return lacking < self._quorum(read)
+
+    @invariant
+    def acknowledged_writes_are_kept(self) -> Bool:
+        """A write that was acknowledged is on a replica (SCYLLADB-1418: it "is never lost")."""
+        kept = some(self.data[r] >= self.acknowledged for r in self.replicas | self.next)
+        return (self.acknowledged > 0).implies(kept)
+
+    @invariant
+    def writes_reach_both_replica_sets(self, c: Term[Client]) -> Bool:
+        """001, stage 3: "All writes that will be stored by any replica in the old or the new set, which are
+        executed on behalf of a successful request, will reach CL in both".
+        """
+        both = (self.replicas | self.next) <= self.write[c].targets
+        sent = self.write[c].value > 0
+        return (self.stage == Stage.streaming).implies(sent.implies(both))
+
+    @invariant
+    def actions_belong_to_their_stage(self) -> Bool:
+        """What the coordinator knows of an action is forgotten with the stage that it was for."""
+        acts = self.stage.any_of(
+            Stage.rebuild_repair, Stage.streaming, Stage.cleanup, Stage.cleanup_target
+        )
+        return self.operated.implies(acts)
+
+    @invariant
+    def new_replicas_are_complete(self, r: Term[Node]) -> Bool:
+        """001, stage 4: "New tablet replicas contain all the writes which reached the matching leaving tablet
+        replicas before step 3"; where none leaves, all that had been acknowledged.
+        """
+        complete = self.data[r] >= self.owed
+        return (self.stage == Stage.write_both_read_new).implies(
+            self._pending().has(r).implies(complete)
+        )
+
+    @invariant
+    def only_replicas_hold_data(self, n: Term[Node]) -> Bool:
+        """001, when not in transition: storage "contains writes for keys which belong to the tablet only
+        if that shard is one of the current tablet replicas".
+        """
+        holds = self.data[n] > 0
+        return (self.stage == Stage.none).implies(holds.implies(self.replicas.has(n)))
+
+    @invariant
+    def nobody_is_behind_the_last_barrier(self, c: Term[Client]) -> Bool:
+        """Facts, 1a: "skew at most one stage each way", in what a coordinator knows and in what it sent."""
+        since = self.stage.column(lambda stage: frozenset({stage, *BEFORE[stage]}))
+        sent = (self.write[c].value > 0).implies(since.has(self.write[c].stage))
+        return since.has(self.view[c].stage) & sent
+
+    @invariant
+    def one_replica_changes_at_a_time(self) -> Bool:
+        """A transition adds or removes a replica, or does both; at rest nothing is pending."""
+        leaving, pending = self._leaving().size(), self._pending().size()
+        changes = (leaving <= 1) & (pending <= 1) & (leaving + pending > 0)
+        return choose(self.stage == Stage.none, leaving + pending == 0, changes)
+
+    @step_property
+    def what_was_acknowledged_stays_so(self, after: Self) -> Bool:
+        """A client that was told of a newer value is not told of an older one later."""
+        return self.acknowledged <= after.acknowledged
+
+    @final
+    def nothing_is_going_on(self) -> Bool:
+        """A tablet at rest may stay as it is."""
+        return (self.stage == Stage.none) & every(self.write[c].value == 0 for c in Client)
+
+    @liveness
+    def changes_end(self) -> LeadsTo:
+        """Every change of the replicas ends."""
+        return leads_to(self.stage != Stage.none, self.stage == Stage.none)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(Stage.none, lambda stage: stage.writes, because="both sets are one"),
+        equivalent_value(Stage.none, lambda stage: stage.reads, because="both sets are one"),
+        equivalent_value(
+            Stage.allow_write_both_read_old,
+            lambda stage: stage.writes,
+            Replicas.both,
+            because="whether a pending replica is ready for writes is in the machine `tablet`",
+        ),
+        equivalent_drop(
+            move_replica,
+            "the leaving node is a replica",
+            because="to move what is not there is to add a replica",
+        ),
+        equivalent_drop(
+            begin_rebuild_repair,
+            "the change repairs first",
+            because="a move may repair first as well",
+        ),
+        equivalent_loss(begin_streaming, owed, because="where less is owed, less is promised"),
+        equivalent_loss(stream_after_repair, owed, because="where less is owed, less is promised"),
+        equivalent_drop(
+            give_up_streaming,
+            "stage is rebuild_repair or streaming",
+            because="a transition that is not undone goes on",
+        ),
+        equivalent_loss(
+            give_up_streaming, stage, because="a transition that is not undone goes on"
+        ),
+        equivalent_drop(learn, "it is behind", because="learning again changes nothing"),
+        equivalent_loss(
+            begin_write, Write.value, Write.targets, because="a write that nobody sends"
+        ),
+        equivalent_loss(begin_write, written, because="two writes of one value are one write"),
+        equivalent_loss(store, Write.stored, because="a replica whose answer is lost"),
+        equivalent_drop(
+            acknowledge, "nothing newer is acknowledged", because="to tell a client twice"
+        ),
+        equivalent_loss(
+            acknowledge,
+            acknowledged,
+            because="nothing is promised of a write whose client was not told",
+        ),
+        equivalent_drop(
+            forget_write, "a write is on its way", because="there is nothing to forget"
+        ),
+        equivalent_loss(
+            forget_write,
+            Write.stage,
+            Write.targets,
+            Write.stored,
+            Write.needed,
+            because="nobody looks at the rest of a write that is over",
+        ),
+    )

@@ -1,0 +1,485 @@
+"""Tablet resize: a table's tablet is split in two, or its two tablets are merged, while data moves.
+
+Sources: ScyllaDB's resize decisions, split compaction and `tablet_resize_finalization` of its topology
+coordinator (2024 to 2026); design document 001 for the tracks of the topology state machine. The guards
+with which requests hold a tablet across a resize are in `resize_guards.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from stagewright.machines.scylladb.tablets.resize_replicas import (
+    BALANCER,
+    COORDINATOR,
+    DECISIONS,
+    FINALIZATION,
+    LAST_TIME,
+    MIGRATION,
+    NO_DECISION,
+    NOTHING,
+    WEAK,
+    Half,
+    Layout,
+    Node,
+    Resize,
+    ResizeReplicas,
+    Track,
+)
+from stagewright.spec import (
+    Bool,
+    FlagVar,
+    LeadsTo,
+    Number,
+    Term,
+    action,
+    between,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    per,
+    require,
+    scopes,
+    some,
+    step_property,
+)
+
+
+class TabletResize(ResizeReplicas):
+    """One table: decisions to split or merge, their preparation at the replicas, and their finalization."""
+
+    decisions = budget(2, doc="resize decisions")
+    migrations = budget(1, doc="migrations that balance load")
+    failovers = budget(0, doc="changes of the topology coordinator")
+
+    exercised_at = scopes(
+        {decisions: 1, migrations: 0},
+        {decisions: 1, migrations: 0, failovers: 1},
+        {decisions: 1, migrations: 0, ResizeReplicas.restarts: 1},
+        {Node: 3, decisions: 0, migrations: 2},
+        {decisions: 1},
+        {decisions: 2, migrations: 0},
+    )
+
+    # what the topology coordinator knows
+    reported = per(Node, number(0, DECISIONS))  # the last split for which a node was ready
+    drained: FlagVar = flag()  # the barrier of the finalization has passed
+
+    # -- decisions ---------------------------------------------------------------------------------------------
+
+    @ResizeReplicas.decision.step(Resize.none, Resize.split, by=BALANCER, spends=decisions)
+    def decide_split(self) -> None:
+        """The table's tablets have become too large on average."""
+        require(self.layout == Layout.one_tablet, "the table has one tablet")
+        require(self.sequence < DECISIONS, "a number is left")
+        self.sequence = self.sequence + 1
+
+    @ResizeReplicas.decision.step(Resize.none, Resize.merge, by=BALANCER, spends=decisions)
+    def decide_merge(self) -> None:
+        """The table's tablets have become too small on average."""
+        require(self.layout == Layout.two_tablets, "the table has two tablets")
+        require(self.sequence < DECISIONS, "a number is left")
+        self.sequence = self.sequence + 1
+
+    @ResizeReplicas.decision.step((Resize.split, Resize.merge), Resize.none, by=BALANCER)
+    def revoke(self) -> None:
+        """The average size has changed again: the decision is no longer needed."""
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def collect_stats(self, n: Term[Node]) -> None:
+        """The coordinator asks a node for which split it is ready."""
+        require(self.reported[n] != self.ready[n], "there is news")
+        self.reported[n] = self.ready[n]
+
+    # -- migrations ------------------------------------------------------------------------------------------------
+
+    @action(by=BALANCER, spends=migrations)
+    def migrate(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        """A tablet is moved to balance load."""
+        require(
+            self.replicas[h].has(leaving) & ~self.replicas[h].has(pending), "it has such replicas"
+        )
+        one = self.layout == Layout.one_tablet
+        require(~one | (h == Half.left), "the tablet exists")
+        self._start_migration(h, leaving, pending)
+
+    @action(by=BALANCER, fair=WEAK)
+    def colocate(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """To be merged, tablets must have the same replicas: one of the second moves to one of the first."""
+        require(self.decision == Resize.merge, "the tablets are to be merged")
+        left, right = self.replicas[Half.left], self.replicas[Half.right]
+        require(left.has(pending) & ~left.has(leaving), "the replica is not colocated")
+        require(right.has(leaving) & ~right.has(pending), "the second tablet has it elsewhere")
+        self._start_migration(Term.of(Half.right), leaving, pending)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        """The rows have been streamed to the pending replica, and removed from the leaving one."""
+        require(self.leaving[h] == leaving, "the node leaves the tablet")
+        require(self.pending[h] == pending, "the other node joins it")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned of the migration")
+        require(~self.splitting.has(leaving), "no split compaction works on what is removed")
+        require(self.writer[leaving].is_none(), "no writer works on what is removed")
+        self.leaving[h] = None
+        self.pending[h] = None
+        whole = self.layout == Layout.one_tablet
+        for n in Node:
+            moves = {half: (h == half) | whole for half in Half}
+            stays = {half: ~(moves[half] & (n == leaving)) for half in Half}
+            comes = {half: moves[half] & (n == pending) for half in Half}
+            replicas = {x: (self.replicas[x].has(n) & stays[x]) | comes[x] for x in Half}
+            rows = {x: (self.rows[x].has(n) & stays[x]) | comes[x] for x in Half}
+            for half in list(Half):
+                self.replicas[half].put(n, replicas[half])
+                self.rows[half].put(n, rows[half])
+            received = (n == pending) & whole & ~self._splits(n)
+            self.unsplit.put(n, (self.unsplit.has(n) & (n != leaving)) | received)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """No tablet is in transition: the topology state machine leaves the tablet migration track."""
+        require(self.track == MIGRATION, "in the tablet migration track")
+        require(~self._migrates(), "no tablet is in transition")
+        self.track = Track.idle
+
+    # -- finalization ----------------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_finalization(self) -> None:
+        """The decision can be carried out, and no tablet migrates: finalize it."""
+        require(self.track == Track.idle, "topology is idle")
+        require(self._is_split_everywhere() | self._is_colocated(), "it is prepared")
+        self.track = FINALIZATION
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def drain(self) -> None:
+        """Barrier: what began under older token metadata is over on every node."""
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(~self.drained, "not passed yet")
+        learned = every(self._is_current(n) for n in Node)
+        require(learned, "every node has learned of the finalization")
+        over = every(self.writer[n].is_none() for n in Node)
+        require(over, "no writer of before is left")
+        self.drained = True
+
+    @ResizeReplicas.layout.step(
+        Layout.one_tablet,
+        Layout.two_tablets,
+        by=COORDINATOR,
+        fair=WEAK,
+    )
+    def finalize_split(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
+        """The table gets two tablets, each with the replicas of the one, and streams of its CDC log."""
+        require(self._is_split_everywhere(), "every replica is ready, says the plan made anew")
+        self._finalize(now)
+        self.streams_layout = Layout.two_tablets
+
+    @ResizeReplicas.layout.step(
+        Layout.two_tablets,
+        Layout.one_tablet,
+        by=COORDINATOR,
+        fair=WEAK,
+    )
+    def finalize_merge(self, now: Annotated[Number, between(0, LAST_TIME)]) -> None:
+        """The table gets one tablet with the replicas that the two have."""
+        require(self._is_colocated(), "the replicas are colocated, says the plan made anew")
+        self._finalize(now)
+        self.streams_layout = Layout.one_tablet
+        # The new map is made from the first tablet's replicas.
+        self.replicas[Half.right] = self.replicas[Half.left]
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def give_up_finalization(self) -> None:
+        """The plan, made anew, has nothing to finalize any more."""
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(self.decision == Resize.none, "the decision was revoked")
+        self.track = Track.idle
+        self.drained = False
+
+    # -- faults --------------------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, spends=failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        self.drained = False
+        for n in Node:
+            self.reported[n] = 0
+
+    # -- what recurs ---------------------------------------------------------------------------------------------
+
+    def _migrates(self) -> Bool:
+        return some(self.pending[half].is_some() for half in list(Half))
+
+    def _start_migration(self, h: Term[Half], leaving: Term[Node], pending: Term[Node]) -> None:
+        require(self.track != FINALIZATION, "no resize is being finalized")
+        require(self.pending[h].is_none(), "the tablet is not in transition")
+        self.leaving[h] = leaving
+        self.pending[h] = pending
+        self.track = MIGRATION
+
+    def _is_split_everywhere(self) -> Bool:
+        """Every replica has reported that it is ready for this split."""
+        ready = every(self.reported[n] == self.sequence for n in self.replicas[Half.left])
+        return (self.decision == Resize.split) & ready
+
+    def _is_colocated(self) -> Bool:
+        """The tablets to be merged have the same replicas."""
+        same = self.replicas[Half.left] == self.replicas[Half.right]
+        return (self.decision == Resize.merge) & same
+
+    def _finalize(self, now: Number) -> None:
+        require(self.track == FINALIZATION, "a resize is being finalized")
+        require(self.drained, "older token metadata is out of use")
+        self.decision = Resize.none
+        self.track = Track.idle
+        self.drained = False
+        later = self.streams_since < now
+        self.streams_since = choose(later, now, self.streams_since + 1)
+
+    # -- promises ------------------------------------------------------------------------------------------------
+
+    @invariant
+    def split_tablets_have_split_sstables(self, n: Term[Node]) -> Bool:
+        """A split is finalised only if every sstable is split (scylladb #19378, #19416, #19024)."""
+        split = self.view[n].layout == Layout.two_tablets
+        return (split | (self.layout == Layout.two_tablets)).implies(~self.unsplit.has(n))
+
+    @invariant
+    def ready_replicas_have_nothing_to_split(self, n: Term[Node]) -> Bool:
+        """Once a node is ready for a split, all that it stores is split (scylladb PR #26528)."""
+        ready = self._splits(n) & (self.ready[n] == self.view[n].sequence)
+        return ready.implies(~self.unsplit.has(n))
+
+    @invariant
+    def replicas_store_the_rows(self, h: Term[Half], n: Term[Node]) -> Bool:
+        """A replica of a tablet stores the rows of its range, also after it was split or merged."""
+        return self.replicas[h].has(n).implies(self.rows[h].has(n))
+
+    @invariant
+    def only_replicas_store_rows(self, h: Term[Half], n: Term[Node]) -> Bool:
+        """001, when not in transition: "The storage layer (database) on any node contains writes for keys
+        which belong to the tablet only if that shard is one of the current tablet replicas."
+        """
+        return self.rows[h].has(n).implies(self.replicas[h].has(n))
+
+    @invariant
+    def one_tablet_has_one_replica_set(self) -> Bool:
+        """Both halves of the ring are of the one tablet, as long as there is one."""
+        same = self.replicas[Half.left] == self.replicas[Half.right]
+        return (self.layout == Layout.one_tablet).implies(same)
+
+    @invariant
+    def tablets_do_not_migrate_while_a_resize_is_finalized(self) -> Bool:
+        """Finalization is a state of its own, "to ensure it does not overlap with tablet transitions"
+        (scylladb PR #22148), and 001: transitions happen in the tablet_migration track only.
+        """
+        return self._migrates().implies(self.track == MIGRATION)
+
+    @invariant
+    def decisions_fit_the_tablets(self) -> Bool:
+        """One tablet can be split, two can be merged."""
+        split = (self.decision == Resize.split).implies(self.layout == Layout.one_tablet)
+        return split & (self.decision == Resize.merge).implies(self.layout == Layout.two_tablets)
+
+    @invariant
+    def log_and_base_table_have_the_same_tablets(self) -> Bool:
+        """The CDC streams of a table are switched by the command that resizes it."""
+        return self.streams_layout == self.layout
+
+    @step_property
+    def stream_timestamps_grow(self, after: Self) -> Bool:
+        """Each set of CDC streams starts later than the one before, whoever's clock it is."""
+        switched = after.streams_layout != self.streams_layout
+        return switched.implies(after.streams_since > self.streams_since)
+
+    @step_property
+    def decisions_are_numbered(self, after: Self) -> Bool:
+        """Each decision has a sequence number of its own, by which replicas and coordinator mean the same
+        (scylladb PR #16580).
+        """
+        emitted = (self.decision == Resize.none) & (after.decision != Resize.none)
+        return emitted == (after.sequence > self.sequence)
+
+    @step_property
+    def tablets_change_by_a_decision(self, after: Self) -> Bool:
+        """Finalization carries out the decision that is in force, and nothing that was revoked."""
+        split = (self.layout == Layout.one_tablet) & (after.layout == Layout.two_tablets)
+        merge = (self.layout == Layout.two_tablets) & (after.layout == Layout.one_tablet)
+        is_split = split.implies(self.decision == Resize.split)
+        return is_split & merge.implies(self.decision == Resize.merge)
+
+    @step_property
+    def a_tablet_has_one_transition_at_a_time(self, after: Self, h: Term[Half]) -> Bool:
+        """No migration takes the place of one that is going on (001: a transition has its own state)."""
+        both = self.pending[h].is_some() & after.pending[h].is_some()
+        return both.implies(after.pending[h] == self.pending[h])
+
+    @invariant
+    def a_transition_is_of_a_tablet(self, h: Term[Half]) -> Bool:
+        """A transition has two replicas and a tablet: the only tablet is the first one."""
+        whole = self.pending[h].is_some() == self.leaving[h].is_some()
+        one = self.layout == Layout.one_tablet
+        return whole & (one & self.pending[h].is_some()).implies(h == Half.left)
+
+    @invariant
+    def a_barrier_is_of_one_finalization(self) -> Bool:
+        """A barrier that has passed says nothing about a later resize."""
+        return self.drained.implies(self.track == FINALIZATION)
+
+    @liveness
+    def decisions_are_carried_out_or_revoked(self) -> LeadsTo:
+        """A split or merge concludes, however much is written in the meantime (scylladb #20054)."""
+        return leads_to(self.decision != Resize.none, self.decision == Resize.none)
+
+    @liveness
+    def finalizations_end(self) -> LeadsTo:
+        """Other topology changes have to wait for a finalization, not for ever."""
+        return leads_to(self.track == FINALIZATION, self.track != FINALIZATION)
+
+    @liveness
+    def migrations_end(self, h: Term[Half]) -> LeadsTo:
+        """Preparing a split does not hold up a migration for ever."""
+        return leads_to(self.pending[h].is_some(), self.pending[h].is_none())
+
+    # -- lemmas --------------------------------------------------------------------------------------------------
+
+    @invariant
+    def nodes_know_what_was_committed(self, n: Term[Node]) -> Bool:
+        """Lemma: what a node knows of a decision that is in force is so; nobody is ahead of what it knows."""
+        view = self.view[n]
+        known = (view.sequence <= self.sequence) & (self.ready[n] <= view.sequence)
+        in_force = (self.decision != Resize.none) & (view.sequence == self.sequence)
+        same = (view.decision == self.decision) & (view.layout == self.layout)
+        numbered = (view.decision != Resize.none).implies(view.sequence > 0)
+        numbered &= (self.decision != Resize.none).implies(self.sequence > 0)
+        return known & (self.reported[n] <= view.sequence) & in_force.implies(same) & numbered
+
+    @invariant
+    def who_was_ready_stays_so(self, n: Term[Node]) -> Bool:
+        """Lemma: a node that the coordinator knows to be ready has nothing to split, as long as the split is on."""
+        ready = self._splits(n) & (self.reported[n] == self.view[n].sequence)
+        return ready.implies(~self.unsplit.has(n))
+
+    @invariant
+    def only_replicas_of_one_tablet_write_for_it(self, n: Term[Node]) -> Bool:
+        """Lemma: who has something to split, or writes it, is a replica of the one tablet, and knows of one."""
+        whole = self.unsplit.has(n) | (self.writer[n] == Layout.one_tablet)
+        one = (self.layout == Layout.one_tablet) & (self.view[n].layout == Layout.one_tablet)
+        splits = self.splitting.has(n).implies(self.unsplit.has(n))
+        return splits & whole.implies(one & self.replicas[Half.left].has(n))
+
+    @invariant
+    def nobody_writes_behind_the_barrier(self, n: Term[Node]) -> Bool:
+        """Lemma: behind the barrier nobody writes; a replica that has not learned of two tablets splits still."""
+        view = self.view[n]
+        late = (self.layout == Layout.two_tablets) & (view.layout == Layout.one_tablet)
+        quiet = self.writer[n].is_none() & (view.track == FINALIZATION)
+        splits = self._stores(n).implies(view.decision == Resize.split)
+        return (self.drained | late).implies(quiet) & late.implies(splits)
+
+    @invariant
+    def a_decision_puts_streams_ahead_once(self) -> Bool:
+        """Lemma: a timestamp of streams is put ahead of the one before by decisions that were carried out."""
+        to_come = choose(self.decision == Resize.none, 0, 1)
+        return self.streams_since + to_come <= self.sequence + LAST_TIME
+
+    @final
+    def at_rest(self) -> Bool:
+        """A table may stay as it is."""
+        return (self.decision == Resize.none) & (self.track == Track.idle)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(decide_split, "a number is left", because="no run has more decisions"),
+        equivalent_drop(decide_merge, "a number is left", because="no run has more decisions"),
+        equivalent_drop(revoke, "decision is split or merge", because=NO_DECISION),
+        equivalent_loss(revoke, ResizeReplicas.decision, because=NO_DECISION),
+        equivalent_drop(collect_stats, "there is news", because=NOTHING),
+        equivalent_drop(
+            colocate, "the tablets are to be merged", because="tablets may be colocated at any time"
+        ),
+        equivalent_weakening(
+            colocate,
+            "the replica is not colocated",
+            "the second tablet has it elsewhere",
+            because="of two nodes each has what the other one lacks",
+        ),
+        equivalent_weakening(
+            finish_migration,
+            "every node has learned of the migration",
+            because="a node learns all of it at once",
+        ),
+        equivalent_drop(
+            begin_finalization,
+            "it is prepared",
+            because="the plan is made anew before anything is committed",
+        ),
+        equivalent_drop(drain, "not passed yet", because=NOTHING),
+        equivalent_weakening(
+            drain,
+            "every node has learned of the finalization",
+            because="a node learns all of it at once",
+        ),
+        equivalent_drop(
+            finalize_split, "layout is one_tablet", because="only one tablet can be split"
+        ),
+        equivalent_drop(
+            finalize_merge, "layout is two_tablets", because="only two tablets can be merged"
+        ),
+        equivalent_weakening(
+            finalize_merge,
+            "the replicas are colocated, says the plan made anew",
+            because="nothing has migrated since",
+        ),
+        equivalent_loss(
+            finalize_merge,
+            ResizeReplicas.replicas,
+            because="the second one has the same: they are colocated",
+        ),
+        equivalent_loss(
+            fail_over,
+            drained,
+            reported,
+            because="a coordinator that knows all that its predecessor knew does no harm",
+        ),
+        equivalent_drop(
+            _start_migration,
+            "no resize is being finalized",
+            because="what is to be merged, and is finalized, is colocated",
+        ),
+        equivalent_drop(
+            _start_migration,
+            "the tablet is not in transition",
+            because="a colocation that is started again is the same one",
+        ),
+        equivalent_drop(
+            _finalize, "a resize is being finalized", because="the barrier is of a finalization"
+        ),
+        equivalent_drop(
+            _finalize,
+            "older token metadata is out of use",
+            because="what was written for two tablets is good for one",
+        ),
+        equivalent_loss(
+            _finalize,
+            ResizeReplicas.track,
+            because="what has nothing to finalize any more is given up",
+        ),
+        equivalent_loss(
+            _finalize,
+            ResizeReplicas.streams_since,
+            because="a timestamp may be later than it need be",
+        ),
+    )

@@ -1,0 +1,1 @@
+"""The cluster's topology: nodes, requests, transition states, fencing and coordinators (design document 001)."""

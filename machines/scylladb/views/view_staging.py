@@ -1,0 +1,475 @@
+"""Staging sstables: one worker, its two queues, and a tablet replica that comes, goes and restarts.
+
+Source: design document 000 (view-building-coordinator, 2025-12), "Staging sstables". A staging sstable
+waits until the node is a replica for good, as only then its view updates reach a view replica
+(scylladb #19149). The worker's registrator stores a task for it in group0; a batch of such tasks generates
+the updates and moves the sstables to the base directory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
+from stagewright.spec import (
+    Bool,
+    Entity,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Profile,
+    SetVar,
+    States,
+    Term,
+    action,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    only_when,
+    per,
+    profiles,
+    require,
+    set_of,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+MOST_TASKS = 4
+
+
+class Sstable(Entity, scope=2):
+    """An sstable that is written to the staging directory."""
+
+
+class Standing(States):
+    """What the node is to the tablet."""
+
+    # fmt: off
+    #         transition  paired  storage
+    absent  = False,      False,  False
+    pending = True,       False,  True   # it becomes a replica: a view update from it is dropped
+    replica = False,      True,   True
+    leaving = True,       True,   True   # it stops being one
+    # fmt: on
+
+    def __init__(self, transition: bool, paired: bool, storage: bool) -> None:
+        self.transition = transition
+        self.paired = paired  # with a view replica
+        self.storage = storage
+
+
+class Place(Enum):
+    """Where an sstable is."""
+
+    nowhere = auto()  # not written yet
+    staging = auto()
+    base = auto()  # moved to the base directory: its view updates have been generated
+    removed = auto()  # its tablet replica was cleaned up
+
+
+class Batch(Enum):
+    """The batch of `process_staging` tasks on the shard."""
+
+    none = auto()
+    executing = auto()
+    done = auto()
+
+
+@dataclass(frozen=True)
+class StagingRelease(Profile):
+    """What a version does about the tasks of staging sstables."""
+
+    dedupes: bool  # no task is created while one waits (2026-06)
+
+
+SEED = StagingRelease("seed", dedupes=False)
+SCYLLA_2026_2 = StagingRelease("scylla-2026.2", dedupes=True)
+
+
+class ViewStaging(Machine):
+    """One node's staging sstables of one tablet; every promise holds, under both profiles."""
+
+    release = profiles(SEED, SCYLLA_2026_2)
+    moves = budget(2, doc="migrations of the tablet to the node or away from it")
+    restarts = budget(1, doc="restarts of the node")
+
+    # the node's disk, and the tablet
+    place = per(Sstable, one_of(Place, init=Place.nowhere))
+    view: SetVar[Sstable] = set_of(Sstable)  # sstables whose updates have reached the view
+    standing: OneVar[Standing] = one_of(Standing, init=Standing.absent)
+    # process_staging tasks in group0
+    waiting: NumberVar = number(0, MOST_TASKS)  # not started
+    started: FlagVar = flag()  # those of the batch
+    aborted: FlagVar = flag()  # aborted ones, until the operation ends
+    # the worker's memory
+    loaded: FlagVar = flag(init=True)  # the tables' sstables are loaded
+    discovered: FlagVar = flag(
+        init=True
+    )  # staging sstables that a restart left have been looked for
+    to_register: SetVar[Sstable] = set_of(Sstable)  # _sstables_to_register
+    registering: SetVar[Sstable] = set_of(Sstable)  # what the registrator's command is about
+    staging: SetVar[Sstable] = set_of(Sstable)  # _staging_sstables: there is a task for them
+    batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
+    processing: SetVar[Sstable] = set_of(Sstable)  # what the batch found when it started
+
+    # -- staging sstables --------------------------------------------------------------------------------
+
+    @action(by=WORKER)
+    def write_staging(self, s: Term[Sstable]) -> None:
+        """Streaming or repair writes an sstable to the staging directory; the worker is told of it."""
+        require(self.place[s] == Place.nowhere, "a new sstable")
+        require(self.standing.any_of(Standing.pending, Standing.replica), "the node gets data")
+        require(self.discovered, "the node serves")
+        self.place[s] = Place.staging
+        self.to_register.add(s)
+
+    @action(by=WORKER, fair=WEAK)
+    def begin_registering(self) -> None:
+        """The registrator takes what there is to register; it holds no mutex from here on."""
+        require(~self.to_register.is_empty(), "there is something to register")
+        require(self.registering.is_empty(), "no command is under way")
+        self.registering = self.to_register
+
+    @action(by=WORKER, fair=WEAK)
+    def register(self) -> None:
+        """The command is applied: a task is stored, and the sstables that still exist wait for it."""
+        require(~self.registering.is_empty(), "a command is under way")
+        known = self.registering & self.to_register
+        self.waiting = choose(self._needs_no_task(), self.waiting, self._one_more())
+        self.staging = self.staging | known
+        self.to_register = self.to_register - known
+        self.registering = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_batch(self) -> None:
+        """The coordinator has the waiting tasks executed, as the tablet is not in transition."""
+        require((self.waiting > 0) & (self.batch == Batch.none), "tasks wait for an idle worker")
+        self._is_at_rest()
+        self.batch = Batch.executing
+        self.waiting = 0
+        self.started = True
+        self.processing = self.staging
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """View updates are generated from the sstables, which then move to the base directory."""
+        require(self.batch == Batch.executing, "a batch is executed")
+        for s in self.processing & self.staging:
+            self.place[s] = Place.base
+            self.view.put(s, self.standing.column(lambda standing: standing.paired))
+            self.staging.discard(s)
+        self.batch = Batch.done
+        self.processing = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self) -> None:
+        """The coordinator removes the finished tasks, unless they were aborted."""
+        require(self.batch == Batch.done, "the batch is done")
+        self.batch = Batch.none
+        self.started = False
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self) -> None:
+        """The worker sees that the batch's tasks are aborted or gone."""
+        require(self.batch == Batch.executing, "a batch is executed")
+        require(~self.started, "its tasks are aborted or gone")
+        self.batch = Batch.none
+        self.processing = frozenset()
+
+    # -- the tablet ------------------------------------------------------------------------------------
+
+    @standing.step(
+        Standing.absent,
+        Standing.pending,
+        by=TOPOLOGY,
+        spends=moves,
+    )
+    def come(self) -> None:
+        """The tablet migrates to this node."""
+
+    @standing.step(Standing.pending, Standing.replica, by=TOPOLOGY, fair=WEAK)
+    def arrive(self) -> None:
+        """The migration ends: the node is a replica, and paired."""
+
+    @standing.step(Standing.pending, Standing.absent, by=TOPOLOGY)
+    def give_up_coming(self) -> None:
+        """The migration is undone: the replica is cleaned up. Its tasks stay; they will find nothing."""
+        self._clean_up()
+
+    @standing.step(Standing.replica, Standing.leaving, by=TOPOLOGY, spends=moves)
+    def leave(self) -> None:
+        """The tablet migrates away: the tasks are aborted."""
+        self.aborted = self.started | (self.waiting > 0)
+        self.started = False
+        self.waiting = 0
+
+    @standing.step(Standing.leaving, Standing.absent, by=TOPOLOGY, fair=WEAK)
+    def end_leaving(self) -> None:
+        """The replica is cleaned up; the tasks are deleted, and others created where the tablet is now."""
+        self._clean_up()
+        self.aborted = False
+        self.waiting = 0
+
+    @standing.step(
+        Standing.leaving,
+        Standing.replica,
+        by=TOPOLOGY,
+    )
+    def give_up_leaving(self) -> None:
+        """The migration is undone: tasks with new ids take the places of the aborted ones."""
+        self.waiting = choose(self.aborted, self._one_more(), self.waiting)
+        self.aborted = False
+
+    # -- restart ---------------------------------------------------------------------------------------
+
+    @action(by=WORKER, spends=restarts)
+    def restart(self) -> None:
+        """The node restarts: what the worker knew is lost, and tasks of the batch are not started any more."""
+        self.discovered = False
+        self.to_register = frozenset()
+        self.staging = frozenset()
+        self.processing = frozenset()
+        self.waiting = choose(self.started, self._one_more(), self.waiting)
+        self.loaded = False
+        self.registering = frozenset()
+        self.batch = Batch.none
+        self.started = False
+
+    @action(by=WORKER, fair=WEAK)
+    def load_sstables(self) -> None:
+        """The tables' sstables are loaded from disk."""
+        require(~self.loaded, "not loaded yet")
+        self.loaded = True
+
+    @action(by=WORKER, fair=WEAK)
+    def discover(self) -> None:
+        """The worker looks for staging sstables and queues them, once, when all sstables are loaded."""
+        require(~self.discovered, "not discovered yet")
+        self._is_loaded()
+        for s in Sstable:
+            self.to_register.put(s, self.loaded & (self.place[s] == Place.staging))
+        self.discovered = True
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _is_at_rest(self) -> None:
+        moving = self.standing.column(lambda standing: standing.transition)
+        require(~moving, "the tablet is not in transition")
+
+    def _is_loaded(self) -> None:
+        require(self.loaded, "sstables are loaded")
+
+    def _needs_no_task(self) -> Bool:
+        """A task that has not started will find the sstables."""
+        return (self.waiting > 0) & self.release.dedupes
+
+    def _one_more(self) -> Number:
+        return choose(self.waiting < MOST_TASKS, self.waiting + 1, self.waiting)
+
+    def _clean_up(self) -> None:
+        """The tablet's storage is removed, and the worker forgets what was in it."""
+        for s in Sstable:
+            there = self.place[s] != Place.nowhere
+            self.place[s] = choose(there, Place.removed, Place.nowhere)
+        self._forget_registered()
+        self._forget_unregistered()
+
+    def _forget_registered(self) -> None:
+        self.staging = frozenset()
+
+    def _forget_unregistered(self) -> None:
+        self.to_register = frozenset()
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def processed_sstables_are_in_the_view(self, s: Term[Sstable]) -> Bool:
+        """000: not "prematurely, before the writes are directed to the new replica" (scylladb #19149)."""
+        return (self.place[s] == Place.base).implies(self.view.has(s))
+
+    @invariant
+    def no_reference_to_removed_sstables(self, s: Term[Sstable]) -> Bool:
+        """The worker owns no reference to storage that was cleaned up (SCYLLADB-2312)."""
+        known = self.to_register.has(s) | self.staging.has(s)
+        return known.implies(self.place[s] == Place.staging)
+
+    @invariant
+    def worker_and_tablet_agree(self, s: Term[Sstable]) -> Bool:
+        """Lemma: only a replica has sstables, each in one queue; a batch processes those of a paired one."""
+        there = self.place[s].any_of(Place.staging, Place.base)
+        held = self.staging.has(s) & self.processing.has(s)
+        known = self.to_register.has(s) | self.staging.has(s) | self.processing.has(s)
+        paired = self.standing.any_of(Standing.replica, Standing.leaving)
+        return (
+            there.implies(self.standing != Standing.absent)
+            & ~(self.to_register.has(s) & self.staging.has(s))
+            & held.implies(paired)
+            & self.processing.has(s).implies(self.place[s] != Place.nowhere)
+            & ~(self.processing.has(s) & self.to_register.has(s))
+            & known.implies(self.discovered)
+            & ~(self.started & (self.standing == Standing.leaving))
+            & (self.started == (self.started & (self.batch != Batch.none)))
+        )
+
+    @invariant
+    def only_processed_rows_are_in_the_view(self, s: Term[Sstable]) -> Bool:
+        """The view is updated from an sstable when it is processed, and not otherwise."""
+        return self.view.has(s).implies(self.place[s].any_of(Place.base, Place.removed))
+
+    @invariant
+    def batches_hold_sstables_while_they_run(self) -> Bool:
+        """000: the sstables of a batch are "moved to base directory", or left to another one."""
+        return (self.batch != Batch.executing).implies(self.processing.is_empty())
+
+    @step_property
+    def one_batch_on_the_shard(self, after: Self) -> Bool:
+        """000: the worker "can execute only one batch per shard"."""
+        same = after.processing <= self.processing
+        goes_on = (self.batch == Batch.executing) & (after.batch == Batch.executing)
+        again = (self.batch == Batch.done) & (after.batch == Batch.executing)
+        return goes_on.implies(same) & ~again
+
+    @step_property
+    def batches_start_at_rest(self, after: Self) -> Bool:
+        """000: not before "the writes are directed to the new replica": no batch starts in transition."""
+        starts = (self.batch == Batch.none) & (after.batch == Batch.executing)
+        return starts.implies(self.standing.any_of(Standing.replica, Standing.absent))
+
+    @step_property
+    def batches_start_with_tasks(self, after: Self) -> Bool:
+        """000: the worker executes tasks, and nothing of its own accord."""
+        starts = (self.batch == Batch.none) & (after.batch == Batch.executing)
+        return starts.implies(self.waiting > 0)
+
+    @step_property
+    def tasks_are_created_for_something(self, after: Self) -> Bool:
+        """000: "a staging sstable was registered", or a task is rolled back; or it has not started any more."""
+        cause = ~self.registering.is_empty() | self.aborted | self.started
+        return (after.waiting > self.waiting).implies(cause)
+
+    @step_property
+    def tasks_are_finished_or_deleted(self, after: Self) -> Bool:
+        """000: group0 stores tasks until they are completed, or the operation is over."""
+        stored = self.started | (self.waiting > 0) | self.aborted
+        still = after.started | (after.waiting > 0) | after.aborted
+        done = (self.batch == Batch.done) | (after.standing == Standing.absent)
+        return stored.implies(still | done)
+
+    @step_property
+    def tasks_go_with_their_replica(self, after: Self) -> Bool:
+        """000: "the tasks are aborted at the start of the operation", and replaced at its end."""
+        alive = after.started | (after.waiting > 0)
+        leaves = (self.standing == Standing.replica) & (after.standing == Standing.leaving)
+        gone = (self.standing == Standing.leaving) & (after.standing == Standing.absent)
+        return (leaves | gone).implies(~alive)
+
+    @step_property
+    def only_nodes_that_leave_clean_up(self, after: Self, s: Term[Sstable]) -> Bool:
+        """A replica's sstables are removed when the node is none any more."""
+        removed = (self.place[s] != Place.removed) & (after.place[s] == Place.removed)
+        return removed.implies(after.standing == Standing.absent)
+
+    @step_property
+    def standings_change_by_migrations(self, after: Self) -> Bool:
+        """001: a node is pending before it is a replica, and leaving before it is none."""
+        now, then = self.standing, after.standing
+        return (
+            (now == Standing.absent).implies(then.any_of(Standing.absent, Standing.pending))
+            & (now == Standing.pending).implies(then != Standing.leaving)
+            & (now == Standing.replica).implies(then.any_of(Standing.replica, Standing.leaving))
+            & (now == Standing.leaving).implies(then != Standing.pending)
+        )
+
+    @invariant
+    def registered_sstables_have_a_task(self, s: Term[Sstable]) -> Bool:
+        """000: "create view building tasks for this sstable": one that will find it, or has found it."""
+        found = self.started & self.processing.has(s)
+        return self.staging.has(s).implies((self.waiting > 0) | self.aborted | found)
+
+    @invariant
+    def staging_sstables_are_known(self, s: Term[Sstable]) -> Bool:
+        """Every staging sstable on disk is queued or has a task, also after a restart (scylladb #27956)."""
+        known = self.to_register.has(s) | self.staging.has(s)
+        return ((self.place[s] == Place.staging) & self.discovered).implies(known)
+
+    @step_property
+    def waiting_tasks_suffice(self, after: Self) -> Bool:
+        """2026-06: no task is registered while one is there that has not started."""
+        only_when(self.release.dedupes)
+        registers = ~(after.staging <= self.staging)
+        return (registers & (self.waiting > 0)).implies(after.waiting <= self.waiting)
+
+    @invariant
+    def aborted_tasks_are_of_tablets_in_transition(self) -> Bool:
+        """000: "new tasks are created at the end", or "during rollback"."""
+        return self.aborted.implies(self.standing == Standing.leaving)
+
+    @final
+    def nothing_is_staged(self) -> Bool:
+        """A node without staging sstables may stay as it is."""
+        return every(self.place[s] != Place.staging for s in Sstable)
+
+    @liveness
+    def staging_sstables_are_processed(self, s: Term[Sstable]) -> LeadsTo:
+        """Every staging sstable is processed in the end, or goes with its tablet."""
+        return leads_to(self.place[s] == Place.staging, self.place[s] != Place.staging)
+
+    @liveness
+    def tasks_are_finished(self) -> LeadsTo:
+        """Every task is finished in the end, though the sstables that it was for be gone."""
+        there = self.started | (self.waiting > 0)
+        return leads_to(there, ~self.started & (self.waiting == 0))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(
+            (Standing.absent, Standing.pending),
+            lambda standing: standing.paired,
+            because="a batch neither finds sstables where there are none, nor starts in transition",
+        ),
+        equivalent_drop(
+            begin_registering,
+            "there is something to register",
+            "no command is under way",
+            because="a command about nothing stores nothing; a later one is about all of it",
+        ),
+        equivalent_drop(
+            observe_abort, "a batch is executed", because="a batch that is done is over as well"
+        ),
+        equivalent_loss(
+            observe_abort,
+            batch,
+            because="the batch, which holds nothing any more, also ends by itself",
+        ),
+        equivalent_loss(come, standing, because="a tablet may as well stay away"),
+        equivalent_loss(give_up_leaving, standing, because="a migration may as well go on"),
+        equivalent_loss(
+            restart,
+            loaded,
+            registering,
+            batch,
+            because="what is remembered does no harm; the tasks are worked on once more",
+        ),
+        equivalent_drop(load_sstables, "not loaded yet", because="what is loaded is loaded"),
+        equivalent_loss(
+            _clean_up, place, because="an sstable that was not written yet is not missed"
+        ),
+    )

@@ -1,0 +1,354 @@
+"""The fibers of a view building worker: two mutexes, and condition variables that wake only who sleeps.
+
+The registrator stores tasks for staging sstables; the observer follows group0 and ends finished batches.
+A broadcast that nobody waits for is lost, so a fiber must look again before it sleeps; and who holds the
+staging mutex must not wait for group0, as group0 is applied under a mutex that the observer holds while it
+waits for the staging mutex. `view_staging.py` is about the same queues as data.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    OneVar,
+    SetVar,
+    action,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_step,
+    equivalents,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    require,
+    scopes,
+    set_of,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+GROUP0 = Actor("group0")
+AWAKE = "a fiber that does not sleep looks again"
+
+
+class Fiber(Enum):
+    """A fiber of the worker that takes mutexes."""
+
+    registrator = auto()
+    observer = auto()
+
+
+class Registrator(Enum):
+    """Where the staging sstable registrator is."""
+
+    awake = auto()  # about to take the staging mutex
+    looking = auto()  # holds it, looks at the queue
+    adding = auto()  # waits until its group0 command is applied
+    applied = auto()  # about to take the staging mutex again
+    moving = auto()  # holds it, moves what it registered out of the queue
+    drowsy = auto()  # has found nothing, and is about to wait
+    asleep = auto()  # waits on the condition variable
+
+
+class Observer(Enum):
+    """Where the group0 observer is."""
+
+    awake = auto()  # about to take group0's read-apply mutex
+    waiting = auto()  # holds it, and waits for the staging mutex
+    updating = auto()  # holds both
+    drowsy = auto()  # has seen everything, and is about to wait
+    asleep = auto()  # waits on the condition variable
+
+
+class Batch(Enum):
+    """The batch on the shard."""
+
+    none = auto()
+    executing = auto()
+    finished = auto()  # not reported yet
+
+
+class ViewWakeups(Machine):
+    """A worker's registrator, observer and batch, which wait for each other."""
+
+    sstables = budget(2, doc="staging sstables that are queued")
+    batches = budget(1, doc="batches that are started")
+    changes = budget(1, doc="changes of group0 by others")
+
+    exercised_at = scopes({}, {batches: 2, sstables: 1, changes: 0})
+
+    queued: FlagVar = flag()  # an sstable is to be registered
+    taken: FlagVar = flag()  # the registrator has taken what was queued, and has not moved it yet
+    changed: FlagVar = flag()  # group0 has changed since the observer looked
+    batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
+    staging_mutex: SetVar[Fiber] = set_of(Fiber)  # who holds it
+    apply_mutex: SetVar[Fiber] = set_of(Fiber)
+    registrator: OneVar[Registrator] = one_of(Registrator, init=Registrator.awake)
+    observer: OneVar[Observer] = one_of(Observer, init=Observer.awake)
+
+    # -- what happens to the worker ----------------------------------------------------------------------
+
+    @action(by=WORKER, spends=sstables)
+    def queue_sstable(self) -> None:
+        """A staging sstable is queued, under the mutex, and the registrator is notified."""
+        require(self.staging_mutex.is_empty(), "staging mutex is free")
+        self.queued = True
+        self._wake_registrator()
+
+    @action(by=COORDINATOR, spends=batches)
+    def start_batch(self) -> None:
+        """A batch is started."""
+        require(self.batch == Batch.none, "no batch")
+        self.batch = Batch.executing
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """The batch is through, and notifies the observer."""
+        require(self.batch == Batch.executing, "a batch is executed")
+        self.batch = Batch.finished
+        self._wake_observer()
+
+    @action(by=GROUP0, spends=changes)
+    def apply_change(self) -> None:
+        """A command of another node is applied."""
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        self.changed = True
+        self._wake_observer()
+
+    # -- the registrator ---------------------------------------------------------------------------------
+
+    @registrator.step(Registrator.awake, Registrator.looking, by=WORKER, fair=WEAK)
+    def look(self) -> None:
+        """It takes the staging mutex and looks at the queue."""
+        self._take_staging(Fiber.registrator)
+
+    @registrator.step(Registrator.looking, Registrator.adding, by=WORKER, fair=WEAK)
+    def add_entry(self) -> None:
+        """There is an sstable to register: it sends a command to group0, and holds no mutex meanwhile."""
+        require(self.queued, "an sstable is queued")
+        self.queued = False
+        self.taken = True
+        self._release_before_adding()
+
+    @registrator.step(Registrator.adding, Registrator.applied, by=GROUP0, fair=WEAK)
+    def apply_entry(self) -> None:
+        """Its command is applied: a task is stored."""
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        self.changed = True
+        self._wake_observer()
+
+    @registrator.step(Registrator.applied, Registrator.moving, by=WORKER, fair=WEAK)
+    def look_again(self) -> None:
+        """It takes the staging mutex, if it has not kept it."""
+        self._take_staging(Fiber.registrator)
+
+    @registrator.step(Registrator.moving, Registrator.awake, by=WORKER, fair=WEAK)
+    def move(self) -> None:
+        """What was registered leaves the queue; what was queued since stays."""
+        self.taken = False
+        self.staging_mutex.discard(Fiber.registrator)
+
+    @registrator.step(Registrator.looking, Registrator.drowsy, by=WORKER, fair=WEAK)
+    def find_nothing(self) -> None:
+        """The queue is empty: it releases the mutex."""
+        require(~self.queued, "nothing is queued")
+        self.staging_mutex.discard(Fiber.registrator)
+
+    @registrator.step(Registrator.drowsy, Registrator.asleep, by=WORKER, fair=WEAK)
+    def wait(self) -> None:
+        """It waits on the condition variable until the queue is not empty, which it asks first."""
+        self._registrator_may_sleep()
+
+    @registrator.step(Registrator.drowsy, Registrator.awake, by=WORKER, fair=WEAK)
+    def stay_awake(self) -> None:
+        """Something was queued since: it does not wait."""
+        require(self.queued, "an sstable is queued")
+
+    # -- the observer ------------------------------------------------------------------------------------
+
+    @observer.step(Observer.awake, Observer.waiting, by=WORKER, fair=WEAK)
+    def begin_update(self) -> None:
+        """It takes group0's read-apply mutex, so that the state does not change while it looks."""
+        require(self.apply_mutex.is_empty(), "read-apply mutex is free")
+        self.apply_mutex.add(Fiber.observer)
+
+    @observer.step(Observer.waiting, Observer.updating, by=WORKER, fair=WEAK)
+    def update(self) -> None:
+        """It takes the staging mutex too, and sees what there is in group0 and of the batch."""
+        self._take_staging(Fiber.observer)
+        self.changed = False
+        self.batch = choose(self.batch == Batch.finished, Batch.none, self.batch)
+
+    @observer.step(Observer.updating, Observer.drowsy, by=WORKER, fair=WEAK)
+    def end_update(self) -> None:
+        """It releases both."""
+        self.staging_mutex.discard(Fiber.observer)
+        self.apply_mutex.discard(Fiber.observer)
+
+    @observer.step(Observer.drowsy, Observer.asleep, by=WORKER, fair=WEAK)
+    def wait_for_event(self) -> None:
+        """It waits until group0 has changed or a batch has finished, which it asks first."""
+        self._observer_may_sleep()
+
+    @observer.step(Observer.drowsy, Observer.awake, by=WORKER, fair=WEAK)
+    def go_on(self) -> None:
+        """Something has happened since: it does not wait."""
+        require(self.changed | (self.batch == Batch.finished), "something has happened")
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _take_staging(self, fiber: Fiber) -> None:
+        own = self.staging_mutex == {fiber}
+        require(self.staging_mutex.is_empty() | own, "staging mutex is free")
+        self.staging_mutex.add(fiber)
+
+    def _release_before_adding(self) -> None:
+        self.staging_mutex.discard(Fiber.registrator)
+
+    def _registrator_may_sleep(self) -> None:
+        require(~self.queued, "nothing is queued")
+
+    def _observer_may_sleep(self) -> None:
+        require(~self.changed & (self.batch != Batch.finished), "nothing has happened")
+
+    def _wake_registrator(self) -> None:
+        """A broadcast wakes who waits at this moment, and leaves no trace."""
+        asleep = self.registrator == Registrator.asleep
+        self.registrator = choose(asleep, Registrator.awake, self.registrator)
+
+    def _wake_observer(self) -> None:
+        asleep = self.observer == Observer.asleep
+        self.observer = choose(asleep, Observer.awake, self.observer)
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def a_mutex_has_one_holder(self) -> Bool:
+        """Queues and state are looked at and changed by one fiber at a time."""
+        return (self.staging_mutex.size() <= 1) & (self.apply_mutex.size() <= 1)
+
+    @invariant
+    def mutexes_are_held_where_they_are_needed(self) -> Bool:
+        """The queue is read, moved and updated under the staging mutex, group0 is read under its own; and
+        neither is held anywhere else.
+        """
+        queue = self.registrator.any_of(Registrator.looking, Registrator.moving)
+        reads = self.observer.any_of(Observer.waiting, Observer.updating)
+        return (
+            (queue == self.staging_mutex.has(Fiber.registrator))
+            & ((self.observer == Observer.updating) == self.staging_mutex.has(Fiber.observer))
+            & (reads == self.apply_mutex.has(Fiber.observer))
+        )
+
+    @invariant
+    def what_is_taken_is_being_registered(self) -> Bool:
+        """A command is under way for what the registrator has taken."""
+        under_way = (Registrator.adding, Registrator.applied, Registrator.moving)
+        return self.taken.implies(self.registrator.any_of(*under_way))
+
+    @step_property
+    def nothing_leaves_the_queue_unregistered(self, after: Self) -> Bool:
+        """000: a task is created when "a staging sstable was registered": none is forgotten."""
+        return (self.queued & ~after.queued).implies(after.taken)
+
+    @step_property
+    def the_queue_changes_under_its_mutex(self, after: Self) -> Bool:
+        """Nobody else looks at the queue while it changes."""
+        takes = self.queued & ~after.queued
+        puts = ~self.queued & after.queued
+        free = self.staging_mutex.is_empty()
+        own = self.staging_mutex == {Fiber.registrator}
+        return takes.implies(own) & puts.implies(free)
+
+    @step_property
+    def group0_does_not_change_while_it_is_read(self, after: Self) -> Bool:
+        """Commands are applied under the read-apply mutex."""
+        return (~self.apply_mutex.is_empty() & ~self.changed).implies(~after.changed)
+
+    @step_property
+    def every_command_is_for_the_observer_to_see(self, after: Self) -> Bool:
+        """000: the worker "observes the group0 state", its own commands too."""
+        applied = (self.registrator == Registrator.adding) & (
+            after.registrator == Registrator.applied
+        )
+        return applied.implies(after.changed)
+
+    @step_property
+    def batches_run_to_their_end(self, after: Self) -> Bool:
+        """A batch finishes before it is ended, and is reported before another one starts."""
+        goes_on = (self.batch == Batch.executing).implies(after.batch != Batch.none)
+        return goes_on & (self.batch == Batch.finished).implies(after.batch != Batch.executing)
+
+    @invariant
+    def fibers_do_not_wait_for_each_other(self) -> Bool:
+        """No deadlock of the two mutexes (SCYLLADB-2879)."""
+        registrator = (self.registrator == Registrator.adding) & ~self.apply_mutex.is_empty()
+        observer = (self.observer == Observer.waiting) & self.staging_mutex.has(Fiber.registrator)
+        return ~(registrator & observer)
+
+    @final
+    def all_asleep(self) -> Bool:
+        """Nothing is to be done."""
+        idle = (self.registrator == Registrator.asleep) & (self.observer == Observer.asleep)
+        return idle & ~self.queued & ~self.taken & ~self.changed & (self.batch == Batch.none)
+
+    @liveness
+    def queued_sstables_get_a_task(self) -> LeadsTo:
+        """A queued staging sstable gets a task in the end (SCYLLADB-3772)."""
+        return leads_to(self.queued, ~self.queued)
+
+    @liveness
+    def registered_sstables_leave_the_queue(self) -> LeadsTo:
+        """What the registrator has taken is stored as a task, and held for it, in the end."""
+        return leads_to(self.taken, ~self.taken)
+
+    @liveness
+    def finished_batches_are_reported(self) -> LeadsTo:
+        """000: the worker "responses the coordinator once the tasks are finished" (scylladb #26204)."""
+        return leads_to(self.batch == Batch.finished, self.batch != Batch.finished)
+
+    @liveness
+    def changes_are_observed(self) -> LeadsTo:
+        """000: the worker "observes the group0 state to notice when tasks are aborted"."""
+        return leads_to(self.changed, ~self.changed)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_step(
+            registrator,
+            (Registrator.drowsy, Registrator.asleep),
+            Registrator.adding,
+            because="a command about nothing stores nothing",
+        ),
+        equivalent_step(registrator, Registrator.asleep, Registrator.drowsy, because=AWAKE),
+        equivalent_step(observer, Observer.asleep, Observer.drowsy, because=AWAKE),
+        equivalent_loss(queue_sstable, queued, because="there may as well be no sstable"),
+        equivalent_loss(start_batch, batch, because="a batch may as well not start"),
+        equivalent_loss(apply_change, changed, because="there may as well be no change"),
+        equivalent_drop(
+            add_entry, "an sstable is queued", because="a command about nothing stores nothing"
+        ),
+        equivalent_loss(wait, registrator, because=AWAKE),
+        equivalent_drop(
+            begin_update,
+            "read-apply mutex is free",
+            because="group0 holds it within one step, and no other fiber takes it",
+        ),
+        equivalent_loss(wait_for_event, observer, because=AWAKE),
+        equivalent_loss(_wake_observer, observer, because=AWAKE),
+    )

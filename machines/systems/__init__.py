@@ -1,0 +1,1 @@
+"""Systems that join machines of several documents."""

@@ -1,0 +1,383 @@
+"""A view is built on a tablet that moves, in a cluster that a node leaves: three machines as one system.
+
+The topology state machine (001), the migration of a tablet (001) and view building (000) are driven by
+coordinators that run on the raft leader, over one group0: a step that concerns several of them is one
+commit. What each of them promises by itself is checked here too; the promises of this file are those
+that none of them could make alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_states import (
+    NodeState,
+    Request,
+    TransitionState,
+    Work,
+)
+from stagewright.machines.scylladb.views import view_tablet as views
+from stagewright.machines.scylladb.views.view_building import ViewBuilding
+from stagewright.machines.scylladb.views.view_tablet import Task, ViewStatus
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    Machine,
+    Profile,
+    Term,
+    action,
+    always_reachable,
+    budget,
+    equivalent_drop,
+    equivalent_without,
+    equivalents,
+    every,
+    final,
+    initially,
+    invariant,
+    judged_alone,
+    only_when,
+    part,
+    profiles,
+    require,
+    scopes,
+    some,
+    step_property,
+)
+
+LEADER = Actor("raft leader")
+BALANCER = Actor("load balancer")
+OPERATOR = Actor("operator")
+WEAK = Fairness.WEAK
+
+
+@dataclass(frozen=True)
+class ClusterRelease(Profile):
+    """How a version frees a node that leaves of its tablets."""
+
+    parallel_draining: bool  # while its request is paused; before: in a transition state of its own
+
+
+SCYLLA_2025_4 = ClusterRelease("scylla-2025.4", parallel_draining=False)
+SCYLLA_2026_2 = ClusterRelease("scylla-2026.2", parallel_draining=True)
+
+
+SEEN_BY_VIEWS = {
+    Stage.none: views.Stage.none,
+    Stage.allow_write_both_read_old: views.Stage.allow_write_both_read_old,
+    Stage.write_both_read_old: views.Stage.write_both_read_old,
+    Stage.streaming: views.Stage.streaming,
+    Stage.write_both_read_new: views.Stage.streaming,
+    Stage.use_new: views.Stage.streaming,
+    Stage.cleanup: views.Stage.cleanup,
+    Stage.end_migration: views.Stage.end_migration,
+    Stage.cleanup_target: views.Stage.cleanup_target,
+    Stage.revert_migration: views.Stage.revert_migration,
+}
+"""The stages as view building tells them apart."""
+
+
+class ClusterViews(Machine):
+    """One tablet with one view, on nodes of which one may be asked to leave."""
+
+    release = profiles(SCYLLA_2025_4, SCYLLA_2026_2)
+    leader_changes = budget(
+        1, doc="changes of the raft leader, with all coordinators that run on it"
+    )
+    requests = budget(1, doc="requests to leave")
+    migrations = budget(0, doc="migrations for balance")
+    failures = budget(0, doc="barriers and actions of the tablet that fail")
+    faults = budget(0, doc="failed steps of the topology")
+    drops = budget(0, doc="drops of the view")
+    lost_calls = budget(0, doc="calls whose request or answer is lost")
+    restarts = budget(0, doc="restarts of a worker")
+
+    exercised_at = scopes(
+        {},
+        {Task: 3, failures: 1, leader_changes: 0},
+        {Task: 3, requests: 0, migrations: 2, leader_changes: 0},
+        {faults: 1, leader_changes: 0},
+        {Task: 3, migrations: 1, leader_changes: 0},
+        {restarts: 1, lost_calls: 1, drops: 1, leader_changes: 0},
+    )
+
+    topology = part(
+        TopologyControl,
+        without=(
+            # other requests, and other work on the topology
+            TopologyControl.ask_to_join,
+            TopologyControl.ask_to_replace,
+            TopologyControl.ask_to_remove,
+            TopologyControl.ask_to_rebuild,
+            TopologyControl.ask_globally,
+            TopologyControl.move_tablet,
+            TopologyControl.create_table,
+            TopologyControl.start_resize_finalization,
+            TopologyControl.lock,
+            TopologyControl.crash,
+            # what the tablet decides here
+            TopologyControl.settle_tablets,
+            TopologyControl.settle_tablets_on,
+            TopologyControl.finish_draining_node,
+        ),
+    )
+    tablet = part(
+        TabletMigration,
+        without=(
+            TabletMigration.start_repair,
+            TabletMigration.exclude,
+            TabletMigration.give_up_before_streaming,
+        ),
+    )
+    views = part(
+        ViewBuilding,
+        without=(
+            ViewBuilding.add_replica,
+            ViewBuilding.remove_replica,
+            ViewBuilding.create_view_on_two,
+            ViewBuilding.finish_with_copy,
+            ViewBuilding.finish_without_replica,
+        ),
+    )
+
+    each_alone = judged_alone(topology, tablet, views)
+
+    @initially
+    def the_tablet_is_on_a_normal_node(self) -> Bool:
+        """All nodes are normal; one of them holds the tablet."""
+        normal = every(self.topology.node_state[n] == NodeState.normal for n in Node)
+        return normal & (self.topology.tablet_hosts == self.views.replicas)
+
+    # -- a migration begins ------------------------------------------------------------------------------
+
+    @action(by=BALANCER, spends=migrations)
+    def start_balancing(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The load balancer's plan: the topology enters the track, the tablet a transition, in one commit."""
+        self.topology.start_balancing()
+        self._move_tablet(leaving, pending)
+
+    @action(by=BALANCER, fair=WEAK)
+    def start_draining(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The request of a node that wants to leave is paused: its tablet is moved away."""
+        only_when(self.release.parallel_draining)
+        self.topology.start_draining(leaving)
+        self._move_tablet(leaving, pending)
+
+    @action(by=BALANCER, fair=WEAK)
+    def drain(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        """The node is decommissioned, and its tablet is moved away meanwhile."""
+        only_when(not self.release.parallel_draining)
+        draining = self.topology.transition_state == TransitionState.tablet_draining
+        require(draining & ~self.topology.giving_up, "the topology drains tablets")
+        require(self.topology.tablet_work == Work.draining, "a node has tablets")
+        self._move_tablet(leaving, pending)
+
+    def _move_tablet(self, leaving: Term[Node], pending: Term[Node]) -> None:
+        self._is_to_stay(pending)
+        self.tablet.start(Term.of(Kind.migration))
+        self.views.migrate(leaving, pending)
+
+    def _is_to_stay(self, n: Term[Node]) -> None:
+        """No tablet is moved to a node that is about to leave."""
+        normal = self.topology.node_state[n] == NodeState.normal
+        require(normal, "the pending node is normal")
+        leaves = self.topology.topology_request[n] == Request.leave
+        require(~leaves, "the pending node is to stay")
+
+    # -- its stages --------------------------------------------------------------------------------------
+
+    @action(by=LEADER, fair=WEAK)
+    def write_both(self) -> None:
+        """Writes go to both replicas; the tasks of the leaving one are aborted in the same commit."""
+        self.tablet.write_both()
+        self.views.write_both()
+
+    @action(by=LEADER, fair=WEAK)
+    def begin_streaming(self) -> None:
+        """Every write reaches both replicas."""
+        self.tablet.begin_streaming()
+        self.views.begin_streaming()
+
+    @action(fair=WEAK)
+    def stream(self, n: Term[Node]) -> None:
+        """The pending replica gets the row; a stream that failed may still bring it."""
+        require(self.tablet.operation != Progress.none, "a stream was started")
+        self.views.stream(n)
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_operation(self) -> None:
+        """The replica answers that its stream, or its cleanup, is done."""
+        streams = self.tablet.stage == Stage.streaming
+        complete = self.views.next <= self.views.base
+        require(streams.implies(complete), "what is streamed has arrived")
+        self.tablet.finish_operation()
+
+    @action(by=LEADER, fair=WEAK)
+    def begin_cleanup(self) -> None:
+        """Nobody reads the leaving replica, or writes to it, any more."""
+        self.tablet.begin_cleanup()
+        self.views.read_new()
+
+    @action(by=LEADER, fair=WEAK)
+    def end(self) -> None:
+        """It has removed its rows."""
+        self.tablet.end()
+        self.views.end()
+
+    @action(by=LEADER, fair=WEAK)
+    def finish(self) -> None:
+        """The migration ends; the view has no task to adjust."""
+        self.tablet.finish()
+        self.views.finish()
+        self._settle_where_it_went()
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_with_task(self, t: Term[Task], new: Term[Task], pending: Term[Node]) -> None:
+        """The same commit ends the migration, and puts a new task on the new replica for the old one."""
+        self.tablet.finish()
+        self.views.finish_with_task(t, new, pending)
+        self._settle_where_it_went()
+
+    def _settle_where_it_went(self) -> None:
+        self.topology.tablet_hosts = self.views.next
+        self.topology.tablet_work = None
+
+    # -- the way back ------------------------------------------------------------------------------------
+
+    @action(by=OPERATOR)
+    def make_unwanted(self, leaving: Term[Node]) -> None:
+        """The node that the tablet leaves is itself to leave: streaming that fails is not tried again."""
+        asked = self.topology.topology_request[leaving] == Request.leave
+        require(asked & self.views.replicas.has(leaving), "the leaving node is asked to leave")
+        self.tablet.make_unwanted()
+
+    @action(by=LEADER, fair=WEAK)
+    def give_up_streaming(self) -> None:
+        """Streaming failed, and need not succeed: the migration is undone."""
+        self.tablet.give_up_streaming()
+        self.views.give_up()
+
+    @action(by=LEADER, fair=WEAK)
+    def revert(self) -> None:
+        """The pending replica has removed its rows."""
+        self.tablet.revert()
+        self.views.revert()
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_revert(self) -> None:
+        """The tablet stays where it was; no task was aborted."""
+        self.tablet.finish_revert()
+        self.views.finish_revert()
+        self.topology.tablet_work = None
+
+    @action(by=LEADER, fair=WEAK)
+    def finish_revert_with_task(self, t: Term[Task], new: Term[Task], n: Term[Node]) -> None:
+        """The same, and the task that was aborted comes back with a new id, in the same commit."""
+        self.tablet.finish_revert()
+        self.views.finish_revert_with_task(t, new, n)
+        self.topology.tablet_work = None
+
+    # -- the leader --------------------------------------------------------------------------------------
+
+    @action(by=LEADER, spends=leader_changes)
+    def change_leader(self) -> None:
+        """Another node becomes the raft leader: all coordinators start anew, with what group0 stores."""
+        self.topology.fail_over()
+        self.tablet.fail_over()
+        self.views.change_leader()
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def built_views_are_complete(self) -> Bool:
+        """View built: every row that existed is in it, also across a migration and a leader change."""
+        built = self.views.status == ViewStatus.success
+        return built.implies(every(self.views.view.has(n) for n in self.views.replicas))
+
+    @invariant
+    def tablets_move_only_in_their_track(self) -> Bool:
+        """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed that
+        there are no tablet transitions in the system"; until 2026.1 they also drain in tablet_draining.
+        """
+        tracks = [TransitionState.tablet_migration]
+        if not self.release.parallel_draining:
+            tracks += [TransitionState.tablet_draining, TransitionState.rollback_to_normal]
+        in_track = self.topology.transition_state.any_of(*tracks)
+        return (self.tablet.stage != Stage.none).implies(in_track)
+
+    @step_property
+    def rows_are_streamed_when_asked_for(self, after: Self, n: Term[Node]) -> Bool:
+        """001, stage streaming: a replica gets rows by a stream that the coordinator started."""
+        comes = ~self.views.base.has(n) & after.views.base.has(n)
+        asked = (self.tablet.stage == Stage.streaming) & (self.tablet.operation != Progress.none)
+        return comes.implies(asked)
+
+    @step_property
+    def migrations_are_unwanted_when_their_node_leaves(self, after: Self) -> Bool:
+        """Facts, 1a: streaming that fails is given up only for "a pending `leave` request of the leaving
+        host", or of what the balancer sees of disks; otherwise "the action is retried for ever".
+        """
+        becomes = ~self.tablet.unwanted & after.tablet.unwanted
+        asked = some(
+            self.topology.topology_request[n] == Request.leave
+            for n in self.views.replicas - self.views.next
+        )
+        return becomes.implies(asked)
+
+    @invariant
+    def one_stage_for_all(self) -> Bool:
+        """The tablet's stage is one value in group0: tasks are aborted and adjusted in its commits."""
+        return every(
+            (self.tablet.stage == stage).implies(self.views.stage == seen)
+            for stage, seen in SEEN_BY_VIEWS.items()
+        )
+
+    @invariant
+    def the_topology_knows_where_tablets_are(self) -> Bool:
+        """A request to leave is paused for as long as the node holds a replica: that must be known."""
+        settled = self.topology.tablet_hosts == self.views.replicas
+        return (self.tablet.stage == Stage.none).implies(settled)
+
+    @invariant
+    def nodes_that_left_keep_nothing(self, n: Term[Node]) -> Bool:
+        """001: in state left "the node left the cluster": no replica, and no task of a view, is on it."""
+        task = some(self.views.is_stored(t) & (self.views.replica[t] == n) for t in Task)
+        holds = self.views.replicas.has(n) | self.views.next.has(n) | self.views.base.has(n)
+        left = self.topology.node_state[n] == NodeState.left
+        return left.implies(~holds & ~task)
+
+    @final
+    def at_rest(self) -> Bool:
+        """Final where all three machines are."""
+        return self.tablet.stage == Stage.none
+
+    @always_reachable
+    def the_view_can_be_built(self) -> Bool:
+        """Whatever befell tablet and nodes, the view can still be built, or was dropped."""
+        return self.views.status.any_of(ViewStatus.success, ViewStatus.dropped)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_without(
+            TopologyControl.fail_over,
+            TabletMigration.fail_over,
+            ViewBuilding.change_leader,
+            because="what a new leader would know of its predecessor's work is still so",
+        ),
+        equivalent_drop(
+            _is_to_stay, "the pending node is normal", because="of two nodes, one is always to stay"
+        ),
+        equivalent_drop(
+            _is_to_stay,
+            "the pending node is to stay",
+            because="what comes to a node that asked to leave is moved away before it does",
+        ),
+    )

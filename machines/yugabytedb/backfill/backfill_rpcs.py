@@ -1,0 +1,478 @@
+"""The requests of the backfill job: late, refused, answered for a job that is over, or to a master that is gone.
+
+A tablet server handles a request by what it knows of the indexes, which may be older or newer than what the
+master knew when it asked. Here each tablet is one chunk; `backfill_chunks.py` has its rows.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.yugabytedb.backfill.backfill_states import (
+    YUGABYTE_2,
+    YUGABYTE_2026,
+    InJob,
+)
+from stagewright.machines.yugabytedb.backfill.backfill_table import CLIENT, MASTER, WEAK, Index
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    LeadsTo,
+    Machine,
+    NumberVar,
+    OneVar,
+    Record,
+    SetVar,
+    Term,
+    action,
+    always_reachable,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    only_when,
+    per,
+    profiles,
+    record,
+    require,
+    scopes,
+    set_of,
+    some,
+    step_property,
+)
+
+TABLET = Actor("tablet leader")
+NETWORK = Actor("network")
+MAX_JOBS = 2  # as many as indexes
+NOBODY = 0  # the job of a request whose master is not the leader any more
+
+
+class Request(Entity, scope=2):
+    """A BackfillIndex request that may be on its way."""
+
+
+class At(Enum):
+    """Where a request is, and how it was answered."""
+
+    nowhere = auto()
+    sent = auto()
+    backfilled = auto()  # OK
+    past = auto()  # OK: all its indexes have moved past DO_BACKFILL, so nothing is left to do
+    refused = auto()  # MISMATCHED_SCHEMA: an index "is not ready to backfill"
+
+
+class Phase(Enum):
+    """Where the master leader is with the job that is recorded."""
+
+    none = auto()
+    asks = auto()  # J3
+    write_permissions = auto()  # J6
+    clear_checkpoints = auto()  # J7a
+    clear_job = auto()  # J7b
+
+
+class Rpc(Record):
+    """A request: whose it is, what it asks for, and its answer."""
+
+    at = one_of(At, init=At.nowhere)
+    job = number(NOBODY, MAX_JOBS)
+    indexes = set_of(Index)
+
+
+class BackfillRpcs(Machine):
+    """Jobs follow one another while requests of earlier ones are still on their way.
+
+    Under `yugabyte-2026` every promise holds. Under `yugabyte-2.x` `what_is_done_is_not_asked_for` fails:
+    checkpoints are erased before the job is, so a new leader asks again (yugabyte-db #33133).
+    """
+
+    era = profiles(YUGABYTE_2, YUGABYTE_2026)
+    aborts = budget(1, doc="DROP INDEX, and jobs that give up on their tablets")
+    lost = budget(1, doc="requests and answers that are lost")
+    changes = budget(1, doc="changes of the leader, of the masters or of the tablet")
+    exercised_at = scopes({Index: 1, aborts: 2}, {lost: 0, changes: 0}, {Request: 1})
+
+    # in the sys catalog
+    permission = per(Index, one_of(Permission, init=Permission.write_and_delete))
+    job = per(Index, one_of(InJob, init=InJob.absent))
+    done: SetVar[Index] = set_of(Index)  # `backfilled_until` is the end of the tablet
+    job_id: NumberVar = number(NOBODY, MAX_JOBS)
+    # the master leader
+    phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
+    # on the wire
+    rpc = per(Request, record(Rpc))
+    # the tablet
+    known = per(Index, one_of(Permission, init=Permission.write_and_delete))
+    built: SetVar[Index] = set_of(Index)  # each row has its entry
+    # what befalls the indexes
+    dropped: SetVar[Index] = set_of(Index)
+    gave_up: SetVar[Index] = set_of(Index)
+
+    # -- the table -------------------------------------------------------------------------------------------
+
+    @action(by=MASTER, fair=WEAK)
+    def alter_to_do_backfill(self, i: Term[Index]) -> None:
+        """The index has gone through its other permissions; this is the next."""
+        require(self.permission[i] == Permission.write_and_delete, "index is at WRITE_AND_DELETE")
+        self.permission[i] = Permission.do_backfill
+
+    @action(by=CLIENT, spends=aborts)
+    def drop_index(self, i: Term[Index]) -> None:
+        """DROP INDEX, also in the middle of a job."""
+        require(~self._is_removed(i), "index is not being removed yet")
+        self.permission[i] = Permission.write_and_delete_while_removing
+        self.dropped.add(i)
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self, i: Term[Index]) -> None:
+        """The tablet knows that the index is being removed: after more such rounds it is gone."""
+        removing = Permission.write_and_delete_while_removing
+        require(self.known[i] == removing, "tablet knows that the index is being removed")
+        self.permission[i] = Permission.absent
+        self.built.discard(i)
+
+    @action(by=TABLET, fair=WEAK)
+    def learn(self, i: Term[Index]) -> None:
+        """The tablet leader applies the alter."""
+        require(self.known[i] != self.permission[i], "tablet leader is behind")
+        self.known[i] = self.permission[i]
+
+    @action(spends=changes)
+    def change_tablet_leader(self, i: Term[Index]) -> None:
+        """A replica that has yet to apply the alter to DO_BACKFILL becomes the tablet's leader."""
+        require(self.known[i] == Permission.do_backfill, "tablet leader knows of the backfill")
+        self.known[i] = Permission.write_and_delete
+
+    # -- the master leader -------------------------------------------------------------------------------------
+
+    @action(by=MASTER, fair=WEAK)
+    def record_job(self) -> None:
+        """Indexes wait, and every tablet knows: a job of its own is recorded for them."""
+        require(~self._job_exists(), "no job is recorded")
+        require(some(self._may_join(i) for i in Index), "an index waits, and every tablet knows")
+        self.job_id = self.job_id + 1
+        for i in Index:
+            self.job[i] = choose(self._may_join(i), InJob.in_progress, InJob.absent)
+
+    @action(by=MASTER, fair=WEAK)
+    def take_up(self) -> None:
+        """The leader finds a job recorded that is not running, and runs it."""
+        require(self.phase == Phase.none, "no job is running")
+        require(self._job_exists(), "a job is recorded")
+        self.phase = Phase.asks
+
+    @action(by=MASTER, fair=WEAK)
+    def ask(self, r: Term[Request]) -> None:
+        """BackfillChunk: the tablet's leader is asked; and asked again, if an answer takes too long."""
+        require(self.phase == Phase.asks, "job is running")
+        require(some(self._is_to_do(i) for i in Index), "tablet is not done")
+        require(self.rpc[r].at == At.nowhere, "request is a new one")
+        self.rpc[r].at = At.sent
+        self.rpc[r].job = self.job_id
+        for i in Index:
+            self.rpc[r].indexes.put(i, self._left(i))
+
+    @action(by=MASTER, fair=WEAK)
+    def record_checkpoint(self, r: Term[Request]) -> None:
+        """The answer is OK: the tablet is done for the indexes that the job still builds."""
+        self._is_for_this_job(r)
+        require(self.rpc[r].at.any_of(At.backfilled, At.past), "answer is OK")
+        for i in Index:
+            self.done.put(i, self.done.has(i) | (self._left(i) & self._tells_the_end(r)))
+        self._forget(r)
+
+    @action(by=MASTER, fair=WEAK)
+    def judge_refusal(self, r: Term[Request]) -> None:
+        """Not ready: an index that is dropped fails, and is not asked for again; the others are tried again."""
+        self._is_for_this_job(r)
+        require(self.rpc[r].at == At.refused, "answer is a refusal")
+        for i in Index:
+            hopeless = self._left(i) & self._is_hopeless(i)
+            self.job[i] = choose(hopeless, InJob.failed, self.job[i])
+        self._forget(r)
+
+    @action(by=MASTER, spends=aborts)
+    def give_up(self) -> None:
+        """Too many retries, or CREATE INDEX is cancelled: the job's indexes fail, whatever is on its way."""
+        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress")
+        for i in Index:
+            in_progress = self.job[i] == InJob.in_progress
+            self.gave_up.put(i, self.gave_up.has(i) | in_progress)
+            self.job[i] = choose(in_progress, InJob.failed, self.job[i])
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_tablets(self) -> None:
+        """J4: the tablet is done for every index that has not failed."""
+        require(self.phase == Phase.asks, "job is running")
+        require(~some(self._is_to_do(i) for i in Index), "tablet is done")
+        for i in Index:
+            self.job[i] = choose(self._left(i), InJob.success, self.job[i])
+        self.phase = Phase.write_permissions
+
+    @action(by=MASTER, fair=WEAK)
+    def write_permissions(self) -> None:
+        """J6: never back."""
+        require(self.phase == Phase.write_permissions, "tablets are done")
+        for i in Index:
+            built, old = self.job[i] == InJob.success, self.permission[i]
+            waits = (self.job[i] != InJob.absent) & (old == Permission.do_backfill)
+            removing = Permission.write_and_delete_while_removing
+            goal = choose(built, Permission.read_write_and_delete, removing)
+            self.permission[i] = choose(waits, goal, old)
+        self.phase = Phase.clear_checkpoints
+
+    @action(by=MASTER, fair=WEAK)
+    def clear_checkpoints(self) -> None:
+        """J7a."""
+        require(self.phase == Phase.clear_checkpoints, "permissions are written")
+        self.done = frozenset()
+        if self.era.cleared_at_once:
+            self._clear_job()
+        else:
+            self.phase = Phase.clear_job
+
+    @action(by=MASTER, fair=WEAK)
+    def clear_job(self) -> None:
+        """J7b."""
+        only_when(not self.era.cleared_at_once)
+        require(self.phase == Phase.clear_job, "checkpoints are erased")
+        self._clear_job()
+
+    # -- faults --------------------------------------------------------------------------------------------------
+
+    @action(spends=changes)
+    def fail_over(self) -> None:
+        """Another master becomes the leader: nobody waits for the answers to the old one."""
+        self.phase = Phase.none
+        for r in Request:
+            self.rpc[r].job = NOBODY
+
+    @action(by=NETWORK, spends=lost)
+    def lose(self, r: Term[Request]) -> None:
+        """A request, or its answer, is lost."""
+        require(self.rpc[r].at != At.nowhere, "request is on its way")
+        self._forget(r)
+
+    @action(by=NETWORK, fair=WEAK)
+    def ignore(self, r: Term[Request]) -> None:
+        """What belongs to a job that is over, or to a master that is gone, is ignored in the end."""
+        require(self.rpc[r].at != At.nowhere, "request is on its way")
+        require(
+            (self.rpc[r].job != self.job_id) | (self.phase != Phase.asks), "nobody waits for it"
+        )
+        self._forget(r)
+
+    # -- the tablet server ---------------------------------------------------------------------------------------
+
+    @action(by=TABLET, fair=WEAK)
+    def handle(self, r: Term[Request]) -> None:
+        """All indexes at DO_BACKFILL: backfill them. All past it: OK, nothing to do. Else: not ready."""
+        require(self.rpc[r].at == At.sent, "request is there")
+        ready, past = self._is_ready(r), every(self._is_past(i) for i in self.rpc[r].indexes)
+        self.rpc[r].at = choose(ready, At.backfilled, choose(past, At.past, At.refused))
+        new = choose(ready, self.rpc[r].indexes, frozenset())
+        self.built = self.built | new
+
+    # -- what recurs -----------------------------------------------------------------------------------------------
+
+    def _is_ready(self, r: Term[Request]) -> Bool:
+        return every(self.known[i] == Permission.do_backfill for i in self.rpc[r].indexes)
+
+    def _is_past(self, i: Term[Index]) -> Bool:
+        return self.known[i].any_of(
+            Permission.read_write_and_delete,
+            Permission.write_and_delete_while_removing,
+            Permission.absent,
+        )
+
+    def _is_for_this_job(self, r: Term[Request]) -> None:
+        require(self.phase == Phase.asks, "job is running")
+        require(self.rpc[r].job == self.job_id, "request is of this job")
+
+    def _tells_the_end(self, r: Term[Request]) -> Bool:
+        """An answer that is OK carries the key until which the tablet is done."""
+        return self.rpc[r].at.any_of(At.backfilled, At.past)
+
+    def _is_hopeless(self, i: Term[Index]) -> Bool:
+        return self._is_removed(i)
+
+    def _is_removed(self, i: Term[Index]) -> Bool:
+        return self.permission[i].any_of(
+            Permission.write_and_delete_while_removing, Permission.absent
+        )
+
+    def _may_join(self, i: Term[Index]) -> Bool:
+        waits = self.permission[i] == Permission.do_backfill
+        return waits & (self.known[i] == Permission.do_backfill)
+
+    def _job_exists(self) -> Bool:
+        return some(self.job[i] != InJob.absent for i in Index)
+
+    def _left(self, i: Term[Index]) -> Bool:
+        """Not failed; under `yugabyte-2.x` a job that succeeded may be without checkpoints when taken up again."""
+        return self.job[i].any_of(InJob.in_progress, InJob.success)
+
+    def _is_to_do(self, i: Term[Index]) -> Bool:
+        return self._left(i) & ~self.done.has(i)
+
+    def _forget(self, r: Term[Request]) -> None:
+        self.rpc[r].at = At.nowhere
+        self.rpc[r].job = NOBODY
+        self.rpc[r].indexes = frozenset()
+
+    def _clear_job(self) -> None:
+        for i in Index:
+            self.job[i] = InJob.absent
+        self.phase = Phase.none
+
+    # -- promises ----------------------------------------------------------------------------------------------------
+
+    @invariant
+    def published_indexes_are_complete(self, i: Term[Index]) -> Bool:
+        """002: "After the index builds are completed, they should be consistent with the data": also when answers
+        to another job arrive (yugabyte-db #20510).
+        """
+        published = self.permission[i] == Permission.read_write_and_delete
+        return published.implies(self.built.has(i))
+
+    @step_property
+    def chunks_run_only_at_do_backfill(self, after: Self, i: Term[Index]) -> Bool:
+        """002: "DB_REORG: This is the state where the YB-TServers actually perform the backfill"; an index that is
+        being removed gets no new entries (yugabyte-db #33123).
+        """
+        written = after.built.has(i) & ~self.built.has(i)
+        return written.implies(self.known[i] == Permission.do_backfill)
+
+    @invariant
+    def only_what_failed_is_removed(self, i: Term[Index]) -> Bool:
+        """A refusal fails the index that was dropped; the others of the job are built (yugabyte-db #20041)."""
+        reason = self.dropped.has(i) | self.gave_up.has(i)
+        return self._is_removed(i).implies(reason)
+
+    @invariant
+    def cancelled_indexes_are_not_published(self, i: Term[Index]) -> Bool:
+        """002: "the CREATE INDEX command should abort and result in a failure"."""
+        published = self.permission[i] == Permission.read_write_and_delete
+        return self.gave_up.has(i).implies(~published)
+
+    @invariant
+    def deleted_indexes_have_no_entries(self, i: Term[Index]) -> Bool:
+        """002: "An aborted index will be cleaned up and deleted": no late request writes to it."""
+        return (self.permission[i] == Permission.absent).implies(~self.built.has(i))
+
+    @step_property
+    def removed_indexes_stay_removed(self, after: Self, i: Term[Index]) -> Bool:
+        """An index that is on its way out does not come back, and one that is gone is gone."""
+        gone = (self.permission[i] == Permission.absent).implies(
+            after.permission[i] == Permission.absent
+        )
+        return gone & self._is_removed(i).implies(after._is_removed(i))
+
+    @invariant
+    def nobody_joins_a_job(self, i: Term[Index]) -> Bool:
+        """The job is for indexes that waited when it was recorded: its read time is not valid for others."""
+        in_job = self.job[i] != InJob.absent
+        return in_job.implies(self.permission[i] != Permission.write_and_delete)
+
+    @step_property
+    def what_is_done_is_not_asked_for(self, after: Self, r: Term[Request]) -> Bool:
+        """002: "The entire build process should not need to restart": a tablet that is done is left alone."""
+        asks = (after.rpc[r].at == At.sent) & (self.rpc[r].at != At.sent)
+        needs = some((self.job[i] == InJob.in_progress) & ~self.done.has(i) for i in Index)
+        return asks.implies(needs)
+
+    @final
+    def nothing_is_going_on(self) -> Bool:
+        """Every index is usable or gone, and nothing of a job is left."""
+        return self._is_clean()
+
+    @always_reachable
+    def every_index_can_be_usable_or_gone(self) -> Bool:
+        """002: whatever happened, builds are completed, or "cleaned up and deleted"."""
+        return self._is_clean()
+
+    @liveness
+    def every_index_becomes_usable_or_is_deleted(self, i: Term[Index]) -> LeadsTo:
+        """002: "An aborted index will be cleaned up and deleted"; all others are built."""
+        waits = self.permission[i] == Permission.do_backfill
+        return leads_to(waits, self._is_settled(i))
+
+    @liveness
+    def every_job_ends(self) -> LeadsTo:
+        """No chunk is asked for again and again."""
+        return leads_to(self._job_exists(), ~self._job_exists())
+
+    @liveness
+    def dropped_indexes_are_deleted(self, i: Term[Index]) -> LeadsTo:
+        """DROP INDEX takes effect, whether a job is running or not (yugabyte-db #20041)."""
+        return leads_to(self.dropped.has(i), self.permission[i] == Permission.absent)
+
+    def _is_settled(self, i: Term[Index]) -> Bool:
+        return self.permission[i].any_of(Permission.absent, Permission.read_write_and_delete)
+
+    def _is_clean(self) -> Bool:
+        settled = every(self._is_settled(i) for i in Index)
+        idle = (self.phase == Phase.none) & ~self._job_exists() & self.done.is_empty()
+        return settled & idle
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_weakening(
+            drop_index, "index is not being removed yet", because="dropping twice is dropping once"
+        ),
+        equivalent_drop(learn, "tablet leader is behind", because="there is nothing to apply"),
+        equivalent_drop(
+            change_tablet_leader,
+            "tablet leader knows of the backfill",
+            because="a fault: it may strike anywhere, or not at all",
+        ),
+        equivalent_loss(
+            change_tablet_leader, known, because="a fault: it may strike anywhere, or not at all"
+        ),
+        equivalent_drop(
+            ask, "job is running", because="whoever asks, the job that is recorded is the one to do"
+        ),
+        equivalent_drop(
+            give_up,
+            "an index is in progress",
+            because="it changes nothing where no index is in progress",
+        ),
+        equivalent_weakening(
+            finish_tablets,
+            "tablet is done",
+            because="only under yugabyte-2.x has a job that succeeded lost its checkpoints",
+        ),
+        equivalent_loss(
+            fail_over,
+            phase,
+            Rpc.job,
+            because="a fault that does not strike; an answer would be as good for the new leader",
+        ),
+        equivalent_drop(lose, "request is on its way", because="there is nothing to lose"),
+        equivalent_drop(ignore, "request is on its way", because="there is nothing to ignore"),
+        equivalent_drop(
+            _is_for_this_job,
+            "job is running",
+            because="a job whose tablets are done loses nothing by one more answer",
+        ),
+        equivalent_drop(
+            _is_for_this_job,
+            "request is of this job",
+            because="an index that is dropped fails, whoever asked",
+        ),
+        equivalent_loss(_forget, Rpc.at, because="an answer that comes twice does no harm"),
+        equivalent_loss(_forget, Rpc.job, Rpc.indexes, because="the next request has its own"),
+    )

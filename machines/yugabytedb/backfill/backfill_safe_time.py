@@ -1,0 +1,249 @@
+"""The read time of a backfill: what every tablet must have finished before, and what must come after.
+
+One row of each tablet changes while the index is built: an old transaction, which began before the index was
+known, inserts it without an entry; or a new one deletes it, and its entry. Times are hybrid times: what commits
+later on a tablet has a later time there.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Annotated, Self
+
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Entity,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    Term,
+    action,
+    always_reachable,
+    between,
+    budget,
+    choose,
+    constant,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    per,
+    require,
+    set_of,
+    some,
+    step_property,
+)
+
+TABLET = Actor("tablet leader")
+LAST = 3  # the last hybrid time
+NO_TIME = 0
+
+
+class Tablet(Entity, scope=2):
+    """A tablet of the indexed table, with one row that changes."""
+
+
+class Change(Enum):
+    """What the transaction on a tablet does to its row."""
+
+    old_insert = auto()  # began before WRITE_AND_DELETE: the index is not touched
+    new_delete = auto()  # also deletes the entry of the row
+
+
+class Transaction(Enum):
+    """How far the transaction is."""
+
+    pending = auto()
+    committed = auto()
+    aborted = auto()
+
+
+class BackfillSafeTime(Machine):
+    """GetSafeTime on every tablet, one read time for all, then the scan."""
+
+    failovers = budget(1, doc="changes of the master leader")
+
+    # in the sys catalog
+    read_time: NumberVar = number(NO_TIME, LAST)  # `backfilling_timestamp`
+    published: FlagVar = flag()
+    # the leader's memory
+    answer = per(Tablet, number(NO_TIME, LAST))  # to GetSafeTime
+    # the tablets
+    change = constant(per(Tablet, one_of(Change, init=ANY)))
+    transaction = per(Tablet, one_of(Transaction, init=Transaction.pending))
+    committed_at = per(Tablet, number(NO_TIME, LAST))
+    clock = per(Tablet, number(1, LAST))
+    scanned = set_of(Tablet)
+    entry = set_of(Tablet)  # the scan has written an entry of the row, at the read time
+
+    # -- transactions --------------------------------------------------------------------------------------------
+
+    @action(by=TABLET)
+    def commit(self, t: Term[Tablet]) -> None:
+        """The transaction commits, later than all before it."""
+        require(self.transaction[t] == Transaction.pending, "transaction is pending")
+        require(self.clock[t] < LAST, "a time is left")
+        self.transaction[t] = Transaction.committed
+        self.committed_at[t] = self.clock[t] + 1
+        self.clock[t] = self.clock[t] + 1
+
+    @action(by=TABLET, fair=WEAK)
+    def abort(self, t: Term[Tablet]) -> None:
+        """The transaction aborts; an old one is made to, if the backfill has waited long enough for it."""
+        require(self.transaction[t] == Transaction.pending, "transaction is pending")
+        self.transaction[t] = Transaction.aborted
+
+    @action(by=TABLET, fair=WEAK)
+    def advance_clock(self, t: Term[Tablet], time: Annotated[Number, between(2, LAST)]) -> None:
+        """Time goes on; requests carry the master's time to the tablet."""
+        require(self.clock[t] < time, "time goes on")
+        self.clock[t] = time
+
+    # -- the job -------------------------------------------------------------------------------------------------
+
+    @action(by=TABLET, fair=WEAK)
+    def get_safe_time(self, t: Term[Tablet]) -> None:
+        """J2: a tablet answers when no old transaction is pending; what it has committed is before that time."""
+        require(self.answer[t] == NO_TIME, "tablet has not answered")
+        self._old_transactions_are_over(t)
+        self.answer[t] = self.clock[t]
+
+    @action(by=MASTER, fair=WEAK)
+    def choose_read_time(self, time: Annotated[Number, between(1, LAST)]) -> None:
+        """J2: all tablets have answered: the largest safe time is recorded."""
+        require(self.read_time == NO_TIME, "no read time is recorded")
+        self._is_safe_everywhere(time)
+        self.read_time = time
+
+    @action(by=TABLET, fair=WEAK)
+    def scan(self, t: Term[Tablet]) -> None:
+        """J3: the tablet is read at the read time, when nothing can commit before it any more."""
+        require(self.read_time != NO_TIME, "a read time is recorded")
+        require(~self.scanned.has(t), "tablet is not scanned")
+        self._safe_time_is_reached(t)
+        self.scanned.add(t)
+        self.entry.put(t, self._was_live(t))
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """J4 to J8: every tablet is scanned."""
+        require(~self.published, "index is not published")
+        require(every(self.scanned.has(t) for t in Tablet), "every tablet is scanned")
+        self.published = True
+
+    @action(spends=failovers)
+    def fail_over(self) -> None:
+        """Another master becomes the leader: answers are lost, the recorded time stays."""
+        for t in Tablet:
+            self.answer[t] = NO_TIME
+
+    # -- what recurs -----------------------------------------------------------------------------------------------
+
+    def _old_transactions_are_over(self, t: Term[Tablet]) -> None:
+        old = self.change[t] == Change.old_insert
+        over = self.transaction[t] != Transaction.pending
+        require(old.implies(over), "no old transaction is pending")
+
+    def _is_safe_everywhere(self, time: Number) -> None:
+        require(every(self.answer[t] != NO_TIME for t in Tablet), "every tablet has answered")
+        largest = every(self.answer[t] <= time for t in Tablet)
+        require(largest, "no tablet answered with a later time")
+        require(some(self.answer[t] == time for t in Tablet), "a tablet answered with it")
+
+    def _safe_time_is_reached(self, t: Term[Tablet]) -> None:
+        require(self.clock[t] >= self.read_time, "safe time has reached the read time")
+
+    def _was_live(self, t: Term[Tablet]) -> Bool:
+        """The row as it is at the read time, as far as is known now."""
+        before = (self.transaction[t] == Transaction.committed) & (
+            self.committed_at[t] <= self.read_time
+        )
+        return choose(self.change[t] == Change.old_insert, before, ~before)
+
+    def _is_live(self, t: Term[Tablet]) -> Bool:
+        committed = self.transaction[t] == Transaction.committed
+        return choose(self.change[t] == Change.old_insert, committed, ~committed)
+
+    def _is_shown(self, t: Term[Tablet]) -> Bool:
+        """The index has the entry, and no delete marker that is newer than it."""
+        deleted = (self.change[t] == Change.new_delete) & (
+            self.transaction[t] == Transaction.committed
+        )
+        return self.entry.has(t) & ~(deleted & (self.committed_at[t] > self.read_time))
+
+    # -- promises ----------------------------------------------------------------------------------------------------
+
+    @invariant
+    def rows_have_entries(self, t: Term[Tablet]) -> Bool:
+        """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)": no
+        row of an old transaction is missed by the scan.
+        """
+        return (self.published & self._is_live(t)).implies(self._is_shown(t))
+
+    @invariant
+    def entries_have_rows(self, t: Term[Tablet]) -> Bool:
+        """002: the entries are written "in the past", older than "the new update operations that are running
+        concurrent with the backfill process".
+        """
+        return (self.published & self._is_shown(t)).implies(self._is_live(t))
+
+    @step_property
+    def scans_share_one_time(self, after: Self) -> Bool:
+        """002: "the scan is performed at a fixed timestamp [...] picked by the YB-Master and sent to all the
+        tablets"; a change of the leader does not change it (yugabyte-db #3611).
+        """
+        return (self.read_time != NO_TIME).implies(after.read_time == self.read_time)
+
+    @step_property
+    def scans_repeat(self, after: Self, t: Term[Tablet]) -> Bool:
+        """A chunk that is done again finds the rows of the first time: the read time is safe."""
+        again = self.scanned.has(t)
+        return again.implies(after.entry.has(t) == self.entry.has(t))
+
+    @final
+    def index_is_there(self) -> Bool:
+        """A published index may stay as it is."""
+        return self.published
+
+    @always_reachable
+    def the_index_can_be_published(self) -> Bool:
+        """Whatever is pending, the scan can be made."""
+        return self.published
+
+    @liveness
+    def every_scan_is_made(self) -> LeadsTo:
+        """002: a "terminal open with an ongoing txn that never commits" does not stall the backfill for ever."""
+        return leads_to(~self.published, self.published)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(commit, transaction, because="it commits, or aborts, later"),
+        equivalent_weakening(advance_clock, "time goes on", because="time may stand still"),
+        equivalent_drop(
+            get_safe_time, "tablet has not answered", because="a later answer is as safe"
+        ),
+        equivalent_drop(
+            scan, "tablet is not scanned", because="a scan at the same time reads the same rows"
+        ),
+        equivalent_drop(publish, "index is not published", because="it is published already"),
+        equivalent_loss(
+            fail_over, answer, because="an answer that is kept was true when it was given"
+        ),
+        equivalent_drop(
+            _is_safe_everywhere, "a tablet answered with it", because="a later time is as safe"
+        ),
+    )

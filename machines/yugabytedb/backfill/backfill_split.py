@@ -1,0 +1,309 @@
+"""Tablet splitting and the backfill job: neither begins while the other is going on.
+
+A tablet that splits is replaced by two, each with half of its keys. A job knows the tablets that were there
+when it asked for their first chunks.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.yugabytedb.backfill.backfill_states import SEED, YUGABYTE_2026, Checkpoint
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    OneVar,
+    Term,
+    action,
+    always_reachable,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    per,
+    profiles,
+    require,
+    set_of,
+    some,
+    step_property,
+)
+
+SPLIT_MANAGER = Actor("tablet split manager")
+TABLET = Actor("tablet leader")
+
+
+class Tablet(Entity, scope=2):
+    """A tablet as it was at first; it may have split since."""
+
+
+class Half(Enum):
+    """The keys of a tablet, below and above its middle key."""
+
+    lower = auto()
+    upper = auto()
+
+
+class Piece(Enum):
+    """What has an id of its own: the tablet, and, once it has split, its children."""
+
+    parent = auto()
+    lower_child = auto()
+    upper_child = auto()
+
+
+class Shape(Enum):
+    """How far a tablet is with splitting."""
+
+    whole = auto()
+    splitting = auto()  # the children are registered; the parent still serves
+    split = auto()  # the children serve, the parent does not
+
+
+class Step(Enum):
+    """Where the job is, as the master leader knows."""
+
+    none = auto()
+    wait_for_splits = auto()  # J1
+    backfill_tablets = auto()  # J3
+
+
+class Outcome(Enum):
+    """What is written about the index."""
+
+    in_progress = auto()
+    published = auto()
+    failed = auto()
+
+
+def _pieces(shape: Shape) -> frozenset[Piece]:
+    """The tablets that have rows."""
+    if shape is Shape.split:
+        return frozenset({Piece.lower_child, Piece.upper_child})
+    return frozenset({Piece.parent})
+
+
+class BackfillSplit(Machine):
+    """One index is backfilled while tablets of its table may split.
+
+    Under `yugabyte-2026` every promise holds. The document does not speak of splitting, so under `seed`
+    nothing keeps a tablet from it, and a job from tablets that split: `chunks_cover_the_table` fails, and with
+    it `jobs_know_the_tablets_that_serve`, `backfills_and_splits_exclude_each_other` and
+    `chunks_are_asked_of_tablets_that_serve` (yugabyte-db #6704).
+    """
+
+    era = profiles(SEED, YUGABYTE_2026)
+    failovers = budget(1, doc="changes of the master leader")
+    failures = budget(1, doc="jobs that wait too long for a split")
+
+    # in the sys catalog
+    index: OneVar[Outcome] = one_of(Outcome, init=Outcome.in_progress)
+    shape = per(Tablet, one_of(Shape, init=Shape.whole))
+    checkpoint = per(Tablet, per(Piece, one_of(Checkpoint, init=Checkpoint.never_begun)))
+    # the leader's memory
+    is_backfilling: FlagVar = flag()
+    step: OneVar[Step] = one_of(Step, init=Step.none)
+    tasks = per(Tablet, set_of(Piece))  # the tablets that the job knows (`BackfillTablet`)
+    # the index table
+    scanned = per(Tablet, set_of(Half))  # rows with these keys have their entries
+
+    # -- splitting -----------------------------------------------------------------------------------------------
+
+    @action(by=SPLIT_MANAGER)
+    def begin_split(self, t: Term[Tablet]) -> None:
+        """A tablet has grown too large: its children are registered, and its leader is asked to split it."""
+        require(self.shape[t] == Shape.whole, "tablet has not split")
+        if self.era.splits_excluded:
+            self._no_backfill_is_going_on()
+        self.shape[t] = Shape.splitting
+
+    @action(by=TABLET, fair=WEAK)
+    def finish_split(self, t: Term[Tablet]) -> None:
+        """The split is applied: requests for the parent find it gone."""
+        require(self.shape[t] == Shape.splitting, "tablet is splitting")
+        self.shape[t] = Shape.split
+
+    # -- the job -------------------------------------------------------------------------------------------------
+
+    @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK)
+    def launch(self) -> None:
+        """J0, and J1 of a new leader: no split begins any more."""
+        require(self.index == Outcome.in_progress, "index is to be backfilled")
+        self.is_backfilling = True
+
+    @step.step(Step.wait_for_splits, Step.backfill_tablets, by=MASTER, fair=WEAK)
+    def list_tablets(self) -> None:
+        """J1 is over: the tablets that are there now are the job's."""
+        if self.era.splits_excluded:
+            self._no_split_is_going_on()
+        for t in Tablet:
+            self.tasks[t] = self.shape[t].column(_pieces)
+
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, t: Term[Tablet], piece: Term[Piece]) -> None:
+        """A chunk of a tablet. A request for a parent that has split is answered by its first child alone."""
+        require(self.tasks[t].has(piece), "tablet is one of the job's")
+        here = self.checkpoint[t][piece]
+        require(here != Checkpoint.done, "tablet is not done")
+        more = (piece == Piece.parent) & (here == Checkpoint.never_begun)
+        more = more & (self.shape[t] != Shape.split)
+        reads_lower = self._reads_lower_half(t, piece)
+        self.checkpoint[t][piece] = choose(more, Checkpoint.in_the_middle, Checkpoint.done)
+        lower, upper = self.scanned[t].has(Half.lower), self.scanned[t].has(Half.upper)
+        self.scanned[t].put(Half.lower, lower | reads_lower)
+        self.scanned[t].put(Half.upper, upper | ~reads_lower)
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """J4 to J8: all tablets of the job are done; splitting is on again."""
+        require(self.step == Step.backfill_tablets, "tablets are being backfilled")
+        done = every(
+            self.checkpoint[t][piece] == Checkpoint.done for t in Tablet for piece in self.tasks[t]
+        )
+        require(done, "all tablets of the job are done")
+        self._end(Outcome.published)
+
+    @action(by=MASTER, spends=failures)
+    def give_up(self) -> None:
+        """Splits take longer than `index_backfill_tablet_split_completion_timeout_sec`: the index fails."""
+        require(self.step == Step.wait_for_splits, "job waits for splits")
+        require(~self._none_is_splitting(), "a tablet is splitting")
+        self._end(Outcome.failed)
+
+    @action(spends=failovers)
+    def fail_over(self) -> None:
+        """Another master becomes the leader; until it takes up the job, tablets may split."""
+        self._forget_memory()
+
+    # -- what recurs -----------------------------------------------------------------------------------------------
+
+    def _no_backfill_is_going_on(self) -> None:
+        require(~self.is_backfilling, "no backfill is going on (SPLIT_OR_BACKFILL_IN_PROGRESS)")
+
+    def _no_split_is_going_on(self) -> None:
+        require(self._none_is_splitting(), "no tablet is splitting")
+
+    def _none_is_splitting(self) -> Bool:
+        return ~some(self.shape[t] == Shape.splitting for t in Tablet)
+
+    def _reads_lower_half(self, t: Term[Tablet], piece: Term[Piece]) -> Bool:
+        """A parent's first chunk, or the lower child's: the others read the upper half."""
+        begins = self.checkpoint[t][piece] == Checkpoint.never_begun
+        by_child = (piece == Piece.parent) & (self.shape[t] == Shape.split)
+        return (begins & (piece != Piece.upper_child)) | by_child
+
+    def _end(self, outcome: Outcome) -> None:
+        self.index = outcome
+        self._forget_memory()
+        for t in Tablet:
+            for piece in Piece:
+                self.checkpoint[t][piece] = Checkpoint.never_begun
+
+    def _forget_memory(self) -> None:
+        self.is_backfilling = False
+        self.step = Step.none
+        for t in Tablet:
+            self.tasks[t] = frozenset()
+
+    # -- promises ----------------------------------------------------------------------------------------------------
+
+    @invariant
+    def chunks_cover_the_table(self, t: Term[Tablet], half: Term[Half]) -> Bool:
+        """002: "the YB-Master needs to wait for the backfill to complete on all the tablets": the chunks of all
+        tablets together are all keys (yugabyte-db #6704).
+        """
+        return (self.index == Outcome.published).implies(self.scanned[t].has(half))
+
+    @invariant
+    def jobs_know_the_tablets_that_serve(self, t: Term[Tablet]) -> Bool:
+        """002: "each row belongs to exactly one tablet": the job has asked just those that have rows."""
+        running = self.step == Step.backfill_tablets
+        parent = self.tasks[t].has(Piece.parent)
+        serves = parent == (self.shape[t] == Shape.whole)
+        children = self.tasks[t].has(Piece.lower_child) & self.tasks[t].has(Piece.upper_child)
+        return running.implies(serves & (parent | children))
+
+    @step_property
+    def chunks_are_asked_of_tablets_that_serve(
+        self, after: Self, t: Term[Tablet], piece: Term[Piece]
+    ) -> Bool:
+        """002: "issuing BackfillIndex() RPC calls to each tablet": not to one that is gone, or not there yet."""
+        asked = self.checkpoint[t][piece] != after.checkpoint[t][piece]
+        asked = asked & (after.index == Outcome.in_progress)
+        return asked.implies(self.shape[t].column(_pieces).has(piece))
+
+    @step_property
+    def splits_are_for_good(self, after: Self, t: Term[Tablet]) -> Bool:
+        """A tablet splits once; its children have the rows."""
+        return (self.shape[t] == Shape.split).implies(after.shape[t] == Shape.split)
+
+    @step_property
+    def results_are_for_good(self, after: Self) -> Bool:
+        """002: the status of the job is "IN-PROGRESS, SUCCESS, FAILED"; the last two are its end."""
+        return self._over().implies(after.index == self.index)
+
+    @step_property
+    def backfills_and_splits_exclude_each_other(self, after: Self, t: Term[Tablet]) -> Bool:
+        """yugabyte-db #7108: "if a split is happening, disallow backfill; if a backfill is happening, disallow split"."""
+        splits = (self.shape[t] != after.shape[t]) | (self.shape[t] == Shape.splitting)
+        return (self.step == Step.backfill_tablets).implies(~splits)
+
+    @step_property
+    def checkpoints_are_kept(self, after: Self, t: Term[Tablet], piece: Term[Piece]) -> Bool:
+        """002: "The entire build process should not need to restart on a node failure in the cluster."""
+        done = self.checkpoint[t][piece] == Checkpoint.done
+        over = after.index.any_of(Outcome.published, Outcome.failed)
+        return done.implies((after.checkpoint[t][piece] == Checkpoint.done) | over)
+
+    @invariant
+    def nothing_is_left_of_a_job(self, t: Term[Tablet], piece: Term[Piece]) -> Bool:
+        """After the job no checkpoint is left, and tablets may split again."""
+        over = ~self.is_backfilling & (self.checkpoint[t][piece] == Checkpoint.never_begun)
+        return self.index.any_of(Outcome.published, Outcome.failed).implies(over)
+
+    @final
+    def all_is_done(self) -> Bool:
+        """The index is there, or has failed, and no tablet is splitting."""
+        return self._over() & self._none_is_splitting()
+
+    @always_reachable
+    def the_job_can_end(self) -> Bool:
+        """Whatever happened, the index can be built or fail."""
+        return self._over()
+
+    @liveness
+    def every_job_ends(self) -> LeadsTo:
+        """Splits do not keep a job waiting for ever, for no new ones begin."""
+        return leads_to(self.index == Outcome.in_progress, self._over())
+
+    def _over(self) -> Bool:
+        return self.index.any_of(Outcome.published, Outcome.failed)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(begin_split, shape, because="a tablet need not split"),
+        equivalent_drop(backfill_chunk, "tablet is not done", because="nothing is left to read"),
+        equivalent_drop(
+            give_up, "a tablet is splitting", because="a timeout: it may strike at any time"
+        ),
+        equivalent_loss(
+            _forget_memory,
+            is_backfilling,
+            because="until the job is resumed it only keeps tablets from splitting",
+        ),
+        equivalent_loss(_forget_memory, tasks, because="the next job lists its tablets anew"),
+    )

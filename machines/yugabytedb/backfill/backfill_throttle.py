@@ -1,0 +1,261 @@
+"""Throttling of the backfill: slots of a tablet server, rows per second of a task, and the time of a request.
+
+A request gets a slot, reads rows no faster than it may, and answers before its deadline; then another one gets
+the slot. A second is as long as it takes every running task to read what it may.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    Term,
+    action,
+    always_reachable,
+    budget,
+    choose,
+    count,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    per,
+    require,
+    some,
+    step_property,
+)
+
+TABLET_SERVER = Actor("tablet server")
+SLOTS = 1  # `num_concurrent_backfills_allowed`
+RATE = 2  # `backfill_index_rate_rows_per_sec`
+ROWS = 5  # of a tablet
+DEADLINE = 3  # seconds: `index_backfill_rpc_timeout_ms`
+GRACE = 1  # seconds: `backfill_index_timeout_grace_margin_ms`
+
+
+class Task(Entity, scope=2):
+    """The backfill of a tablet, on the one tablet server that is looked at."""
+
+
+class Request(Enum):
+    """A BackfillIndex request, as the master and the tablet server know it."""
+
+    none = auto()
+    queued = auto()  # sent; it has no slot yet
+    running = auto()  # has a slot
+    answered = auto()  # its slot is free again
+    late = auto()  # past its deadline: the master does not hear the answer, and asks again
+
+
+class BackfillThrottle(Machine):
+    """Tasks share the slots of a tablet server."""
+
+    crashes = budget(1, doc="tablet leaders that go away while a request runs")
+
+    request = per(Task, one_of(Request, init=Request.none))
+    elapsed = per(Task, number(0, DEADLINE - 1))  # seconds since the request was sent
+    read = per(Task, number(0, ROWS))  # rows that were read and not yet answered
+    recorded = per(Task, number(0, ROWS))  # the checkpoint
+    slots_in_use: NumberVar = number(0, SLOTS + 1)
+    this_second = per(Task, number(0, ROWS))  # "the number of rows being processed per second"
+
+    @action(by=MASTER, fair=WEAK)
+    def ask(self, task: Term[Task]) -> None:
+        """BackfillChunk: from the checkpoint."""
+        require(self.request[task] == Request.none, "nothing is on its way")
+        require(self.recorded[task] < ROWS, "tablet is not done")
+        self.request[task] = Request.queued
+        self.elapsed[task] = 0
+        self.read[task] = 0
+
+    @action(by=TABLET_SERVER, fair=WEAK)
+    def start(self, task: Term[Task]) -> None:
+        """A slot is free, and at least half of the request's time is left."""
+        require(self.request[task] == Request.queued, "request is there")
+        self._a_slot_is_free()
+        require(self._has_time(task), "half of its time is left")
+        self.request[task] = Request.running
+        self.slots_in_use = self.slots_in_use + 1
+
+    @action(by=TABLET_SERVER, fair=WEAK)
+    def refuse(self, task: Term[Task]) -> None:
+        """The answer is "Not enough time left": the master asks again, with a new deadline."""
+        require(self.request[task] == Request.queued, "request is there")
+        require(~self._has_time(task), "more than half of its time is gone")
+        self._end(task)
+
+    @action(by=TABLET_SERVER, fair=WEAK)
+    def read_row(self, task: Term[Task]) -> None:
+        """A row is read and its entries are written, if the task has not read too many in this second."""
+        require(self.request[task] == Request.running, "request has a slot")
+        require(self._reached(task) < ROWS, "a row is left")
+        self._may_read(task)
+        self.read[task] = self.read[task] + 1
+        self.this_second[task] = self.this_second[task] + 1
+
+    @action(by=TABLET_SERVER, fair=WEAK)
+    def answer(self, task: Term[Task]) -> None:
+        """The tablet is read to its end, or the time is up but for a margin: the answer tells how far it came."""
+        require(self.request[task] == Request.running, "request has a slot")
+        require(self._is_due(task), "tablet is done, or time is up")
+        self.request[task] = Request.answered
+        self._free_slot()
+
+    @action(by=MASTER, fair=WEAK)
+    def record_checkpoint(self, task: Term[Task]) -> None:
+        """The master hears how far the tablet server came."""
+        require(self.request[task] == Request.answered, "an answer is there")
+        self.recorded[task] = self._reached(task)
+        self._end(task)
+
+    @action(spends=crashes)
+    def lose_leader(self, task: Term[Task]) -> None:
+        """The tablet's leader goes away with what it was doing; its slot is free."""
+        require(self.request[task] == Request.running, "request has a slot")
+        self._end(task)
+        self._free_slot()
+
+    @action(by=MASTER, fair=WEAK)
+    def time_out(self, task: Term[Task]) -> None:
+        """The deadline has passed: what was read is read again."""
+        require(self.request[task] == Request.late, "deadline has passed")
+        self._end(task)
+
+    @action(fair=WEAK)
+    def second_passes(self) -> None:
+        """A second goes by; by then whoever could take a slot, read, answer or hear an answer has done so."""
+        busy = some(self._is_busy(task) for task in Task)
+        require(~busy, "nothing can be done in this second")
+        for task in Task:
+            waits = self.request[task].any_of(Request.queued, Request.running)
+            in_time = self.elapsed[task] + 1 < DEADLINE
+            self.elapsed[task] = choose(waits & in_time, self.elapsed[task] + 1, self.elapsed[task])
+            late = choose(waits & ~in_time, Request.late, self.request[task])
+            self.request[task] = late
+            self.this_second[task] = 0
+
+    # -- what recurs -----------------------------------------------------------------------------------------------
+
+    def _a_slot_is_free(self) -> None:
+        require(self.slots_in_use < SLOTS, "a slot is free")
+
+    def _free_slot(self) -> None:
+        self.slots_in_use = self.slots_in_use - 1
+
+    def _has_time(self, task: Term[Task]) -> Bool:
+        return self.elapsed[task] <= DEADLINE // 2
+
+    def _may_read(self, task: Term[Task]) -> None:
+        require(self._is_below_rate(task), "the rate is not reached in this second")
+
+    def _is_below_rate(self, task: Term[Task]) -> Bool:
+        return self.this_second[task] < RATE
+
+    def _reached(self, task: Term[Task]) -> Number:
+        return self.recorded[task] + self.read[task]
+
+    def _is_due(self, task: Term[Task]) -> Bool:
+        return (self._reached(task) >= ROWS) | (self.elapsed[task] >= DEADLINE - GRACE)
+
+    def _is_busy(self, task: Term[Task]) -> Bool:
+        """Something of it happens before the second is over."""
+        request = self.request[task]
+        starts = (request == Request.queued) & self._has_time(task) & (self.slots_in_use < SLOTS)
+        reads = (request == Request.running) & (self._is_due(task) | self._is_below_rate(task))
+        return starts | reads
+
+    def _end(self, task: Term[Task]) -> None:
+        self.request[task] = Request.none
+
+    # -- promises ----------------------------------------------------------------------------------------------------
+
+    @invariant
+    def slots_are_bounded(self) -> Bool:
+        """002: "the maximum number of backfill operations happening on any YB-TServer across tablets can also be
+        specified in order to rate-limit backfilling".
+        """
+        return count(self.request[task] == Request.running for task in Task) <= SLOTS
+
+    @invariant
+    def slots_are_given_back(self) -> Bool:
+        """A slot is held by a request that runs, and by no other: also when a tablet's leader goes away."""
+        running = count(self.request[task] == Request.running for task in Task)
+        return self.slots_in_use == running
+
+    @invariant
+    def rate_is_bounded(self, task: Term[Task]) -> Bool:
+        """002: "the desired number of rows of the primary table MyTable to process per second", for each task."""
+        seconds = self.elapsed[task] + 1
+        return self.read[task] <= sum((seconds for _ in range(1, RATE)), seconds)
+
+    @invariant
+    def nothing_is_read_in_vain(self, task: Term[Task]) -> Bool:
+        """A request that has read rows answers before its deadline: else they are read again (yugabyte-db #28584)."""
+        return (self.request[task] == Request.late).implies(self.read[task] == 0)
+
+    @invariant
+    def answers_tell_of_progress(self, task: Term[Task]) -> Bool:
+        """A request that gets a slot has time for a row: the next one begins further on."""
+        return (self.request[task] == Request.answered).implies(self.read[task] > 0)
+
+    @step_property
+    def done_tablets_are_left_alone(self, after: Self, task: Term[Task]) -> Bool:
+        """002: requests are issued "as necessary for completing the entire key range for the tablet"."""
+        asks = (self.request[task] == Request.none) & (after.request[task] != Request.none)
+        return asks.implies(self.recorded[task] < ROWS)
+
+    @step_property
+    def checkpoints_only_advance(self, after: Self, task: Term[Task]) -> Bool:
+        """002: "The entire build process should not need to restart"."""
+        return after.recorded[task] >= self.recorded[task]
+
+    @final
+    def all_tablets_are_done(self) -> Bool:
+        """A table that is backfilled may stay as it is."""
+        return every(self.recorded[task] == ROWS for task in Task)
+
+    @always_reachable
+    def every_tablet_can_be_done(self, task: Term[Task]) -> Bool:
+        """Whatever went away, the tablet can be backfilled."""
+        return self.recorded[task] == ROWS
+
+    @liveness
+    def every_tablet_is_done(self, task: Term[Task]) -> LeadsTo:
+        """However slow, the backfill of each tablet comes to an end."""
+        return leads_to(self.recorded[task] < ROWS, self.recorded[task] == ROWS)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_weakening(
+            refuse,
+            "more than half of its time is gone",
+            because="the next request has its whole time",
+        ),
+        equivalent_weakening(
+            second_passes,
+            "nothing can be done in this second",
+            because="how much is done in a second is assumed, and a little less would do",
+        ),
+        equivalent_loss(
+            second_passes,
+            request,
+            because="a request that is queued for too long is refused, if it is not late",
+        ),
+        equivalent_loss(_end, request, because="a request that is not answered times out"),
+    )

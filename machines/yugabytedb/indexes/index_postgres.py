@@ -1,0 +1,259 @@
+"""The permissions of an index of YSQL: postgres moves its flags on, and the master those of DocDB.
+
+A backend plans what it writes by the flags in `pg_index` as it has cached them. So the rule of two versions is
+kept twice: by the tablets' schema versions, and by a barrier that waits until every backend has read the catalog.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Self
+
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_states import (
+    YSQL,
+    YSQL_EARLY,
+    YSQL_NO_DO_BACKFILL,
+    Flags,
+    Permission,
+)
+from stagewright.machines.yugabytedb.indexes.index_steps import (
+    POSTGRES,
+    VERSION_SAYS_IT,
+    WEAK,
+    Job,
+    Server,
+)
+from stagewright.spec import (
+    Bool,
+    LeadsTo,
+    OneVar,
+    Term,
+    action,
+    equivalent_drop,
+    equivalent_step,
+    equivalent_value,
+    equivalents,
+    every,
+    final,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    only_when,
+    per,
+    profiles,
+    require,
+    some,
+    step_property,
+)
+
+REMOVED = Permission.write_and_delete_while_removing
+NOT_OF_YSQL = (
+    Permission.delete_only,
+    Permission.delete_only_while_removing,
+    Permission.index_unused,
+)
+NEVER = "an index of YSQL never has that permission"
+
+
+UNUSED = equivalents(
+    equivalent_step(IndexPermissions.permission, NOT_OF_YSQL, tuple(Permission), because=NEVER),
+    equivalent_value(NOT_OF_YSQL, lambda p: p.number, because=NEVER),
+    equivalent_value(NOT_OF_YSQL, lambda p: p.read, because=NEVER),
+    equivalent_value(
+        REMOVED, lambda p: p.number, because="postgres alone moves an index on from there"
+    ),
+    equivalent_value(REMOVED, lambda p: p.read, because="backends read by their flags"),
+)
+"""What the removal of YCQL is for, and YSQL leaves to postgres."""
+
+
+def _progress(flags: Flags) -> int:
+    return flags.permission.number
+
+
+class PostgresIndex(IndexPermissions):
+    """One index of YSQL, its flags in `pg_index`, and the backends that have cached them.
+
+    Under `ysql` every promise holds. Before it had the barrier, postgres slept a while instead, so under
+    `ysql-early` and `ysql-no-do-backfill` these fail: `what_one_backend_writes_the_others_delete`,
+    `what_one_backend_reads_the_others_write` and `backfill_waits_for_every_backend` (yugabyte-db #6238, #7376).
+    """
+
+    era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
+
+    unused = UNUSED
+
+    flags: OneVar[Flags] = one_of(Flags, init=Flags.none)
+    cached = per(Server, one_of(Flags, init=Flags.none))  # by the backends of a server
+
+    # -- the statement ---------------------------------------------------------------------------------
+
+    @IndexPermissions.permission.step(Permission.absent, Permission.write_and_delete, by=POSTGRES)
+    def create_index_in_postgres(self) -> None:
+        """CREATE INDEX makes the index table, and commits `indislive`."""
+        self._never_existed()
+        self.flags = Flags.indislive
+        self._enter()
+
+    @flags.step(Flags.indislive, Flags.indisready, by=POSTGRES, fair=WEAK)
+    def make_ready(self) -> None:
+        """Every backend deletes old values from the index: let them write new ones."""
+        self._wait_for_backends()
+
+    @IndexPermissions.permission.step(
+        Permission.write_and_delete, Permission.do_backfill, by=POSTGRES, fair=WEAK
+    )
+    def allow_backfill(self) -> None:
+        """Every backend maintains the index: postgres asks for the backfill (BackfillIndex)."""
+        only_when(self.era.do_backfill)
+        self._is_ready()
+        self._wait_for_backends()
+        self._all_reported()
+        self._enter()
+
+    @action(by=POSTGRES, fair=WEAK)
+    def launch_backfill_at_once(self) -> None:
+        """The same where the permission stays at WRITE_AND_DELETE."""
+        only_when(not self.era.do_backfill)
+        self._is_ready()
+        self._wait_for_backends()
+        self.launch_backfill()
+
+    @flags.step(
+        Flags.indisready,
+        Flags.indisvalid,
+        by=POSTGRES,
+        fair=WEAK,
+    )
+    def make_valid(self) -> None:
+        """The master says that the index is built: queries may use it."""
+        require(self.permission == Permission.read_write_and_delete, "the index is built")
+
+    @action(by=POSTGRES)
+    def drop_index_in_postgres(self) -> None:
+        """DROP INDEX: postgres takes the index out of its catalog, and DocDB deletes the index table.
+
+        A backend that has the old flags meets an error when it writes, and tries again with the new ones.
+        """
+        require(self.permission != Permission.absent, "the index is there")
+        self.flags = Flags.none
+        self.drop_requested = True
+        self._enter()
+        self.permission = Permission.absent
+
+    @action(fair=WEAK)
+    def refresh(self, s: Term[Server]) -> None:
+        """The backends of a server read the catalog anew."""
+        require(self.cached[s] != self.flags, "they are behind")
+        self.cached[s] = self.flags
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _is_ready(self) -> None:
+        require(self.flags == Flags.indisready, "indisready is committed")
+
+    def _wait_for_backends(self) -> None:
+        """`WaitForYsqlBackendsCatalogVersion`; once it was a sleep."""
+        if self.era.backends_barrier:
+            current = every(self.cached[s] == self.flags for s in Server)
+            require(current, "every backend has the committed flags")
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @step_property
+    def flags_only_grow(self, after: Self) -> Bool:
+        """Postgres never takes a flag back, but drops the index."""
+        grown = after.flags.number_column(_progress) > self.flags.number_column(_progress)
+        return (after.flags == self.flags) | grown | (after.flags == Flags.none)
+
+    @invariant
+    def what_one_backend_writes_the_others_delete(self, a: Term[Server], b: Term[Server]) -> Bool:
+        """F1, section 4: a backend may write entries only if no other deletes rows without them."""
+        writes = self.cached[a].column(lambda f: f.permission.write)
+        deletes = self.cached[b].column(lambda f: f.permission.delete)
+        return (self.permission.column(lambda p: p.kept) & writes).implies(deletes)
+
+    @invariant
+    def what_one_backend_reads_the_others_write(self, a: Term[Server], b: Term[Server]) -> Bool:
+        """F1, section 4: a backend may read the index only if no other leaves entries out."""
+        reads = self.cached[a].column(lambda f: f.permission.read)
+        writes = self.cached[b].column(lambda f: f.permission.write)
+        return (self.permission.column(lambda p: p.kept) & reads).implies(writes)
+
+    @invariant
+    def backfill_waits_for_every_backend(self, s: Term[Server]) -> Bool:
+        """002: the backfill begins when "all the schema changes converge"; here, when every backend writes."""
+        running = (self.job == Job.running) & (self.permission == self.backfilled_at())
+        return running.implies(self.cached[s].column(lambda f: f.permission.write))
+
+    @invariant
+    def valid_indexes_serve_reads(self, s: Term[Server]) -> Bool:
+        """A backend that has read `indisvalid` may use the index for queries."""
+        reads = self.cached[s].column(lambda f: f.permission.read)
+        return (self.cached[s] == Flags.indisvalid).implies(reads)
+
+    @invariant
+    def backends_forget_a_dropped_index(self, s: Term[Server]) -> Bool:
+        """A backend that has read the catalog after DROP INDEX neither reads nor writes the index."""
+        used = self.cached[s].column(
+            lambda f: f.permission.read | f.permission.write | f.permission.delete
+        )
+        return (self.is_gone() & (self.cached[s] == self.flags)).implies(~used)
+
+    @invariant
+    def valid_means_published(self) -> Bool:
+        """Queries use the index only when it is READ_WRITE_AND_DELETE."""
+        published = self.permission == Permission.read_write_and_delete
+        return (self.flags == Flags.indisvalid).implies(published)
+
+    @invariant
+    def a_dropped_index_has_no_flags(self) -> Bool:
+        """The index is in postgres's catalog exactly while DocDB has it."""
+        return (self.flags == Flags.none) == (self.permission == Permission.absent)
+
+    # -- lemmas for the proof --------------------------------------------------------------------------
+
+    @invariant
+    def backends_are_one_step_behind(self, s: Term[Server]) -> Bool:
+        """Lemma: what a backend has cached are the flags that are committed, or those before."""
+        only_when(self.era.backends_barrier)
+        behind = some((self.flags == new) & (self.cached[s] == old) for old, new in pairwise(Flags))
+        return self.is_gone() | (self.cached[s] == self.flags) | behind
+
+    @invariant
+    def backends_write_before_the_backfill(self, s: Term[Server]) -> Bool:
+        """Lemma: from DO_BACKFILL on, every backend has `indisready`."""
+        only_when(self.era.backends_barrier)
+        begun = self.permission.any_of(Permission.do_backfill, Permission.read_write_and_delete)
+        ready = self.flags.any_of(Flags.indisready, Flags.indisvalid)
+        return begun.implies(ready & self.cached[s].column(lambda f: f.permission.write))
+
+    @final
+    def at_rest(self) -> Bool:
+        """An index may stay valid, or gone; a failed one stays until it is dropped."""
+        failed = self.permission == Permission.write_and_delete_while_removing
+        rests = failed | self.flags.any_of(Flags.none, Flags.indisvalid)
+        known = every(self.cached[s] == self.flags for s in Server)
+        return rests & known & every(self.learned_version[s] == self.version for s in Server)
+
+    @liveness
+    def built_indexes_become_valid(self) -> LeadsTo:
+        """An index that is built is used, unless it is dropped first."""
+        built = self.permission == Permission.read_write_and_delete
+        return leads_to(built, ~built | (self.flags == Flags.indisvalid))
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(create_index_in_postgres, "permission is absent", because=VERSION_SAYS_IT),
+        equivalent_drop(
+            make_valid,
+            "flags is indisready",
+            because="an index that is built is ready, or valid already",
+        ),
+        equivalent_drop(
+            refresh, "they are behind", because="a catalog that is read once more is the same"
+        ),
+    )

@@ -1,0 +1,86 @@
+"""Rows and entries of an index of YSQL, where postgres's backends plan the writes by the flags they cached."""
+
+from __future__ import annotations
+
+from stagewright.machines.yugabytedb.indexes.index_postgres import UNUSED, PostgresIndex
+from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
+from stagewright.machines.yugabytedb.indexes.index_states import (
+    YSQL,
+    YSQL_EARLY,
+    YSQL_NO_DO_BACKFILL,
+    Permission,
+)
+from stagewright.machines.yugabytedb.indexes.index_steps import POSTGRES, Server
+from stagewright.machines.yugabytedb.indexes.index_tables import PromptIndex, Row, Value
+from stagewright.spec import (
+    Term,
+    action,
+    equivalent_loss,
+    equivalent_value,
+    equivalents,
+    part,
+    profiles,
+    require,
+)
+
+NOT_OF_FLAGS = (
+    Permission.do_backfill,
+    Permission.write_and_delete_while_removing,
+    Permission.delete_only_while_removing,
+    Permission.index_unused,
+)
+NO_FLAG = "backends plan by their flags, none of which says that"
+
+
+class PromptPostgresIndex(PromptIndex, PostgresIndex):
+    """An index of YSQL without constraints, of whose servers the master knows what they have learned."""
+
+
+class PostgresRows(IndexRows):
+    """Clients write rows while an index of them is built, used and dropped through YSQL.
+
+    Under `ysql` every promise holds. Where postgres slept instead of waiting for its backends, under
+    `ysql-early` and `ysql-no-do-backfill`, rows show what comes of it (yugabyte-db #6238, #7376):
+    `no_orphan_entry`, `no_missing_entry`, `reads_through_the_index_find_the_rows`,
+    `entries_have_the_time_of_their_rows` and `backfilled_entries_have_the_time_of_the_scan` fail, with
+    `index.what_one_backend_writes_the_others_delete`, `index.what_one_backend_reads_the_others_write` and
+    `index.backfill_waits_for_every_backend`.
+    """
+
+    unused = UNUSED
+
+    era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
+    index = part(
+        PromptPostgresIndex,
+        without=(PromptPostgresIndex.report, PromptPostgresIndex.find_violation),
+    )
+
+    @action(by=POSTGRES)
+    def create_index(self) -> None:
+        """A client creates the index."""
+        self.index.create_index_in_postgres()
+
+    @action(by=POSTGRES, spends=IndexRows.drops)
+    def drop_index(self) -> None:
+        """A client drops the index: postgres forgets it, and the index table is deleted."""
+        self.index.drop_index_in_postgres()
+        self._delete_entries()
+
+    def _look_up(self, r: Term[Row], value: Term[Value]) -> None:
+        require(self.index.permission != Permission.absent, "the index table is not deleted")
+        super()._look_up(r, value)
+
+    def _plans_by(self, s: Term[Server]) -> Term[Permission]:
+        return self.index.cached[s].column(lambda f: f.permission)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_value(NOT_OF_FLAGS, lambda p: p.write, because=NO_FLAG),
+        equivalent_value(NOT_OF_FLAGS, lambda p: p.delete, because=NO_FLAG),
+        equivalent_loss(
+            create_index,
+            PromptPostgresIndex.reported,
+            because="before it no server has reported anything",
+        ),
+    )

@@ -1,0 +1,383 @@
+"""The rows of before are backfilled into an index while clients go on to write: what must not go wrong.
+
+They are scanned at one time, `t_read`, and their entries are written in the past (002, "The index backfill
+process"), so that entries of concurrent writes are newer, and so are delete markers, which are kept until the
+backfill is done. The tables and their clients are in `index_tables.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_steps import CLIENT, MASTER, WEAK, Job, Server
+from stagewright.machines.yugabytedb.indexes.index_tables import (
+    HybridTime,
+    IndexTables,
+    PromptIndex,
+    Row,
+    Stored,
+    Value,
+    later,
+    number_of,
+)
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Maybe,
+    OneVar,
+    SetVar,
+    Term,
+    action,
+    always_reachable,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    invariant,
+    one_of,
+    only_when,
+    require,
+    scopes,
+    set_of,
+    step_property,
+)
+
+STORAGE = Actor("index tablet")
+
+
+class IndexRows(IndexTables):
+    """Clients write rows while an index of them is built, used and dropped.
+
+    Under `ycql` every promise holds. Under `seed` `index.a_deleted_index_is_not_used` fails, as of
+    `IndexPermissions`; and if a former leader of a tablet "may be allowed to complete" its chunk
+    (`old_leaders`), `no_orphan_entry` and `reads_through_the_index_find_the_rows`: it writes a row's entry
+    after the delete marker that should hide it was reclaimed.
+    """
+
+    drops = budget(1, doc="indexes that clients drop")
+
+    old_leaders = budget(0, doc="chunks that a former leader of the tablet completes late")
+    exercised_at = scopes(
+        {drops: 0, IndexTables.writes: 1},
+        {drops: 0},
+        {IndexTables.writes: 1},
+        {IndexTables.writes: 1, drops: 0, Row: 2},
+    )
+
+    # the backfill
+    t_read: OneVar[HybridTime] = one_of(HybridTime, init=HybridTime.t0)
+    safe: SetVar[Server] = set_of(Server)  # have answered GetSafeTime, and `t_read` includes it
+    backfilled: SetVar[Row] = set_of(Row)
+
+    # -- clients -------------------------------------------------------------------------------------
+
+    @action(by=CLIENT)
+    def create_index(self) -> None:
+        """A client creates the index."""
+        self.index.create_index()
+
+    @action(by=CLIENT, spends=drops)
+    def drop_index(self) -> None:
+        """A client drops the index."""
+        self.index.drop_index()
+
+    # -- the backfill --------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def abort_old_transaction(self, s: Term[Server]) -> None:
+        """GetSafeTime has waited long enough for a transaction that will not write to the index."""
+        require(self.index.job == Job.running, "the job is running")
+        require(self._is_old(s), "a transaction from before WRITE_AND_DELETE is pending")
+        self._end(s)
+
+    @action(fair=WEAK)
+    def get_safe_time(self, s: Term[Server], time: Term[HybridTime]) -> None:
+        """No old transaction is pending on a server: it answers the time of its clock, which has gone on."""
+        require(self.index.job == Job.running, "the job is running")
+        require(~self.safe.has(s), "it has not answered")
+        self._old_transactions_have_ended(s)
+        require(number_of(self.clock[s]) <= number_of(time), "its clock has not passed the time")
+        require(number_of(time) <= number_of(self.clock[s]) + 1, "clock skew is bounded")
+        self.t_read = self._joint_safe_time(time)
+        self.safe.add(s)
+
+    @action(fair=WEAK)
+    def reach_t_read(self, s: Term[Server]) -> None:
+        """A server that is to backfill waits until nothing more commits at or before `t_read`."""
+        chosen = every(self.safe.has(o) for o in Server)
+        require(chosen, "every server has answered GetSafeTime")
+        require(~self._past_t_read(s), "its safe time is before t_read")
+        self.clock[s] = self.t_read
+
+    @action(fair=WEAK)
+    def backfill_row(self, r: Term[Row]) -> None:
+        """The row is read as it was at `t_read`, and its entry written in the past."""
+        require(self.index.job == Job.running, "the job is running")
+        at = self.index.permission == self.index.backfilled_at()
+        require(at, "the permission is that of the backfill")
+        self._t_read_is_chosen()
+        require(every(self._past_t_read(s) for s in Server), "safe times are past t_read")
+        self._write_in_the_past(r)
+        self.backfilled.add(r)
+
+    @action(spends=old_leaders)
+    def complete_on_old_leader(self, r: Term[Row]) -> None:
+        """002: "The peer that has already started doing the backfill may be allowed to complete"; so it comes
+        to its writes when the new leader, and the master, are done.
+        """
+        only_when(not self.era.reclaims_first)
+        require(self.backfilled.has(r), "the row was backfilled by the new leader")
+        require(self.index.permission.column(lambda p: p.kept), "the index is there")
+        self._write_in_the_past(r)
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_backfill(self) -> None:
+        """Every tablet has answered that it is done."""
+        require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
+        self.index.finish_backfill()
+
+    @action(by=MASTER, fair=WEAK)
+    def allow_to_reclaim_delete_markers(self) -> None:
+        """The backfill is done: compactions of the index may reclaim delete markers."""
+        only_when(self.era.reclaims_first)
+        require(self.index.job == Job.success, "the job has succeeded")
+        require(self.retains_delete_markers, "they are retained")
+        self.retains_delete_markers = False
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """The index becomes READ_WRITE_AND_DELETE."""
+        if self.era.reclaims_first:
+            require(~self.retains_delete_markers, "delete markers are not retained any more")
+        else:
+            self.retains_delete_markers = False
+        self.index.publish()
+
+    @action(by=STORAGE)
+    def compact(self, r: Term[Row], v: Term[Value]) -> None:
+        """A compaction reclaims a delete marker of the index."""
+        require(self.entry[r][v].stored == Stored.delete_marker, "there is a delete marker")
+        self._may_reclaim_delete_markers()
+        self.entry[r][v].stored = Stored.nothing
+        self.entry[r][v].time = HybridTime.t0
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_index(self) -> None:
+        """The index table is deleted, with all that is in it."""
+        self.index.delete_index()
+        self._delete_entries()
+
+    @action(by=MASTER, fair=WEAK)
+    def delete_failed_index(self) -> None:
+        """The same for an index whose backfill failed, in the document."""
+        self.index.delete_failed_index()
+        self._delete_entries()
+
+    # -- what recurs ---------------------------------------------------------------------------------
+
+    def _delete_entries(self) -> None:
+        for r in Row:
+            for v in Value:
+                self.entry[r][v].stored = Stored.nothing
+                self.entry[r][v].time = HybridTime.t0
+
+    def _visible_at(self, r: Term[Row], time: Term[HybridTime]) -> Maybe[Value]:
+        value = self._now(r)
+        for t in HybridTime:
+            value = choose(time == t, self.visible[r][t], value)
+        return value
+
+    def _is_old(self, s: Term[Server]) -> Bool:
+        """A transaction is pending that began before WRITE_AND_DELETE."""
+        transaction = self.transaction[s]
+        return transaction.row.is_some() & ~transaction.under.column(lambda p: p.write)
+
+    def _old_transactions_have_ended(self, s: Term[Server]) -> None:
+        require(~self._is_old(s), "no transaction from before WRITE_AND_DELETE is pending")
+
+    def _write_in_the_past(self, r: Term[Row]) -> None:
+        """The entry of the row as it was at `t_read` is written, under what is newer."""
+        seen, time = self._visible_at(r, self.t_read), self._backfill_time()
+        for v in Value:
+            entry = self.entry[r][v]
+            newer = (entry.stored != Stored.nothing) & (number_of(entry.time) > number_of(time))
+            writes = (seen == v) & ~newer
+            entry.stored = choose(writes, Stored.live, entry.stored)
+            entry.time = choose(writes, time, entry.time)
+
+    def _backfill_time(self) -> Term[HybridTime]:
+        """The entries that are backfilled are older than those of concurrent writes."""
+        return self.t_read
+
+    def _may_reclaim_delete_markers(self) -> None:
+        require(~self.retains_delete_markers, "delete markers are not retained")
+
+    def _joint_safe_time(self, time: Term[HybridTime]) -> Term[HybridTime]:
+        """`t_read` is the maximum of what the servers answer."""
+        return later(self.t_read, time)
+
+    def _t_read_is_chosen(self) -> None:
+        require(every(self.safe.has(s) for s in Server), "every server has answered GetSafeTime")
+
+    def _past_t_read(self, s: Term[Server]) -> Bool:
+        return number_of(self.clock[s]) >= number_of(self.t_read)
+
+    # -- promises ------------------------------------------------------------------------------------
+
+    @invariant
+    def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, Design Goals: indexes are "consistent with the data in the primary table": no entry is left
+        without its row (F1, section 4, "orphan data").
+        """
+        kept = self.index.permission.column(lambda p: p.kept)
+        live = self.entry[r][v].stored == Stored.live
+        return kept.implies(live.implies(self._now(r) == v))
+
+    @invariant
+    def no_missing_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, "Finalize the index": once it is READ_WRITE_AND_DELETE "the index is completely rebuilt": no row
+        is without its entry (F1, section 4, "integrity").
+        """
+        published = self.index.permission == Permission.read_write_and_delete
+        live = self.entry[r][v].stored == Stored.live
+        return published.implies((self._now(r) == v).implies(live))
+
+    @invariant
+    def reads_through_the_index_find_the_rows(self) -> Bool:
+        """What a client finds by the index is what is in the table, also while an index is being dropped."""
+        return ~self.wrong_read
+
+    @invariant
+    def entries_have_the_time_of_their_rows(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, WRITE_AND_DELETE: "once the update completes, the hybrid timestamp of the entry in primary
+        table and the index table are the same".
+        """
+        entry = self.entry[r][v]
+        chosen = every(self.safe.has(s) for s in Server)
+        concurrent = chosen & (number_of(self.updated[r]) > number_of(self.t_read))
+        both = (entry.stored == Stored.live) & (self._now(r) == v)
+        kept = self.index.permission.column(lambda p: p.kept)
+        return (kept & concurrent & both).implies(entry.time == self.updated[r])
+
+    @step_property
+    def writes_do_not_affect_the_scan(self, after: Self, r: Term[Row]) -> Bool:
+        """002: "The data is scanned using this timestamp t_read as the read point so that subsequent writes do
+        not affect the values read by this scan."
+        """
+        seen, seen_after = self._visible_at(r, self.t_read), after._visible_at(r, after.t_read)
+        return self.backfilled.has(r).implies(seen == seen_after)
+
+    @step_property
+    def rows_change_at_later_times(self, after: Self, r: Term[Row]) -> Bool:
+        """002: an update is performed "using the current hybrid timestamp", later than those before."""
+        later_time = number_of(after.updated[r]) > number_of(self.updated[r])
+        return (self._now(r) == after._now(r)) | later_time
+
+    @invariant
+    def backfilled_entries_have_the_time_of_the_scan(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002: generated entries are "written with a hybrid timestamp that is in the past": "the timestamp
+        t_read with which we are performing the scan".
+        """
+        scanned = self.backfilled.has(r) & (self._now(r) == v)
+        before = number_of(self.updated[r]) <= number_of(self.t_read)
+        entry = self.entry[r][v]
+        kept = self.index.permission.column(lambda p: p.kept)
+        written = (entry.stored == Stored.live) & (entry.time == self.t_read)
+        return (kept & scanned & before).implies(written)
+
+    @invariant
+    def nothing_is_left_of_what_is_gone(
+        self, s: Term[Server], r: Term[Row], v: Term[Value]
+    ) -> Bool:
+        """A server without a transaction remembers none, and an entry that is not stored has no time."""
+        transaction, entry = self.transaction[s], self.entry[r][v]
+        forgotten = transaction.old.is_none() & transaction.new.is_none()
+        forgotten = forgotten & (transaction.under == Permission.absent)
+        stored = (entry.stored != Stored.nothing) | (entry.time == HybridTime.t0)
+        return (transaction.row.is_some() | forgotten) & stored
+
+    @step_property
+    def hybrid_clocks_only_grow(self, after: Self, s: Term[Server]) -> Bool:
+        """A hybrid time that a server has seen is in its past for ever."""
+        return number_of(after.clock[s]) >= number_of(self.clock[s])
+
+    @invariant
+    def delete_markers_do_not_stay(self) -> Bool:
+        """002: compactions would not reclaim delete markers "until the index is in READ_WRITE_AND_DELETE
+        state", but then they do.
+        """
+        published = self.index.permission == Permission.read_write_and_delete
+        return published.implies(~self.retains_delete_markers)
+
+    @invariant
+    def a_deleted_index_is_empty(self, r: Term[Row], v: Term[Value]) -> Bool:
+        """002, Design Goals: "An aborted index will be cleaned up and deleted", as is a dropped one."""
+        there = self.index.permission != Permission.absent
+        return there | (self.entry[r][v].stored == Stored.nothing)
+
+    @always_reachable
+    def can_be_clean(self) -> Bool:
+        """Whatever happened, the index can still be usable or gone, with nothing left over."""
+        reclaimed = every(
+            self.entry[r][v].stored != Stored.delete_marker for r in Row for v in Value
+        )
+        published = self.index.permission == Permission.read_write_and_delete
+        ended = every(self.transaction[s].row.is_none() for s in Server)
+        return self.index.at_rest() & published.implies(reclaimed) & ended
+
+    @final
+    def always(self) -> Bool:
+        """Clients need not do anything; what the index still waits for is promised as liveness."""
+        return self.index.at_rest()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            create_index,
+            "permission is absent",
+            because="before it no server has reported anything",
+        ),
+        equivalent_loss(
+            create_index, PromptIndex.reported, because="before it no server has reported anything"
+        ),
+        equivalent_drop(
+            abort_old_transaction,
+            "the job is running",
+            "a transaction from before WRITE_AND_DELETE is pending",
+            because="a transaction may be aborted at any time, its client tries again",
+        ),
+        equivalent_drop(
+            get_safe_time,
+            "clock skew is bounded",
+            because="clocks may differ by more, which would only need more times",
+        ),
+        equivalent_drop(
+            reach_t_read,
+            "every server has answered GetSafeTime",
+            because="a clock may go on at any time",
+        ),
+        equivalent_weakening(
+            reach_t_read, "its safe time is before t_read", because="a clock may stay where it is"
+        ),
+        equivalent_drop(
+            finish_backfill,
+            "no row violates a constraint",
+            because="these rows violate no constraint",
+        ),
+        equivalent_drop(
+            allow_to_reclaim_delete_markers,
+            "they are retained",
+            because="what may go already may go",
+        ),
+        equivalent_drop(
+            publish,
+            "the job has succeeded",
+            because="delete markers are retained until the job has succeeded",
+        ),
+    )

@@ -1,0 +1,351 @@
+"""Unique checks while a unique index is backfilled: backwards and forwards in time, by hybrid time and row.
+
+The index is at DO_BACKFILL on every server, so every write of a row checks the index and writes to it. Rows of
+before are backfilled at `t_read`, in the past of what is written meanwhile, so that a check must look both ways
+(002, "Detecting constraint violations"). Times are told by where they lie around `t_read`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from stagewright.machines.yugabytedb.indexes.index_steps import CLIENT, MASTER, WEAK
+from stagewright.spec import (
+    ANY,
+    Bool,
+    Entity,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Maybe,
+    Number,
+    OneVar,
+    Record,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    optional,
+    per,
+    record,
+    require,
+    scopes,
+    set_of,
+    some,
+)
+
+
+class Row(Entity, scope=2):
+    """A row of the table, by its primary key."""
+
+
+class Key(Entity, scope=2):
+    """A value of the indexed column, which no two rows may share."""
+
+
+class Time(Enum):
+    """Hybrid times around the one at which the table is scanned."""
+
+    before_index = auto()  # rows were written that no server entered into the index
+    earlier = auto()
+    t_read = auto()
+    later = auto()
+    latest = auto()
+
+
+TIMES = list(Time)
+UP_TO_T_READ = TIMES[: TIMES.index(Time.t_read) + 1]
+BEFORE_T_READ = TIMES[: TIMES.index(Time.t_read)]
+AFTER_T_READ = TIMES[TIMES.index(Time.t_read) + 1 :]
+
+
+class Build(Enum):
+    """How the index comes along."""
+
+    running = auto()
+    published = auto()
+    failed = auto()
+
+
+class Versions(Record):
+    """What is stored under a key of the index at one hybrid time, in the order of the write ids."""
+
+    delete_marker = flag()
+    row = optional(Row)  # written after the delete marker, where there is one
+
+
+def number_of(time: Term[Time]) -> Number:
+    """A time as a number: they are in order."""
+    return time.number_column(TIMES.index)
+
+
+class UniqueIndex(Machine):
+    """Rows that exist from before, and rows that clients write, under a unique index that is backfilled."""
+
+    writes = budget(3, doc="transactions of clients")
+
+    exercised_at = scopes({Key: 1, writes: 2}, {}, {Row: 3, Key: 1, writes: 2})
+
+    # the table
+    key = per(Row, optional(Key, init=ANY))  # of a row; none: there is no such row
+    key_at_t_read = per(Row, optional(Key, init=ANY))
+    now: OneVar[Time] = one_of(Time, init=Time.before_index)  # of the newest transaction
+    shared_later: FlagVar = flag()  # two rows had one key at a time after `t_read`
+    # the index table
+    stored = per(Key, per(Time, record(Versions)))
+    # the backfill
+    build: OneVar[Build] = one_of(Build, init=Build.running)
+    backfilled: SetVar[Row] = set_of(Row)
+
+    @initially
+    def rows_are_from_before(self, r: Term[Row]) -> Bool:
+        """Rows of before were written when no server knew the index, and maybe share a key."""
+        return self.key_at_t_read[r] == self.key[r]
+
+    # -- clients -------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def insert(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """A row is inserted, with a key that is free as far as the index knows."""
+        require(self.key[r].is_none(), "there is no such row")
+        require(self._holder(k).is_none(), "the key is free in the index")
+        self._commit(time)
+        self._note_sharing(r, k, time)
+        self._put(r, k, time)
+        self.stored[k][time].row = r
+
+    @action(by=CLIENT, spends=writes)
+    def delete(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """A row is deleted, and its key in the index."""
+        require(self.key[r] == k, "the row has the key")
+        self._commit(time)
+        self._put(r, None, time)
+        self.stored[k][time].delete_marker = True
+
+    @action(by=CLIENT, spends=writes)
+    def update(self, r: Term[Row], old: Term[Key], k: Term[Key], time: Term[Time]) -> None:
+        """A row gets another key, or the same once more."""
+        require(self.key[r] == old, "the row has the old key")
+        require(
+            ~self._conflicts(self._holder(k), r), "the key is free in the index, or the row's own"
+        )
+        self._commit(time)
+        self._note_sharing(r, k, time)
+        self._put(r, k, time)
+        for each in Key:
+            versions = self.stored[each][time]
+            versions.delete_marker = versions.delete_marker | ((old == each) & (old != k))
+            versions.row = choose(k == each, r, versions.row)
+
+    @action(by=CLIENT, spends=writes)
+    def hand_over(self, r: Term[Row], q: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """One transaction deletes a row and inserts another with the same key, both at one time."""
+        require(self.key[r] == k, "the first row has the key")
+        require(self.key[q].is_none(), "there is no such second row")
+        self._commit(time)
+        before = time.any_of(*UP_TO_T_READ)
+        for each in Row:
+            key = choose(each == r, None, choose(each == q, k, self.key[each]))
+            self.key_at_t_read[each] = choose(before, key, self.key_at_t_read[each])
+            self.key[each] = key
+        self.stored[k][time].delete_marker = True
+        self.stored[k][time].row = q
+
+    @action(by=CLIENT)
+    def read(self, r: Term[Row]) -> None:
+        """002: "All the queries/updates continue against MyTable"."""
+        require(self.key[r].is_some(), "the row is there")
+
+    # -- the backfill --------------------------------------------------------------------------------
+
+    @action(by=MASTER, fair=WEAK)
+    def choose_t_read(self) -> None:
+        """Safe times are past `t_read`: nothing commits at or before it any more."""
+        require(self.now.any_of(*BEFORE_T_READ), "t_read is to come")
+        self.now = Time.t_read
+
+    @action(fair=WEAK)
+    def backfill(self, r: Term[Row], q: Term[Row]) -> None:
+        """A batch of one row, or two, passes the checks and is written to the index at `t_read`.
+
+        It may happen again: the answer to the master was lost.
+        """
+        require(self.build == Build.running, "the build is running")
+        self._t_read_is_past()
+        self._one_operation_a_key(r, q)
+        duplicates = self._is_duplicate(r) | self._is_duplicate(q)
+        require(~duplicates, "no other row has the key")
+        for k in Key:
+            row = self.stored[k][Time.t_read].row
+            row = choose(self.key_at_t_read[q] == k, q, row)
+            self.stored[k][Time.t_read].row = choose(self.key_at_t_read[r] == k, r, row)
+        for each in Row:
+            self.backfilled.put(each, self.backfilled.has(each) | (each == r) | (each == q))
+
+    @action(fair=WEAK)
+    def find_duplicate(self, r: Term[Row]) -> None:
+        """A row does not pass the checks: the build fails."""
+        require(self.build == Build.running, "the build is running")
+        require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
+        require(self._is_duplicate(r), "another row has the key")
+        self.build = Build.failed
+
+    @action(by=MASTER, fair=WEAK)
+    def publish(self) -> None:
+        """Every row is in the index: it may be read."""
+        require(self.build == Build.running, "the build is running")
+        require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
+        self.build = Build.published
+
+    # -- the checks ----------------------------------------------------------------------------------
+
+    def _is_duplicate(self, r: Term[Row]) -> Bool:
+        """002, "Detecting constraint violations": backwards in time, and forwards."""
+        return some(
+            (self.key_at_t_read[r] == k)
+            & (self._conflicts(self._previous(k), r) | self._conflicts(self._next(k), r))
+            for k in Key
+        )
+
+    def _conflicts(self, holder: Maybe[Row], r: Term[Row]) -> Bool:
+        """An entry stands in the way unless it is a delete, or of the row itself."""
+        return holder.is_some() & (holder != r)
+
+    def _previous(self, k: Term[Key]) -> Maybe[Row]:
+        """Backwards in time: the immediately previous entry, of which `t_read` itself may be the time."""
+        return self._newest(k, UP_TO_T_READ)
+
+    def _next(self, k: Term[Key]) -> Maybe[Row]:
+        """Forwards in time: the first version of the immediately next entry."""
+        found = self._nothing(k)
+        for t in reversed(AFTER_T_READ):
+            at = self.stored[k][t]
+            first = choose(at.delete_marker, None, at.row)
+            found = choose(at.delete_marker | at.row.is_some(), first, found)
+        return found
+
+    def _holder(self, k: Term[Key]) -> Maybe[Row]:
+        """The row that the index has for the key now."""
+        return self._newest(k, TIMES)
+
+    def _newest(self, k: Term[Key], times: list[Time]) -> Maybe[Row]:
+        found = self._nothing(k)
+        for t in times:
+            at = self.stored[k][t]
+            found = choose(at.delete_marker | at.row.is_some(), at.row, found)
+        return found
+
+    def _nothing(self, k: Term[Key]) -> Maybe[Row]:
+        """Before the index was created, nothing was stored."""
+        return self.stored[k][Time.before_index].row
+
+    # -- what recurs ---------------------------------------------------------------------------------
+
+    def _commit(self, time: Term[Time]) -> None:
+        require(self.build != Build.failed, "the index is not being removed")
+        require(number_of(self.now) < number_of(time), "the time is later than those before")
+        self.now = time
+
+    def _put(self, r: Term[Row], k: Term[Key] | None, time: Term[Time]) -> None:
+        self.key[r] = k
+        at_t_read = time.any_of(*UP_TO_T_READ)
+        self.key_at_t_read[r] = choose(at_t_read, k, self.key_at_t_read[r])
+
+    def _note_sharing(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+        """Another row has the key already, of which the index does not know."""
+        others = some((o != r) & (self.key[o] == k) for o in Row)
+        after = time.any_of(*AFTER_T_READ)
+        self.shared_later = self.shared_later | (after & others)
+
+    def _t_read_is_past(self) -> None:
+        require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
+
+    def _one_operation_a_key(self, r: Term[Row], q: Term[Row]) -> None:
+        """A batch is split where two operations are on one key of the index."""
+        one_key = self.key_at_t_read[r].is_some() & (self.key_at_t_read[r] == self.key_at_t_read[q])
+        require((r == q) | ~one_key, "a batch has one operation a key")
+
+    # -- promises ------------------------------------------------------------------------------------
+
+    @invariant
+    def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
+        """002, Design Goals: if there is "a unique constraint violation in a unique index, the CREATE INDEX
+        command should abort"; so no two rows have one key once it has succeeded.
+        """
+        shared = (r != q) & self.key[r].is_some() & (self.key[r] == self.key[q])
+        return (self.build == Build.published).implies(~shared)
+
+    @invariant
+    def no_false_duplicate(self) -> Bool:
+        """The build fails only if two rows had one key at `t_read` or later (yugabyte-db #30312, #13326)."""
+        at_t_read = some(
+            (r != q)
+            & self.key_at_t_read[r].is_some()
+            & (self.key_at_t_read[r] == self.key_at_t_read[q])
+            for r in Row
+            for q in Row
+        )
+        scanned = ~self.now.any_of(*BEFORE_T_READ)
+        duplicate = scanned & (self.shared_later | at_t_read)
+        return (self.build == Build.failed).implies(duplicate)
+
+    @invariant
+    def the_index_names_the_row_that_has_the_key(self, r: Term[Row], k: Term[Key]) -> Bool:
+        """002, "Finalize the index": once published, the index "is completely rebuilt"."""
+        right = (self._holder(k) == r) == (self.key[r] == k)
+        return (self.build == Build.published).implies(right)
+
+    @final
+    def done(self) -> Bool:
+        """An index that is published, or failed, may stay as it is."""
+        return self.build != Build.running
+
+    @liveness
+    def builds_end(self) -> LeadsTo:
+        """002: the build succeeds, or aborts "and results in a failure"."""
+        return leads_to(self.build == Build.running, self.build != Build.running)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            read, "the row is there", because="a row that is not there may be asked for, too"
+        ),
+        equivalent_drop(
+            backfill,
+            "the build is running",
+            because="a chunk that comes late finds its own entries",
+        ),
+        equivalent_drop(
+            find_duplicate,
+            "the build is running",
+            because="once published, no duplicate is left to find",
+        ),
+        equivalent_weakening(
+            find_duplicate,
+            "safe times are past t_read",
+            because="before anything is written to the index, there is none either",
+        ),
+        equivalent_drop(
+            publish,
+            "the build is running",
+            because="a build that failed has a row that is not backfilled",
+        ),
+        equivalent_drop(
+            _commit,
+            "the index is not being removed",
+            because="nobody asks for an index that failed",
+        ),
+    )

@@ -1,0 +1,213 @@
+"""The machines of Couchbase's view engine keep their promises, or break just the documented ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from tests.machines.judged import broken
+
+from stagewright.checker.check import check
+from stagewright.checker.prove import prove
+from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, SEED
+from stagewright.machines.couchbase.partitions.partition_headers import PartitionHeaders
+from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
+from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
+from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
+from stagewright.machines.couchbase.partitions.partition_rebalance import PartitionRebalance
+from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
+from stagewright.machines.couchbase.partitions.partition_requests import PartitionRequests
+from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
+from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
+from stagewright.machines.couchbase.partitions.partition_updater import PartitionUpdater
+from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
+from stagewright.spec import require
+from stagewright.spec.define import define
+from stagewright.spec.machine import Machine
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Outcome, Report
+
+
+@dataclass(frozen=True)
+class Default:
+    """A machine, and how many states and steps it has at its default scope."""
+
+    machine: type[Machine]
+    states: int
+    steps: int
+
+
+DEFAULTS = [
+    Default(PartitionStates, 1_024, 7_600),
+    Default(PartitionIndex, 186_500, 589_376),
+    Default(PartitionHeaders, 7_696, 20_200),
+    Default(PartitionQueries, 43_600, 191_723),
+    Default(PartitionRebalance, 243_697, 861_108),
+    Default(PartitionReplicas, 30_652, 127_572),
+    Default(PartitionUpdater, 5_144, 13_140),
+    Default(PartitionVersions, 176, 1_180),
+    Default(PartitionRequests, 224, 352),
+    Default(PartitionMerge, 48_434, 127_754),
+    Default(PartitionRollback, 2_936, 7_909),
+]
+
+
+def checked(
+    machine: type[Machine],
+    profile: str = "",
+    sizes: dict[str, int] | None = None,
+    budgets: dict[str, int | None] | None = None,
+    properties: tuple[str, ...] = (),
+) -> Report:
+    definition = define(machine, profile)
+    report = check(definition, scope_of(definition, sizes, budgets), properties=properties)
+    assert report.exhausted
+    return report
+
+
+@pytest.mark.parametrize("default", DEFAULTS, ids=lambda default: default.machine.__name__)
+def test_the_newest_profile_keeps_every_promise(default: Default) -> None:
+    report = checked(default.machine)
+    assert broken(report) == set()
+    assert (report.states, report.transitions) == (default.states, default.steps)
+    assert report.coverage is not None
+    assert set(report.coverage.never_fired) == set()
+
+
+@pytest.mark.parametrize(
+    ("machine", "sizes", "budgets"),
+    [
+        (PartitionStates, {"partition": 3}, {}),
+        (PartitionIndex, {"partition": 1}, {"requests": 5, "writes": 3}),
+        (PartitionQueries, {"partition": 1}, {"requests": 5, "queries": 2}),
+        (PartitionRebalance, {"partition": 1}, {"writes": 2, "queries": 2}),
+        (PartitionReplicas, {"partition": 1}, {"requests": 8, "writes": 3}),
+        (PartitionUpdater, {"document": 3}, {"mutations": 3}),
+        (PartitionMerge, {"node": 1}, {}),
+        (PartitionRollback, {"item": 1}, {"changes": 4}),
+    ],
+    ids=str,
+)
+def test_it_keeps_them_at_other_scopes_too(
+    machine: type[Machine], sizes: dict[str, int], budgets: dict[str, int | None]
+) -> None:
+    assert broken(checked(machine, "", sizes, budgets)) == set()
+
+
+CONTENT = "content_is_that_of_the_sequence_number"
+
+
+@pytest.mark.parametrize(
+    ("machine", "leaves_open"),
+    [
+        (PartitionStates, {CONTENT, "a_partition_starts_empty"}),
+        (PartitionIndex, {f"index.{CONTENT}", "a_partition_starts_empty"}),
+        (PartitionHeaders, {f"index.{CONTENT}"}),
+        (PartitionQueries, {f"index.{CONTENT}"}),
+        (PartitionRebalance, {f"nodes.{CONTENT}"}),
+        (PartitionReplicas, {f"main.{CONTENT}", f"replica.{CONTENT}"}),
+    ],
+)
+def test_the_seed_leaves_open_what_its_docstring_says(
+    machine: type[Machine], leaves_open: set[str]
+) -> None:
+    """The document has no pending transition, which an asynchronous cleanup needs."""
+    report = checked(machine, "seed", {"partition": 1})
+    assert broken(report) == leaves_open
+    for name in leaves_open:
+        assert name in (machine.__doc__ or "")
+
+
+def test_the_partition_states_are_proved() -> None:
+    definition = define(PartitionStates)
+    report = prove(definition, scope_of(definition, {"partition": 2}), max_k=1, depth=1)
+    assert [v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS] == []
+
+
+def test_the_profiles_are_told_apart_by_what_the_document_leaves_out() -> None:
+    assert not SEED.pending_transition
+    assert COUCHBASE.pending_transition
+
+
+class CleanupOfPendingIsOverheard(PartitionStates):
+    """What the server does: while a partition is unindexable, those in cleanup are filtered out."""
+
+    def _merge_into_pending_transition(
+        self, p: Any, *, active: Any = False, passive: Any = False
+    ) -> None:
+        entry = self.group[p]
+        asked = entry.pending_active & ~entry.pending_active
+        keeps = ~self.paused.is_empty() if active is False and passive is False else asked
+        entry.pending_active = (entry.pending_active & keeps) | active
+        entry.pending_passive = (entry.pending_passive & keeps) | passive
+
+
+def test_a_cleanup_that_the_server_overhears_adds_a_partition_nobody_wants() -> None:
+    """A defect of the server that we found by reading; no row of the list of known bugs."""
+    assert "roles_are_those_requested" in broken(checked(CleanupOfPendingIsOverheard))
+
+
+class OldCleanupIsForgotten(PartitionHeaders):
+    """What the server does: a rollback does not look at what was in cleanup in the old header."""
+
+    def _goes_back_to_cleanup(self, p: Any) -> Any:
+        return self.header[p].content.cbit & ~self.header[p].content.cbit
+
+
+def test_a_rollback_that_forgets_an_old_cleanup_counts_old_rows_as_new() -> None:
+    report = checked(OldCleanupIsForgotten, "", {"partition": 1})
+    assert f"index.{CONTENT}" in broken(report)
+
+
+class ReplicasOnTransferAreIndexed(PartitionReplicas):
+    """What the server does: a replica that is queried is not marked as unindexable."""
+
+    def _may_be_indexed(self, p: Any) -> Any:
+        return self.on_transfer.has(p) | ~self.on_transfer.has(p)
+
+
+def test_a_replica_that_is_still_indexed_loses_rows_when_it_is_transferred() -> None:
+    report = checked(ReplicasOnTransferAreIndexed, "", {"partition": 1})
+    assert broken(report) == {"no_row_is_lost"}
+
+
+class TakenOverTooEarly(PartitionRebalance):
+    """Nobody waits for the index of the new node."""
+
+    def _index_has_caught_up(self, p: Any, new: Any) -> None:
+        pass
+
+
+class QueriesReadAnything(PartitionRebalance):
+    """stale=false does not wait on the nodes."""
+
+    def _may_be_read(self, n: Any, p: Any) -> Any:
+        return self.querying
+
+
+@pytest.mark.parametrize("mutant", [TakenOverTooEarly, QueriesReadAnything])
+def test_an_answer_is_not_complete_without_waiting_for_an_index(mutant: type[Machine]) -> None:
+    report = checked(mutant, "", {"partition": 1}, {"moves": 1}, ("an_answer_is_complete",))
+    assert broken(report) == {"an_answer_is_complete"}
+
+
+class OursIsTheirs(PartitionIndex):
+    """What the updater hands over replaces all, also what is newer than the updater."""
+
+    def _merged(self, p: Any, theirs: Any) -> Any:
+        return theirs.content
+
+
+class StatesChangeUnderTheCompactor(PartitionIndex):
+    """The group process does not stop the compactor when states change."""
+
+    def _change_states(self) -> None:
+        self._group_process_is_free()
+        require(~self.cleaner, "cleaner is stopped")
+        self.unwritten = True
+
+
+@pytest.mark.parametrize("mutant", [OursIsTheirs, StatesChangeUnderTheCompactor])
+def test_a_result_of_a_worker_is_of_the_index_as_it_was(mutant: type[Machine]) -> None:
+    assert broken(checked(mutant, "", {}, {"crashes": 0, "lost_headers": 0})) != set()

@@ -1,0 +1,71 @@
+"""What the topology coordinator commits was planned for what is so, whoever else commits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.machines.judged import broken
+
+from stagewright.checker.check import check
+from stagewright.checker.prove import prove
+from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
+from stagewright.spec.define import define
+from stagewright.spec.machine import Machine
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Outcome, Report
+
+
+def checked(
+    budgets: dict[str, int] | None = None,
+    *,
+    sizes: dict[str, int] | None = None,
+    machine: type[Machine] = TabletCommits,
+) -> Report:
+    definition = define(machine)
+    report = check(definition, scope_of(definition, sizes, budgets))
+    assert report.exhausted
+    return report
+
+
+def test_every_promise_is_kept_and_every_action_happens() -> None:
+    report = checked()
+    assert broken(report) == set()
+    assert (report.states, report.transitions) == (2_552, 6_838)
+    assert report.coverage is not None
+    assert set(report.coverage.never_fired) == set()
+
+
+@pytest.mark.parametrize(
+    ("sizes", "budgets"),
+    [({"tablet": 2}, {}), ({"node": 3}, {"failovers": 2}), ({}, {"failovers": 3})],
+    ids=str,
+)
+def test_it_keeps_them_at_other_scopes_too(sizes: dict[str, int], budgets: dict[str, int]) -> None:
+    assert broken(checked(budgets, sizes=sizes)) == set()
+
+
+class NobodyChecksTheTerm(TabletCommits):
+    """The last coordinator may take guards for ever."""
+
+    def _is_in_its_term(self, n: Any) -> Any:
+        return self.leader == self.leader
+
+
+class CommitsLeaveGuardsAlone(TabletCommits):
+    """A commit overwrites what others committed since its guard was taken."""
+
+    def _commit(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("mutant", [NobodyChecksTheTerm, CommitsLeaveGuardsAlone])
+def test_a_coordinator_that_does_not_look_overwrites_something(mutant: type[Machine]) -> None:
+    assert broken(checked(machine=mutant)) != set()
+
+
+def test_every_promise_about_states_and_steps_is_proved_for_any_number_of_commits() -> None:
+    definition = define(TabletCommits)
+    unbounded = {"migrations": None, "drops": None, "failovers": None}
+    report = prove(definition, scope_of(definition, {}, unbounded), max_k=1, depth=1)
+    assert report.outcome is Outcome.HOLDS

@@ -1,0 +1,64 @@
+"""The chunks of a tablet, as a log tells of them, keep their promises, and a log can break each."""
+
+from __future__ import annotations
+
+import pytest
+from tests.machines.judged import broken
+
+from stagewright.checker.check import check
+from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan
+from stagewright.spec import action, require
+from stagewright.spec.define import define
+from stagewright.spec.machine import Machine
+from stagewright.spec.scope import scope_of
+from stagewright.spec.verdict import Report
+
+
+def checked(machine: type[Machine] = BackfillTablet) -> Report:
+    definition = define(machine)
+    report = check(definition, scope_of(definition))
+    assert report.exhausted
+    return report
+
+
+def test_chunks_keep_every_promise() -> None:
+    report = checked()
+    assert not broken(report)
+    assert report.coverage is not None
+    assert not report.coverage.never_fired
+    assert report.states == 14
+
+
+class FromTheStart(BackfillTablet):
+    """A new leader does not know the checkpoint."""
+
+    @action
+    def begin_anew(self) -> None:
+        """It begins at the start of the tablet."""
+        require(self.scan == Scan.taken_over, "another master is the leader")
+        self.scan = Scan.chunk
+        self.begin = Begin.at_the_start
+
+
+class Twice(BackfillTablet):
+    """What is done is not known to be."""
+
+    @action
+    def scan_again(self) -> None:
+        """A tablet that is done is scanned again."""
+        require(self.scan == Scan.done, "the tablet is done")
+        self.scan = Scan.chunk
+        self.begin = Begin.further
+
+
+@pytest.mark.parametrize(
+    ("machine", "promise"),
+    [
+        (FromTheStart, "checkpoints_only_advance"),
+        (Twice, "what_is_done_is_not_scanned_again"),
+    ],
+)
+def test_a_master_that_forgets_what_was_recorded_breaks_a_promise(
+    machine: type[Machine], promise: str
+) -> None:
+    assert promise in broken(checked(machine))
