@@ -68,6 +68,19 @@ def module_of(name: str) -> ModuleType:
     return _file(Path(place)) if place.endswith(".py") else _module(place)
 
 
+def machines_in(module: ModuleType) -> dict[str, type[Machine]]:
+    """The machines that a module itself defines, by name in their order."""
+    return {n: c for n, c in _machines(module).items() if c.__module__ == module.__name__}
+
+
+def _machines(module: ModuleType) -> dict[str, type[Machine]]:
+    return {
+        n: c
+        for n, c in vars(module).items()
+        if isinstance(c, type) and issubclass(c, Machine) and c is not Machine
+    }
+
+
 def _module(place: str) -> ModuleType:
     if place.startswith("."):
         raise InputError(f"`{place}` is a relative name", help="name a file or a module")
@@ -110,11 +123,7 @@ def _file(path: Path) -> ModuleType:
 
 
 def _class_in(module: ModuleType, class_name: str, place: str) -> type[Machine]:
-    machines = {
-        n: c
-        for n, c in vars(module).items()
-        if isinstance(c, type) and issubclass(c, Machine) and c is not Machine
-    }
+    machines = _machines(module)
     if class_name:
         if class_name in machines:
             return machines[class_name]
@@ -123,7 +132,7 @@ def _class_in(module: ModuleType, class_name: str, place: str) -> type[Machine]:
             f"{place} has no machine `{class_name}`",
             help=f"{hint}it has: {', '.join(machines) or 'none'}",
         )
-    own = [c for c in machines.values() if c.__module__ == module.__name__]
+    own = list(machines_in(module).values())
     if len(own) == 1:
         return own[0]
     if not own:

@@ -141,7 +141,9 @@ class Trial:
         if not isinstance(refusal, RefusedError):
             return
         false = {r.name for r in required}
-        written = self._judge.source.action(step.action).guards  # a bound of the check may be named, too
+        written = self._judge.source.action(
+            step.action
+        ).guards  # a bound of the check may be named, too
         wrong = [r for r in written if r.name in refusal.requirements and r.name not in false]
         if wrong:
             self._fail(Fault.WRONG_REASON, step, wrong, refusal)

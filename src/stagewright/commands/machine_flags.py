@@ -62,11 +62,11 @@ def scope_from(definition: Definition, sizes: Sequence[str], budgets: Sequence[s
     """
     from stagewright.spec.scope import scope_of
 
-    wanted = _numbers("--size", sizes, unbounded=False)
+    wanted = numbers_from("--size", sizes, unbounded=False)
     return scope_of(
         definition,
         {name: n for name, n in wanted.items() if n is not None},
-        _numbers("--budget", budgets, unbounded=True),
+        numbers_from("--budget", budgets, unbounded=True),
     )
 
 
@@ -105,7 +105,12 @@ def _at_least(least: int, text: str) -> int:
     return int(text)
 
 
-def _numbers(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mapping[str, int | None]:
+def numbers_from(flag: str, entries: Sequence[str], *, unbounded: bool) -> Mapping[str, int | None]:
+    """What the entries of a flag say, each NAME=N; where `unbounded`, N may be `any`, which is None here.
+
+    Raises:
+        InputError: an entry is not NAME=N, or names something twice.
+    """
     found: dict[str, int | None] = {}
     for entry in entries:
         name, equals, text = entry.partition("=")

@@ -44,7 +44,13 @@ def refinements_of(
     from stagewright.machines import SHIPPED
     from stagewright.spec.loading import find_in_module
 
-    machine, module = find_in_module(name, SHIPPED)
+    return refinements_in_module(*find_in_module(name, SHIPPED), definition, dependents)
+
+
+def refinements_in_module(
+    machine: type[Machine], module: ModuleType, definition: Definition, dependents: Dependents
+) -> Asked:
+    """The same for a machine that is at hand, with the module that was named for it."""
     declared = list(dict.fromkeys(_declared(machine, module)))
     own = set(_among([module], machine))
     profile = definition.profile

@@ -1,0 +1,77 @@
+"""`assert_conforms`: an implementation is driven through its adapter and must do what the definition says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from stagewright.checker.conformance import AdapterFactory, ConformanceError
+from stagewright.checker.conformance.judge import Judge
+from stagewright.checker.conformance.play import play
+from stagewright.checker.conformance.space import explored
+from stagewright.checker.conformance.suites import (
+    MOST_STATES,
+    Suite,
+    refusal_suite,
+    transition_tour,
+)
+from stagewright.spec.definition import Definition
+from stagewright.spec.errors import InputError
+from stagewright.spec.machine import Machine
+from stagewright.testing.subject import Budgets, Sizes, resolved
+
+SUITES = ("tour", "refusals", "hypothesis")
+"""Every transition; every event that must be refused; random runs."""
+
+
+def assert_conforms(
+    machine: type[Machine] | Definition,
+    adapter: AdapterFactory,
+    *,
+    profile: str = "",
+    sizes: Sizes | None = None,
+    budgets: Budgets | None = None,
+    suites: Collection[str] = SUITES,
+    seed: int = 0,
+    examples: int = 100,
+    steps: int = 100,
+) -> None:
+    """Play the suites against an implementation; `adapter` makes its adapter, as a class does.
+
+    `examples` random runs of `steps` turns are made, from `seed`. A failure is shrunk to the shortest run that
+    still fails.
+
+    Raises:
+        ConformanceError: the implementation differs from its definition; the text is the run.
+        AdapterError: the adapter observes what the definition does not have.
+    """
+    for name in suites:
+        if name not in SUITES:
+            raise InputError(f"there is no suite `{name}`", help=f"choose of {', '.join(SUITES)}")
+    definition, scope = resolved(machine, profile, sizes, budgets)
+    judge = Judge(definition, scope)
+    space = explored(definition, scope, states=MOST_STATES)
+    planned: list[Suite] = []
+    if "tour" in suites:
+        planned.append(transition_tour(definition, scope, space=space))
+    if "refusals" in suites:
+        planned.append(refusal_suite(definition, scope, space=space))
+    results = [play(judge, adapter, suite, way_to=space.way_to) for suite in planned]
+    if "hypothesis" in suites and not any(r.failure for r in results):
+        from stagewright.checker.conformance.stateful import run_random
+
+        results.append(
+            run_random(
+                definition,
+                scope,
+                adapter,
+                seed=seed,
+                examples=examples,
+                steps=steps,
+                way_to=space.way_to,
+            )
+        )
+    for result in results:
+        if result.failure is not None:
+            raise ConformanceError(result.failure)
+        if result.stopped:
+            raise KeyboardInterrupt(result.stopped)
