@@ -21,10 +21,11 @@ from stagewright.impl.view_engine.design.design import DesignDocument, View
 from stagewright.impl.view_engine.design.json_text import json_text
 from stagewright.impl.view_engine.design.mapping import MapError
 from stagewright.impl.view_engine.documents.store import DocumentStore
+from stagewright.impl.view_engine.group.current import GroupClosedError, GroupSnapshot
+from stagewright.impl.view_engine.group.group import Group
+from stagewright.impl.view_engine.group.triggers import Triggers, look_after
 from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.files import remove_leftovers
-from stagewright.impl.view_engine.index.group import Group, GroupClosedError, GroupSnapshot
-from stagewright.impl.view_engine.index.triggers import Triggers, look_after
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.query.local import Answer, Row, answer, rows
 from stagewright.impl.view_engine.query.params import Query
@@ -163,7 +164,7 @@ class ViewEngine:
 
     def map_errors(self, design: str) -> list[MapError]:
         """The last documents on which a map function failed: they have no rows in that view."""
-        return [*self.group(design).map_errors]
+        return self.group(design).map_errors
 
     def group(self, design: str) -> Group:
         """The group server of a design document."""

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.traces.blocks import NO_TIME, Block, coded_place
 from stagewright.traces.readers.jsonl_line import Parsed, parse_line
 from stagewright.traces.readers.lines import LINE_MAX, Lines, line_parts, lines_of
 from stagewright.traces.readers.parts import Part, Tally
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names, joined, names_of, same_bytes
 
 Ints = NDArray[Any]

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Block, Stream, coded_place
 from stagewright.traces.readers.jsonl_line import REQUIRED, SEQUENCE_MAX, Parsed, event_of, json_of
 from stagewright.traces.readers.parts import Hole, Part, Tally
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Names, names_of_arrow
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.replay.compiled import compiled
+from stagewright.compiled import compiled
 from stagewright.traces.replay.packed import Packed, packed, unpacked
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.replay.compiled import compiled
+from stagewright.compiled import compiled
 from stagewright.traces.replay.rows import ENTITY, KIND, PLACE, SEQUENCE, SYMBOL
 
 Ints = NDArray[Any]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.traces.blocks import Block, Stream
 from stagewright.traces.determinised import START
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names
 from stagewright.traces.replay.rows import (
     BODY,

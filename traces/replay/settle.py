@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from stagewright.traces.replay.compiled import compiled
+from stagewright.compiled import compiled
 from stagewright.traces.replay.rows import (
     BODY,
     CARRIED,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.traces.blocks import Stream
 from stagewright.traces.determinised import DEAD
 from stagewright.traces.judge import Stands, added
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner
 from stagewright.traces.replay.settle import CONFLICT, GAP, HOW, LAST, OVERLAP, SET
 from stagewright.traces.replay.steps import Steps

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.traces.candidates import (
     Candidates,
     Product,
@@ -30,7 +31,6 @@ from stagewright.traces.determinised import (
     UNKNOWN,
     Determinised,
 )
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.running import of_this_thread, renewed
 from stagewright.traces.together.views import Seen, View

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.replay.compiled import compiled
+from stagewright.compiled import compiled
 from stagewright.traces.replay.steps import slot_of
 from stagewright.traces.together.formula import ClassOf, evaluate
 from stagewright.traces.together.views import Related, Seen

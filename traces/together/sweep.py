@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.traces.blocks import EntityKey, Place, Stream, place_of
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import joined, names_of
 from stagewright.traces.replay.steps import slot_of
 from stagewright.traces.together.counted import BROKEN, LESS, MORE, OPEN, UNASKED, Counting

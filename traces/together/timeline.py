@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.traces.blocks import NO_TIME, EntityKey, Stream
 from stagewright.traces.determinised import ANY, START
-from stagewright.traces.replay.compiled import compiled
 from stagewright.traces.replay.names import Interner, Names, joined
 from stagewright.traces.replay.ordering import by_entity
 from stagewright.traces.replay.packed import Packed, packed, packed_table, unpacked, unpacked_table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
 from stagewright.impl.view_engine.file.header import IndexHeader, Root
 from stagewright.impl.view_engine.file.index_file import IndexFile, Snapshot
 from stagewright.impl.view_engine.index.deltas import DeltaLog, read_delta
-from stagewright.impl.view_engine.index.partitions import settle
 from stagewright.impl.view_engine.index.writing import pointer, root_of
 from stagewright.impl.view_engine.tree.apply import apply
 from stagewright.impl.view_engine.tree.build import build
@@ -85,11 +84,16 @@ class Compactor:
             self.batches += 1
         return bool(taken)
 
-    def finish(self, header: IndexHeader) -> Snapshot:
-        """Commit the new file as this header's, and give it its name."""
+    def finish(
+        self, header: IndexHeader, settled: Callable[[IndexHeader], IndexHeader]
+    ) -> Snapshot:
+        """Commit the new file as this header's, and give it its name.
+
+        `settled` gives the header after what follows from the new trees: no partition is left to clean.
+        """
         self._check_stop()
         made = replace(header, id_root=self._roots[0], view_roots=tuple(self._roots[1:]))
-        snapshot = self.file.commit(settle(made))
+        snapshot = self.file.commit(settled(made))
         self._unfinished.rename(self.path)
         sync_folder(self.path.parent)
         return snapshot

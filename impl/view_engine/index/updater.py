@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.design.mapping import MapError, Mapped
-from stagewright.impl.view_engine.documents.changes import Change, Position, Source
+from stagewright.impl.view_engine.documents.changes import Change, Source
 from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import IndexFile
+from stagewright.impl.view_engine.index.progress import is_behind
 from stagewright.impl.view_engine.index.queues import BoundedQueue, QueueClosedError
 from stagewright.impl.view_engine.index.sort_files import SORT_MEMORY, ExternalSort
 from stagewright.impl.view_engine.index.writing import (
@@ -256,13 +257,6 @@ class Updater:
             if self._stop.is_set():
                 raise UpdateStoppedError
             yield batch
-
-
-def is_behind(header: IndexHeader, partition: int, now: Position) -> bool:
-    """Whether the source has changes of a partition that the index lacks, or another history."""
-    seq = header.seqs[partition]
-    log = header.partition_versions.get(partition, ())
-    return seq != now.seq or (seq > 0 and bool(log) and log[0][0] != now.uuid)
 
 
 def _together(loaded: BoundedQueue[_Loaded], most: int) -> Iterator[list[_Loaded]]:

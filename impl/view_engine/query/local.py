@@ -13,7 +13,7 @@ import numpy as np
 from stagewright.impl.view_engine.design.design import ViewPlace
 from stagewright.impl.view_engine.file.collation import ARRAY, sort_bytes
 from stagewright.impl.view_engine.file.masks import mask_of, partitions_of
-from stagewright.impl.view_engine.index.group import GroupSnapshot
+from stagewright.impl.view_engine.group.current import GroupSnapshot
 from stagewright.impl.view_engine.index.writing import pointer
 from stagewright.impl.view_engine.query.params import Query
 from stagewright.impl.view_engine.tree.entries import read_view_key, read_view_value

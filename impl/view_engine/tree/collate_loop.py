@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.impl.view_engine.tree.compiled import compiled
+from stagewright.compiled import compiled
 
 Array = NDArray[Any]
 

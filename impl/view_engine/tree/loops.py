@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.compiled import compiled
 from stagewright.impl.view_engine.tree.collate_loop import parse_number
-from stagewright.impl.view_engine.tree.compiled import compiled
 
 Array = NDArray[Any]
 

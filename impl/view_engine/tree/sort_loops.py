@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.impl.view_engine.tree.compiled import compiled
+from stagewright.compiled import compiled
 from stagewright.impl.view_engine.tree.loops import compare
 
 Array = NDArray[Any]

@@ -179,10 +179,10 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.output import check_directory, console
     from stagewright.commands.traced_machines import profiles_known, resolver
     from stagewright.commands.validate_output import reproduce, tell, tell_plan, write
+    from stagewright.compiled import interpreted
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
-    from stagewright.traces.replay.compiled import interpreted
     from stagewright.traces.report import as_json, print_report
 
     # What can be refused without Spark is refused before it starts.

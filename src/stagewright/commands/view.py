@@ -77,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
     """Do one action."""
     from stagewright.impl.view_engine import ViewEngine, ViewEngineError
     from stagewright.impl.view_engine.design.javascript import JavaScriptMissingError
-    from stagewright.impl.view_engine.index.group import IndexNotReadyError
+    from stagewright.impl.view_engine.group.current import IndexNotReadyError
 
     actions = {
         "load": _load,

@@ -25,6 +25,7 @@ from stagewright.impl.view_engine import View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.file.masks import mask_of
+from stagewright.impl.view_engine.group.partitions import settle
 from stagewright.impl.view_engine.index.compactor import Compactor
 from stagewright.impl.view_engine.index.writing import pointer, root_of
 from stagewright.impl.view_engine.tree.apply import apply, purge
@@ -130,7 +131,7 @@ class Bench:
         header = file.last_snapshot().header
         compactor = Compactor(file, [SUMMED], self.folder / "ours.view.2")
         compactor.copy(header)
-        compactor.finish(header)
+        compactor.finish(header, settle)
         compactor.file.close()
         file.close()
 

@@ -22,10 +22,11 @@ from tests.impl.view_engine.test_updates import PARTITIONS, assert_right, group_
 from stagewright.impl.view_engine import View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
 from stagewright.impl.view_engine.file.index_file import IndexFile
+from stagewright.impl.view_engine.group.partitions import settle
+from stagewright.impl.view_engine.group.triggers import Triggers, look_after
 from stagewright.impl.view_engine.index import compactor as compactor_module
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError, Compactor
 from stagewright.impl.view_engine.index.files import open_current, remove_leftovers
-from stagewright.impl.view_engine.index.triggers import Triggers, look_after
 from stagewright.impl.view_engine.query.local import answer, rows
 from stagewright.impl.view_engine.query.params import Query
 
@@ -141,7 +142,7 @@ def test_rollback_and_state_changes_stop_a_compaction(
         thread = threading.Thread(target=group.set_partition_states, kwargs={"cleanup": [1]})
         changing.append(thread)
         thread.start()
-        while not group._requests:
+        while not group.workers.requests:
             time.sleep(0.001)
 
     during(change_states)
@@ -242,7 +243,7 @@ def test_our_compaction_has_the_leaves_of_the_c_compactor(tmp_path: Path) -> Non
     theirs = couchstore.compact(tmp_path, ours, "_sum")
     compactor = Compactor(file, [SUMMED], tmp_path / "ours.view.2")
     compactor.copy(file.last_snapshot().header)
-    compactor.finish(file.last_snapshot().header)
+    compactor.finish(file.last_snapshot().header, settle)
     assert leaves_of(tmp_path / "ours.view.2") == leaves_of(theirs)
     assert pointer_of(tmp_path / "ours.view.2").reduction == pointer_of(theirs).reduction
     file.close()

@@ -121,7 +121,7 @@ def goes_on_after(history: History, crash: Crash) -> None:
 
 
 @pytest.mark.parametrize(
-    ("commits", "samples"), [(6, 25), pytest.param(40, 1000, marks=pytest.mark.slow)]
+    ("commits", "samples"), [(6, 25), pytest.param(40, 1000, marks=pytest.mark.thorough)]
 )
 def test_every_crash_leaves_the_last_snapshot_or_the_next(commits: int, samples: int) -> None:
     history = written(IndexFile, commits, seed=5)

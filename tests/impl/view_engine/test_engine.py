@@ -192,7 +192,7 @@ with ViewEngine(sys.argv[1], partitions=4) as engine:
 """.replace("doc.n % 1 if False else ", "")
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(200, marks=pytest.mark.thorough)])
 def test_killed_process_loses_nothing_that_it_answered(tmp_path: Path, kills: int) -> None:
     chosen = random.Random(kills)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

@@ -22,11 +22,11 @@ from tests.impl.view_engine.test_updates import (
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.file.header import IndexHeader, contradictions
 from stagewright.impl.view_engine.file.masks import mask_of, partitions_of
-from stagewright.impl.view_engine.index import partitions
+from stagewright.impl.view_engine.group import partitions
+from stagewright.impl.view_engine.group.group import Group
+from stagewright.impl.view_engine.group.partitions import PartitionStateError, request, settle
 from stagewright.impl.view_engine.index.cleaner import Cleaner
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
-from stagewright.impl.view_engine.index.group import Group
-from stagewright.impl.view_engine.index.partitions import PartitionStateError, request, settle
 from stagewright.impl.view_engine.query.local import answer
 from stagewright.impl.view_engine.query.params import Query
 
@@ -144,12 +144,12 @@ def test_cleaner_that_is_stopped_goes_on_later_and_ends(tmp_path: Path) -> None:
     def checkpoint(header: IndexHeader) -> IndexHeader:
         headers.append(header)
         cleaner.stop()
-        return group._checkpoint(header)
+        return group.checkpoint(header)
 
     shapes = group.design.shapes
     rounds = 0
     while group.header.cleanup:
-        cleaner = Cleaner(group._file, shapes, checkpoint, step=10_000)
+        cleaner = Cleaner(group.index.file, shapes, checkpoint, step=10_000)
         cleaner.run(group.header)
         rounds += 1
     assert rounds > 3
@@ -159,7 +159,8 @@ def test_cleaner_that_is_stopped_goes_on_later_and_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(5), 85, *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 400))]
+    "seed",
+    [*range(12), 85, *(pytest.param(n, marks=pytest.mark.thorough) for n in range(100, 400))],
 )
 def test_whatever_happens_answers_are_map_reduce_over_the_documents(
     tmp_path: Path, seed: int

@@ -15,7 +15,7 @@ from tests.impl.view_engine.memory_source import MemorySource
 from stagewright.impl.view_engine import Query, QueryError, View, doc, emit, item, meta_id
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.store import partition_of
-from stagewright.impl.view_engine.index.group import Group
+from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.query.local import answer
 
 PARTITIONS = 8

@@ -19,9 +19,10 @@ from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.changes import Change
 from stagewright.impl.view_engine.documents.store import DocumentStore
 from stagewright.impl.view_engine.file.disk import RealDisk
+from stagewright.impl.view_engine.group.current import IndexNotReadyError
+from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index import updater as updater_module
 from stagewright.impl.view_engine.index.files import index_path
-from stagewright.impl.view_engine.index.group import Group, IndexNotReadyError
 from stagewright.impl.view_engine.index.queues import BoundedQueue, QueueClosedError
 from stagewright.impl.view_engine.index.sort_files import ExternalSort
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
@@ -120,10 +121,10 @@ def test_incremental_update_writes_a_checkpoint_a_batch(tmp_path: Path) -> None:
     group = group_of(tmp_path, source)
     put_some(source, chosen, 10)
     group.wait_until_current()
-    first = len(list(group._file.snapshots()))
+    first = len(list(group.index.file.snapshots()))
     put_some(source, chosen, 300, of=10_000)
     group.wait_until_current()
-    assert len(list(group._file.snapshots())) - first > 3
+    assert len(list(group.index.file.snapshots())) - first > 3
     group.close()
 
 

@@ -1,8 +1,7 @@
-"""Loops say the same as plain Python and as machine code, and machine code is only loaded where it pays."""
+"""Replays report the same as plain Python and as machine code, which is only loaded where it pays."""
 
 from __future__ import annotations
 
-import pickle
 import random
 import subprocess
 import sys
@@ -10,41 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from stagewright.compiled import interpreted
 from stagewright.spec.trace import Event
 from stagewright.traces.engines import Embedded
-from stagewright.traces.replay.compiled import compiled, interpreted
 from stagewright.traces.validate import validate
 
 ROOT = Path(__file__).parents[3]
-
-
-@compiled
-def doubled(value: Any) -> Any:
-    return 2 * value
-
-
-@compiled
-def twice_doubled(value: Any) -> Any:
-    return doubled(doubled(value))
-
-
-def test_a_loop_calls_another_one_in_both_ways() -> None:
-    with interpreted():
-        assert twice_doubled(5) == 20
-    assert twice_doubled(5) == 20
-
-
-def test_a_loop_travels_by_name() -> None:
-    assert pickle.loads(pickle.dumps(doubled)) is doubled
-
-
-def test_numbers_wrap_around_in_plain_python_too() -> None:
-    largest = np.uint64(2**64 - 1)
-    with interpreted():
-        assert doubled(largest) == 2**64 - 2
 
 
 @pytest.mark.parametrize("seed", range(6))

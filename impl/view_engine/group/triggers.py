@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from stagewright.impl.view_engine.group.current import IndexNotReadyError
+from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
-from stagewright.impl.view_engine.index.group import Group, IndexNotReadyError
 
 
 @dataclass(frozen=True)

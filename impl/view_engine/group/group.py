@@ -1,0 +1,234 @@
+"""The group server of one design document: owns its index file, and who may change it.
+
+Readers get snapshots, which stay readable whatever happens to the file. One updater runs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from stagewright.impl.view_engine.design.design import DesignDocument
+from stagewright.impl.view_engine.design.mapping import MapError
+from stagewright.impl.view_engine.documents.changes import Source
+from stagewright.impl.view_engine.file.header import IndexHeader
+from stagewright.impl.view_engine.group.current import (
+    CurrentIndex,
+    GroupClosedError,
+    GroupSnapshot,
+    IndexNotReadyError,
+)
+from stagewright.impl.view_engine.group.partitions import (
+    MARK_INDEXABLE,
+    MARK_UNINDEXABLE,
+    SET_ACTIVE,
+    SET_CLEANUP,
+    SET_PASSIVE,
+    Request,
+    request,
+    settle,
+)
+from stagewright.impl.view_engine.group.updating import Updating
+from stagewright.impl.view_engine.group.workers import Workers
+from stagewright.impl.view_engine.index.cleaner import Cleaner
+from stagewright.impl.view_engine.index.compactor import Compaction
+from stagewright.impl.view_engine.index.progress import changes_left, has_reached
+from stagewright.impl.view_engine.index.updater import UpdaterLimits
+
+LONGEST_WAIT = 3600.0  # seconds that a query waits for its index
+
+
+class Group:
+    """The index of one signature. All methods may be called from any thread."""
+
+    kind = "main"
+
+    def __init__(
+        self,
+        folder: Path,
+        design: DesignDocument,
+        source: Source,
+        partitions: int,
+        *,
+        limits: UpdaterLimits | None = None,
+        active: Iterable[int] | None = None,
+    ) -> None:
+        """Open the index or create it, with all partitions active or only those that `active` names."""
+        self.design = design
+        self.folder = folder
+        self._source = source
+        self.index = CurrentIndex(folder, self.kind, design, partitions, active)
+        self.workers = Workers()
+        self._changed = self.workers.changed
+        self._updating = Updating(
+            self.index, self.workers, design, source, folder, self.checkpoint, limits
+        )
+
+    @property
+    def header(self) -> IndexHeader:
+        """The last header that was committed."""
+        return self.index.header
+
+    @property
+    def number(self) -> int:
+        """How many files the index had, this one included."""
+        return self.index.number
+
+    @contextmanager
+    def reading(self) -> Iterator[GroupSnapshot]:
+        """The current snapshot; its file stays open meanwhile."""
+        with self._changed:
+            if self.workers.closed:
+                raise GroupClosedError
+            file, header = self.index.file, self.index.header
+            file.hold()
+        try:
+            yield GroupSnapshot(file, header, self.design)
+        finally:
+            file.close()
+
+    # -- updates -------------------------------------------------------------------------------------------
+
+    def wait_until_current(self, timeout: float = LONGEST_WAIT, *, passive: bool = False) -> None:
+        """Return when the active partitions are indexed up to what the source has now.
+
+        With `passive` those, too, as the manager waits for before it moves a partition.
+
+        Starts the updater. Raises IndexNotReadyError where that failed or takes too long.
+        """
+        wanted = self._source.positions()
+        with self._changed:
+            self._updating.failure = None
+            while not has_reached(self.header, wanted, passive=passive):
+                if self.workers.closed:
+                    raise GroupClosedError
+                if (failure := self._failed()) is not None:
+                    raise IndexNotReadyError(
+                        f"the update of the index failed: {failure}"
+                    ) from failure
+                self._updating.start()
+                if not self._changed.wait(timeout):
+                    raise IndexNotReadyError(f"the index is not current after {timeout:g} seconds")
+
+    def _failed(self) -> BaseException | None:
+        return self._updating.failure
+
+    def trigger(self) -> None:
+        """Start the updater if it does not run and there is something to do; returns at once."""
+        with self._changed:
+            if not self.workers.closed:
+                self._updating.start_if_behind()
+
+    def pending_changes(self) -> int:
+        """How many changes of the source the index does not have yet."""
+        return changes_left(self.header, self._source.positions())
+
+    def stop_updater(self) -> None:
+        """Stop the updater at its next step and wait for it."""
+        with self._changed:
+            self.workers.stop_updater()
+
+    @property
+    def map_errors(self) -> list[MapError]:
+        """The last documents on which a map function failed."""
+        return [*self._updating.map_errors]
+
+    @property
+    def map_error_count(self) -> int:
+        """On how many documents map functions failed since the group was opened."""
+        return self._updating.map_error_count
+
+    # -- partition states --------------------------------------------------------------------------------
+
+    def set_partition_states(
+        self,
+        active: Iterable[int] = (),
+        passive: Iterable[int] = (),
+        cleanup: Iterable[int] = (),
+    ) -> None:
+        """Make partitions active, passive, or remove them; others stay what they are.
+
+        Those still in cleanup become active or passive once they are clean. Raises PartitionStateError,
+        and changes nothing, where the definition does not allow a request.
+        """
+        wanted = ((SET_ACTIVE, active), (SET_PASSIVE, passive), (SET_CLEANUP, cleanup))
+        self._request([(action, [*partitions]) for action, partitions in wanted])
+
+    def mark_unindexable(self, partitions: Iterable[int]) -> None:
+        """Stop indexing them; queries go on with what is indexed."""
+        self._request([(MARK_UNINDEXABLE, [*partitions])])
+
+    def mark_indexable(self, partitions: Iterable[int]) -> None:
+        """Go on indexing them where it stopped."""
+        self._request([(MARK_INDEXABLE, [*partitions])])
+
+    def _request(self, wanted: Sequence[tuple[Request, Sequence[int]]]) -> None:
+        with self._changed:
+            if self._requested(wanted) == self.header:
+                return
+            running = self.workers.updater is not None
+            with self.workers.alone():
+                self.index.snapshot = self.index.file.commit(self._requested(wanted))
+            if running:
+                self._updating.start()
+
+    def _requested(self, wanted: Sequence[tuple[Request, Sequence[int]]]) -> IndexHeader:
+        header = self.header
+        for action, partitions in wanted:
+            header = request(header, action, partitions)
+        return settle(header)
+
+    # -- cleanup and compaction --------------------------------------------------------------------------
+
+    def clean_up(self) -> int:
+        """Remove the rows of partitions in cleanup; gives how many values went.
+
+        Works alone: does nothing while updater or compactor run, and ends when one of them starts.
+        """
+        with self._changed:
+            if not self.workers.may_clean() or not self.header.cleanup:
+                return 0
+            cleaner = Cleaner(self.index.file, self.design.shapes, self.checkpoint)
+            self.workers.cleaner = cleaner
+        try:
+            cleaner.run(self.header)
+        finally:
+            with self._changed:
+                self.workers.cleaner = None
+                self._changed.notify_all()
+        return cleaner.work.values_purged
+
+    def compact(self) -> Compaction:
+        """Rewrite the index into a new file while queries and the updater go on, and switch to it.
+
+        Raises CompactionStoppedError where a change of partition states or the end of the index stops
+        it, or another compaction runs.
+        """
+        return self._updating.compacting.run()
+
+    def file_size(self) -> int:
+        """The bytes of the index file."""
+        return self.index.size()
+
+    def fragmentation(self) -> float:
+        """The share of the file that belongs to none of the current trees."""
+        return self.index.fragmentation()
+
+    # -- what workers hand over ----------------------------------------------------------------------------
+
+    def checkpoint(self, header: IndexHeader) -> IndexHeader:
+        """Commit a header of a worker, and let queries see it; gives it as it was committed."""
+        header = settle(header)
+        snapshot = self.index.file.commit(header)
+        with self._changed:
+            self.index.snapshot = snapshot
+            self._updating.compacting.after_checkpoint()
+            self._changed.notify_all()
+        return header
+
+    def close(self) -> None:
+        """Stop the updater and close the file; queries that run end on their snapshots."""
+        with self._changed:
+            self.workers.close()
+        self.index.file.close()
