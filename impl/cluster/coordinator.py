@@ -25,8 +25,7 @@ from stagewright.impl.cluster.settings import Settings
 from stagewright.impl.cluster.view import TabletView
 from stagewright.impl.runtime import Instance
 from stagewright.impl.runtime.instance import ActionRef
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run, Stage
 from stagewright.spec import RefusedError
 from stagewright.spec.values import FrozenMap, State, Value

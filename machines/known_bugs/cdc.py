@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
+from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations, Generation, Node
 from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Shard
-from stagewright.machines.scylladb.cdc.cdc_nodes import Generation, Node
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     OPERATOR,
     CdcPublication,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.topology.fencing import Fencing
-from stagewright.machines.scylladb.topology.fencing_barrier import Phase
-from stagewright.machines.scylladb.topology.fencing_nodes import Node, NodeState
+from stagewright.machines.scylladb.topology.fencing import Fencing, Node, NodeState, Phase
 from stagewright.spec import Bool, Number, Term
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, Server
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
-from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
-from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.machines.yugabytedb.indexes.index_steps import CLIENT, Server
-from stagewright.machines.yugabytedb.indexes.index_tables import (
+from stagewright.machines.yugabytedb.indexes.index_rows import (
     LAST,
     HybridTime,
+    IndexRows,
     PromptIndex,
     Row,
     Stored,
     Value,
 )
+from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import Term, choose, part, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.tablets.resize_guards import Node as Coordinator, ResizeGuards
-from stagewright.machines.scylladb.tablets.resize_replicas import Node
-from stagewright.machines.scylladb.tablets.tablet_resize import TabletResize
+from stagewright.machines.scylladb.tablets.tablet_resize import Node, TabletResize
 from stagewright.spec import Bool, Term
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node, Tablet
 from stagewright.spec import Bool, Fairness, SetOf, Term, many, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_announced import TopologyAnnounced
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_coordinator import (

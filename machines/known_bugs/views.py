@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
-from stagewright.machines.scylladb.views.view_building import ViewBuilding
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_flush import ViewFlush
 from stagewright.machines.scylladb.views.view_range import ViewRange
 from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
 from stagewright.machines.scylladb.views.view_staging import Sstable, ViewStaging
-from stagewright.machines.scylladb.views.view_tablet import Task
 from stagewright.machines.scylladb.views.view_task import Life, ViewTask
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 from stagewright.spec import Bool, Term, require, some

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.scylladb.cdc import cdc_publication as publication
 from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
-from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
-from stagewright.machines.scylladb.cdc.cdc_nodes import Generation
+from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations, Generation
 from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
 from stagewright.spec import Bool, Term, alike, choose, refinement, some
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from stagewright.machines.recorded.barriers import NodeBarrier, StageBarrier
 from stagewright.machines.recorded.replicas import Known, RecordedReplica, RecordedSession
 from stagewright.machines.recorded.writes import RecordedWrite
+from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node, Tablet, TabletNodes
-from stagewright.machines.scylladb.topology.fencing import Fencing
-from stagewright.machines.scylladb.topology.fencing_barrier import Phase
-from stagewright.machines.scylladb.topology.fencing_nodes import Node as SeenNode
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
+from stagewright.machines.scylladb.topology.fencing import Fencing, Node as SeenNode, Phase
 from stagewright.spec import Term, alike, refinement
 from stagewright.spec.exercised import Choice
 
-WRITES: Choice = {TabletNodes.reads: 0, TabletNodes.crashes: 0}
-QUIET: Choice = {TabletNodes.writes: 0, TabletNodes.reads: 0}
+WRITES: Choice = {TabletCluster.reads: 0, TabletCluster.crashes: 0}
+QUIET: Choice = {TabletCluster.writes: 0, TabletCluster.reads: 0}
 
 
 @refinement()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Tablet
 from stagewright.machines.scylladb.tablets import (
     intranode_migration,
     tablet_commits,
@@ -11,22 +12,19 @@ from stagewright.machines.scylladb.tablets import (
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration as M
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
-from stagewright.machines.scylladb.tablets.tablet_nodes import Tablet, TabletNodes
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration as M
 from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
 from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.machines.scylladb.views import view_tablet
+from stagewright.machines.scylladb.views import view_building
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
-from stagewright.machines.scylladb.views.view_tablet import ViewTablet
 from stagewright.spec import Term, refinement
 from stagewright.spec.exercised import Choice
 
 NEWEST = "scylla-2026.2"
 QUIET: Choice = {
-    TabletNodes.writes: 0,
-    TabletNodes.reads: 0,
+    TabletCluster.writes: 0,
+    TabletCluster.reads: 0,
 }  # clients change nothing of a tablet's stage
 
 
@@ -81,14 +79,14 @@ def _progress_of_repair(operation: tablet_repair.Operation) -> Progress:
 
 @refinement(
     profiles={"seed": "scylla-2025.4", NEWEST: NEWEST},
-    steps={ViewTablet.read_new: [M.read_new, M.use_new, M.begin_cleanup]},
+    steps={ViewBuilding.read_new: [M.read_new, M.use_new, M.begin_cleanup]},
 )
 def a_tablet_with_views(views: ViewBuilding, seen: M) -> None:
     """View building tells no difference between the stages in which reads and writes move: they are one step."""
     seen.stage = views.stage.column(_stage_with_views)
 
 
-def _stage_with_views(stage: view_tablet.Stage) -> Stage:
+def _stage_with_views(stage: view_building.Stage) -> Stage:
     return Stage[stage.name]
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import (
@@ -22,9 +21,8 @@ from stagewright.machines.scylladb.topology.topology_states import (
     TransitionState,
     Work,
 )
-from stagewright.machines.scylladb.views import view_tablet as views
-from stagewright.machines.scylladb.views.view_building import ViewBuilding
-from stagewright.machines.scylladb.views.view_tablet import Task, ViewStatus
+from stagewright.machines.scylladb.views import view_building as views
+from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding, ViewStatus
 from stagewright.spec import (
     Actor,
     Bool,

@@ -13,13 +13,12 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication, Generation, Transition
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Stage
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_actors import Server
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions, Job
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.machines.yugabytedb.indexes.index_steps import Job, Server
 from stagewright.spec import (
     ANY,
     Actor,

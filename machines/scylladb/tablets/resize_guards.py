@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.tablets.resize_replicas import Half, Layout
+from stagewright.machines.scylladb.tablets.resize_layout import Half, Layout
 from stagewright.spec import (
     Actor,
     Bool,

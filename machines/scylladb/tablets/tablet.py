@@ -1,39 +1,48 @@
 """Tablet migration in a cluster: the topology coordinator's steps, joined with nodes, requests and data.
 
-The control machine of `tablet_migration.py`, one for every tablet, inside of what can go wrong around it
-(`tablet_nodes.py`, `tablet_actions.py`), and the promises of the design document.
+The control machine of `tablet_migration.py`, one for every tablet, inside of what can go wrong around it. A
+node learns the committed stage late; requests that began under an older version are still on their way; nodes
+crash. What the coordinator asked of replicas, to stream, to clean up and to repair, may still run, and answers
+may still be on their way, when the stage has moved on or the coordinator is another.
 """
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.tablets.tablet_actions import TabletActions
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet_migration import (
     COORDINATOR,
     OPERATOR,
+    Progress,
     TabletMigration,
-)
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
-from stagewright.machines.scylladb.tablets.tablet_nodes import (
-    NETWORK,
-    Node,
-    Tablet,
-    TabletNodes,
-    Track,
 )
 from stagewright.machines.scylladb.tablets.tablet_stages import (
     HARMLESS_IN_STAGES,
+    SCYLLA_2025_4,
+    SCYLLA_2026_2,
+    SEED,
     Kind,
+    Replicas,
+    Role,
     Stage,
 )
 from stagewright.spec import (
+    ANY,
     Bool,
     Fairness,
+    FlagVar,
     LeadsTo,
+    Machine,
+    OneVar,
+    Record,
+    SetOf,
     Term,
     action,
+    bounded,
     budget,
+    choose,
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
@@ -41,21 +50,69 @@ from stagewright.spec import (
     equivalents,
     every,
     final,
+    flag,
+    initially,
     invariant,
     leads_to,
     liveness,
+    many,
+    number,
+    one_of,
     only_when,
+    optional,
+    per,
+    profiles,
+    record,
     require,
     scopes,
+    set_of,
     some,
     step_property,
 )
 
 WEAK = Fairness.WEAK
+LAST_VALUE = 3
 BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
 
 
-class TabletCluster(TabletActions):
+class Track(Enum):
+    """What the topology state machine is doing (`transition_state`)."""
+
+    idle = auto()
+    tablet_migration = auto()
+    topology_change = auto()
+
+
+class View(Record):
+    """What a node has learned of a tablet: its token metadata, maybe behind group0."""
+
+    stage = one_of(Stage, init=Stage.none)
+    replicas = set_of(Node)
+    next = set_of(Node)
+    session = flag()
+
+
+class Request(Record):
+    """The request that a node coordinates, if any, with the stage that it began under as its version."""
+
+    tablet = optional(Tablet)
+    write = flag()
+    stage = one_of(Stage, init=Stage.none)
+    targets = set_of(Node)
+    reached = set_of(Node)
+    value = number(0, LAST_VALUE)  # of a read: the newest value acknowledged before it began
+    abandoned = flag()  # timed out, or its coordinator crashed; its messages may still arrive
+
+
+class Chunk(Record):
+    """Streamed data on the wire."""
+
+    target = optional(Node)
+    value = number(0, LAST_VALUE)
+    closed = flag()  # the target has learned since that its session is closed
+
+
+class TabletCluster(Machine):
     """Tablets that migrate between nodes while clients write and read.
 
     Under `scylla-2026.2` every promise holds.
@@ -72,6 +129,42 @@ class TabletCluster(TabletActions):
     (`cleaned_up_replicas_stay_empty`) or finds no storage (`writes_find_storage`; scylladb #26512).
     """
 
+    release = profiles(SEED, SCYLLA_2025_4, SCYLLA_2026_2)
+    writes = budget(1, doc="writes that clients send")
+    reads = budget(1, doc="reads that clients send")
+    compactions = budget(0, doc="split compactions that replicas start")
+    loads = budget(0, doc="loads of rows from a backup")
+    crashes = budget(1, doc="nodes that crash")
+
+    # committed to group0
+    tablets = many(
+        TabletMigration,
+        over=Tablet,
+        without=(TabletMigration.exclude, TabletMigration.fail_over),
+    )
+    replicas = per(Tablet, set_of(Node, init=ANY))
+    next = per(Tablet, set_of(Node, init=ANY))  # the same at rest
+    excluded = set_of(Node)  # down for good, says the operator; barriers ignore them
+    track: OneVar[Track] = one_of(Track, init=Track.idle)
+    request_pending: FlagVar = flag()  # a topology change was requested
+    # the nodes
+    view = per(Node, per(Tablet, record(View)))
+    down = set_of(Node)
+    storage = per(Tablet, set_of(Node, init=ANY))
+    data = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that a replica stores
+    # clients
+    request = per(Node, record(Request))
+    written = per(Tablet, number(0, LAST_VALUE))
+    acknowledged = per(Tablet, number(0, LAST_VALUE))
+    stale_read: FlagVar = flag()
+    # actions of a stage, at the replicas and on the wire
+    streaming_at = per(Tablet, optional(Node))
+    copied = per(Tablet, flag())
+    chunk = per(Tablet, record(Chunk))
+    cleanup_at = per(Tablet, optional(Node))
+    cleaned = per(Tablet, flag())
+    compacting = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that it rewrites
+
     migrations = budget(1, doc="migrations that the load balancer starts")
     rebuilds = budget(0, doc="replicas that are added to a tablet")
     coordinator_changes = budget(0, doc="changes of the topology coordinator")
@@ -79,41 +172,451 @@ class TabletCluster(TabletActions):
     topology_changes = budget(0, doc="topology changes that are requested")
 
     exercised_at = scopes(
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, repairs: 1},
+        {writes: 0, reads: 0, crashes: 0, repairs: 1},
+        {writes: 0, reads: 0, crashes: 0, coordinator_changes: 1, topology_changes: 1},
+        {writes: 0, reads: 0, TabletMigration.failures: 0, repairs: 1},
         {
-            TabletNodes.writes: 0,
-            TabletNodes.reads: 0,
-            TabletNodes.crashes: 0,
-            coordinator_changes: 1,
-            topology_changes: 1,
-        },
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, repairs: 1},
-        {
-            TabletNodes.reads: 0,
-            TabletNodes.crashes: 0,
+            reads: 0,
+            crashes: 0,
             TabletMigration.failures: 0,
             rebuilds: 1,
             repairs: 1,
             topology_changes: 1,
             migrations: 0,
         },
-        {TabletNodes.reads: 0, TabletNodes.crashes: 0, rebuilds: 1, migrations: 0},
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.loads: 1},
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletMigration.failures: 0, rebuilds: 1},
-        {TabletNodes.crashes: 0, TabletMigration.failures: 0},
-        {TabletNodes.reads: 0, TabletNodes.crashes: 0, migrations: 2},
-        {TabletNodes.reads: 0, TabletNodes.crashes: 0, TabletNodes.compactions: 1},
-        {TabletNodes.reads: 0, TabletMigration.failures: 0},
-        {Tablet: 2, TabletNodes.crashes: 0, TabletMigration.failures: 0, migrations: 0},
-        {
-            Node: 3,
-            TabletNodes.writes: 0,
-            TabletNodes.reads: 0,
-            TabletNodes.crashes: 0,
-            TabletMigration.failures: 0,
-        },
-        {TabletNodes.writes: 0, TabletNodes.reads: 0, TabletNodes.crashes: 2},
+        {reads: 0, crashes: 0, rebuilds: 1, migrations: 0},
+        {writes: 0, reads: 0, crashes: 0, loads: 1},
+        {writes: 0, reads: 0, TabletMigration.failures: 0, rebuilds: 1},
+        {crashes: 0, TabletMigration.failures: 0},
+        {reads: 0, crashes: 0, migrations: 2},
+        {reads: 0, crashes: 0, compactions: 1},
+        {reads: 0, TabletMigration.failures: 0},
+        {Tablet: 2, crashes: 0, TabletMigration.failures: 0, migrations: 0},
+        {Node: 3, writes: 0, reads: 0, crashes: 0, TabletMigration.failures: 0},
+        {writes: 0, reads: 0, crashes: 2},
     )
+
+    # == nodes, requests and data ========================================================================
+
+    @initially
+    def one_replica_everywhere(self, t: Term[Tablet]) -> Bool:
+        """Each tablet starts at rest on one node, which has storage for it."""
+        at_rest = (self.next[t] == self.replicas[t]) & (self.storage[t] == self.replicas[t])
+        return at_rest & (self.replicas[t].size() == 1)
+
+    # -- nodes learn -----------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """Node `n` applies what is committed; it allocates and drops storage as the stage says."""
+        require(~self.down.has(n), "node is up")
+        require(some(~self._current(n, t) for t in Tablet), "node is behind")
+        for t in Tablet:
+            view, stage = self.view[n][t], self.tablets[t].stage
+            stores = self._keeps_storage(n, t)
+            view.stage = stage
+            view.session = self.tablets[t].session
+            view.replicas = self.replicas[t]
+            view.next = self.next[t]
+            self.storage[t].put(n, stores)
+            if self.release.sessions:
+                self.chunk[t].closed = self.chunk[t].closed | self._learns_of_closing(n, t)
+            aborted = (self.streaming_at[t] == n) & (stage != Stage.streaming)
+            self.data[t][n] = choose(stores, self.data[t][n], 0)
+            self.streaming_at[t] = choose(aborted, None, self.streaming_at[t])
+
+    # -- clients ---------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """A client writes through node `n`, which sends the write to the replicas that its view names."""
+        self._begin(n, t, self._targets_of_write(n, t))
+        self._write_next_value(n, t)
+
+    @action(by=CLIENT, spends=loads)
+    def begin_load(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """Load-and-stream: node `n` sends rows of a backup to the replicas that its view names."""
+        self._begin(n, t, self._targets_of_load(n, t))
+        self._write_next_value(n, t)
+
+    @action(fair=WEAK)
+    def store_write(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` stores the write that node `n` coordinates."""
+        request = self.request[n]
+        require((request.tablet == t) & request.write, "a write is on its way")
+        require(request.targets.has(r) & ~request.reached.has(r), "it is sent to the replica")
+        require(~self.down.has(r), "replica is up")
+        require(self.storage[t].has(r), "replica has storage")
+        newer = self.data[t][r] < request.value
+        self.data[t][r] = choose(newer, request.value, self.data[t][r])
+        request.reached.add(r)
+
+    @action(fair=WEAK)
+    def acknowledge_write(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """All replicas have answered: the client is told that its write succeeded."""
+        request = self.request[n]
+        waits = (request.tablet == t) & request.write & ~request.abandoned
+        require(waits, "a write is on its way")
+        require(request.targets <= request.reached, "every replica has stored it")
+        newer = self.acknowledged[t] < request.value
+        self.acknowledged[t] = choose(newer, request.value, self.acknowledged[t])
+        self._forget(n)
+
+    @action(by=CLIENT, spends=reads)
+    def begin_read(self, n: Term[Node], t: Term[Tablet]) -> None:
+        """A client reads through node `n`, which asks the replicas that its view names."""
+        view = self.view[n][t]
+        reads = view.stage.column(lambda stage: stage.reads)
+        self._begin(n, t, self._chosen(reads, view.replicas, view.next))
+        self.request[n].value = self.acknowledged[t]
+
+    @action(fair=WEAK)
+    def answer_read(self, n: Term[Node], r: Term[Node], t: Term[Tablet]) -> None:
+        """Replica `r` answers the read that node `n` coordinates."""
+        request = self.request[n]
+        require((request.tablet == t) & ~request.write, "a read is on its way")
+        require(request.targets.has(r), "it is sent to the replica")
+        require(~self.down.has(r), "replica is up")
+        self.stale_read = self.stale_read | (self.data[t][r] < request.value)
+        self._forget(n)
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self, n: Term[Node]) -> None:
+        """A replica does not answer in time: the client is told so, but messages may still arrive."""
+        request = self.request[n]
+        require(request.tablet.is_some() & ~request.abandoned, "a request is on its way")
+        self._abandon(n)
+
+    @action(by=NETWORK, fair=WEAK)
+    def lose_messages(self, n: Term[Node]) -> None:
+        """What is left of an abandoned request is lost."""
+        require(self.request[n].abandoned, "request is abandoned")
+        self._forget(n)
+
+    # -- faults ------------------------------------------------------------------------------------------
+
+    @action(spends=crashes)
+    def crash(self, n: Term[Node]) -> None:
+        """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
+        require(~self.down.has(n), "node is up")
+        self.down.add(n)
+        self._abandon(n)
+        for t in Tablet:
+            stops = self.streaming_at[t] == n
+            self.streaming_at[t] = choose(stops, None, self.streaming_at[t])
+            self.copied[t] = self.copied[t] & ~stops
+            self.compacting[t][n] = 0
+
+    @action(by=OPERATOR, fair=WEAK)
+    def restart(self, n: Term[Node]) -> None:
+        """Node `n` comes back, with the view that it had; it allocates storage as the stage says."""
+        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        self.down.discard(n)
+        for t in Tablet:
+            self.storage[t].put(n, self.storage[t].has(n) | self._restores_storage(n, t))
+
+    @action(by=OPERATOR)
+    def exclude(self, n: Term[Node]) -> None:
+        """The operator declares node `n` gone for good: barriers ignore it, and it never comes back."""
+        require(self.down.has(n) & ~self.excluded.has(n), "node is down and not excluded")
+        self.excluded.add(n)
+        for t in Tablet:
+            old, new = self.replicas[t].has(n), self.next[t].has(n)
+            tablet = self.tablets[t]
+            moving = tablet.stage != Stage.none
+            leaving = tablet.excluded.has(Role.leaving) | (moving & old & ~new)
+            pending = tablet.excluded.has(Role.pending) | (moving & new & ~old)
+            staying = tablet.excluded.has(Role.staying) | (moving & old & new)
+            tablet.excluded.put(Role.leaving, leaving)
+            tablet.excluded.put(Role.pending, pending)
+            tablet.excluded.put(Role.staying, staying)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _current(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Node `n` has learned all that is committed of a tablet."""
+        view = self.view[n][t]
+        same_sets = (view.replicas == self.replicas[t]) & (view.next == self.next[t])
+        return (
+            (view.stage == self.tablets[t].stage)
+            & same_sets
+            & (view.session == self.tablets[t].session)
+        )
+
+    def _learns_of_closing(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """The session of a chunk that is on its way to node `n` is closed, as the node learns now."""
+        return (self.chunk[t].target == n) & ~self.tablets[t].session
+
+    def _keeps_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """Storage is allocated where the stage asks for it, and dropped in the stages that end a move."""
+        stage = self.tablets[t].stage
+        asked = self._stores(stage, self.replicas[t], self.next[t]).has(n)
+        if not self.release.end_migration:
+            return asked | self.storage[t].has(n)
+        drops = stage.any_of(Stage.end_migration, Stage.revert_migration)
+        return asked | (self.storage[t].has(n) & ~drops)
+
+    def _restores_storage(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """A node that starts allocates storage for what it knows to be its replicas in that stage."""
+        view = self.view[n][t]
+        return self._stores(view.stage, view.replicas, view.next).has(n)
+
+    def _stores(self, stage: Term[Stage], replicas: SetOf[Node], new: SetOf[Node]) -> SetOf[Node]:
+        return self._chosen(stage.column(lambda s: s.storage), replicas, new)
+
+    def _chosen(
+        self, which: Term[Replicas], replicas: SetOf[Node], new: SetOf[Node]
+    ) -> SetOf[Node]:
+        """The replica set that a column of the stage's table names."""
+        both = choose(which == Replicas.both, replicas | new, new)
+        return choose(which == Replicas.previous, replicas, both)
+
+    def _targets_of_write(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        view = self.view[n][t]
+        writes = view.stage.column(lambda stage: stage.writes)
+        return self._chosen(writes, view.replicas, view.next)
+
+    def _targets_of_load(self, n: Term[Node], t: Term[Tablet]) -> SetOf[Node]:
+        return self._targets_of_write(n, t)
+
+    def _begin(self, n: Term[Node], t: Term[Tablet], targets: SetOf[Node]) -> None:
+        request = self.request[n]
+        require(~self.down.has(n), "node is up")
+        require(request.tablet.is_none(), "node is free")
+        require(~targets.is_empty(), "node has learned of the tablet's replicas")
+        request.tablet = t
+        request.targets = targets
+        request.stage = self.view[n][t].stage
+
+    def _write_next_value(self, n: Term[Node], t: Term[Tablet]) -> None:
+        self.request[n].write = True
+        bounded(self.written[t] < LAST_VALUE, "a value is left")
+        self.request[n].value = self.written[t] + 1
+        self.written[t] = self.written[t] + 1
+
+    def _abandon(self, n: Term[Node]) -> None:
+        """The messages of a write may still arrive; those of a read have no effect any more."""
+        request = self.request[n]
+        request.tablet = choose(request.write, request.tablet, None)
+        request.stage = choose(request.write, request.stage, Stage.none)
+        request.targets = choose(request.write, request.targets, frozenset())
+        request.value = choose(request.write, request.value, 0)
+        request.abandoned = request.write
+
+    def _forget(self, n: Term[Node], where: Bool | None = None) -> None:
+        """Node `n` coordinates nothing any more (`where` that holds)."""
+        request = self.request[n]
+        if where is None:
+            request.tablet = None
+            request.write = False
+            request.stage = Stage.none
+            request.targets = frozenset()
+            request.reached = frozenset()
+            request.value = 0
+            request.abandoned = False
+            return
+        request.tablet = choose(where, None, request.tablet)
+        request.write = request.write & ~where
+        request.stage = choose(where, Stage.none, request.stage)
+        request.targets = choose(where, frozenset(), request.targets)
+        request.reached = choose(where, frozenset(), request.reached)
+        request.value = choose(where, 0, request.value)
+        request.abandoned = request.abandoned & ~where
+
+    # == what runs at the replicas =======================================================================
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_dead_node(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The coordinator starts the stage's action although a node that it needs is down."""
+        require(self._needs(n, t) & self.down.has(n), "a node that the action needs is down")
+        self.tablets[t].start_operation()
+        self.copied[t] = False
+        self.cleaned[t] = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def fail_unanswered(self, t: Term[Tablet]) -> None:
+        """The action fails because a node that it needs is down, or has been and knows nothing of it."""
+        dead = some(self._needs(n, t) & self.down.has(n) for n in Node)
+        require(dead | ~self._will_be_answered(t), "nobody can answer")
+        self.tablets[t].fail_operation()
+
+    @action(by=NETWORK, spends=TabletMigration.failures)
+    def lose_answer(self, t: Term[Tablet]) -> None:
+        """The answer of a running action is lost: the coordinator takes it for failed, but it goes on."""
+        self.tablets[t].fail_operation()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_stream(self, t: Term[Tablet], pending: Term[Node]) -> None:
+        """The pending replica, having learned the stage, starts to stream, or joins what it started."""
+        self.tablets[t].start_operation()
+        require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
+        require(self._is_pending(pending, t), "the node is the pending replica")
+        self._can_serve(pending, t)
+        self.copied[t] = self.copied[t] & (self.streaming_at[t] == pending)
+        self.streaming_at[t] = pending
+
+    @action(fair=WEAK)
+    def send_chunk(self, t: Term[Tablet], source: Term[Node], target: Term[Node]) -> None:
+        """A replica reads its rows and sends them to the one that streams."""
+        require(self.streaming_at[t] == target, "the target streams")
+        require(
+            self.replicas[t].has(source) & ~self.down.has(source), "the source is a live replica"
+        )
+        stays = self.next[t].has(source)
+        has_leaving = self.tablets[t].kind == Kind.migration
+        require(~(stays & has_leaving), "a migration streams from the leaving replica")
+        require(self.chunk[t].target.is_none() & ~self.copied[t], "nothing is on the wire")
+        self.chunk[t].target = target
+        self.chunk[t].value = self.data[t][source]
+
+    @action(fair=WEAK)
+    def receive_chunk(self, t: Term[Tablet], target: Term[Node]) -> None:
+        """The target stores a chunk of a session that is open as far as it has learned."""
+        chunk = self.chunk[t]
+        require(chunk.target == target, "a chunk is on its way to the node")
+        ready = ~self.down.has(target) & self.storage[t].has(target)
+        require(ready, "the node is up and has storage")
+        if self.release.sessions:
+            is_open = self.view[target][t].session & ~chunk.closed
+            require(is_open, "its session is open, as far as the node has learned")
+        self.data[t][target] = choose(
+            self.data[t][target] < chunk.value, chunk.value, self.data[t][target]
+        )
+        self.copied[t] = self.streaming_at[t] == target
+        self._take_off_the_wire(t)
+
+    @action(by=NETWORK, fair=WEAK)
+    def drop_chunk(self, t: Term[Tablet]) -> None:
+        """A chunk whose stream is over is refused or lost in the end."""
+        require(self.chunk[t].target.is_some(), "a chunk is on the wire")
+        require(self.chunk[t].closed | self.streaming_at[t].is_none(), "its stream is over")
+        self._take_off_the_wire(t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_streaming(self, t: Term[Tablet]) -> None:
+        """The pending replica answers that everything was copied."""
+        require(self.copied[t], "all was copied")
+        require(self.tablets[t].stage == Stage.streaming, "stage is streaming")
+        self.tablets[t].finish_operation()
+        self.streaming_at[t] = None
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask_to_clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica that is not to stay is asked to remove its rows."""
+        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
+        require(~self.excluded.has(n), "the node is not excluded")
+        self.tablets[t].start_operation()
+        self.cleanup_at[t] = n
+        self.cleaned[t] = False
+
+    @action(fair=WEAK)
+    def clean_up(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica, having learned the stage, checks that it is meant and removes its rows."""
+        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
+        self._can_serve(n, t)
+        require(self._to_be_cleaned(n, t), "the node's replica is to be cleaned up")
+        self._waits_for_local_users(t, n)
+        self._remove_rows(t, n)
+        self.cleanup_at[t] = None
+        self.cleaned[t] = True
+
+    @action(fair=WEAK)
+    def refuse_cleanup(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """A stale request to clean up is refused: the stage has moved on."""
+        require(self.cleanup_at[t] == n, "cleanup was asked of the node")
+        require(~self._to_be_cleaned(n, t) | self.excluded.has(n), "it is stale")
+        self.cleanup_at[t] = None
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_cleanup(self, t: Term[Tablet]) -> None:
+        """The replica answers that its rows are gone."""
+        require(self.cleaned[t], "rows are gone")
+        cleans = self.tablets[t].stage.any_of(Stage.cleanup, Stage.cleanup_target)
+        require(cleans, "stage is a cleanup")
+        self.cleaned[t] = False
+        self.tablets[t].finish_operation()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def run_repair(self, t: Term[Tablet]) -> None:
+        """The replicas to read from are asked to repair; all are in step, as writes go to all of them."""
+        require(
+            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
+        )
+        self.tablets[t].start_operation()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_repair_run(self, t: Term[Tablet]) -> None:
+        """The replicas answer that they are repaired."""
+        require(
+            self.tablets[t].stage.any_of(Stage.repair, Stage.rebuild_repair), "stage is a repair"
+        )
+        self.tablets[t].finish_operation()
+
+    # -- maintenance -----------------------------------------------------------------------------------
+
+    @action(spends=compactions)
+    def begin_compaction(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """A node starts to rewrite what its replica stores, as to split the tablet."""
+        require(~self.down.has(n), "node is up")
+        stores = self.storage[t].has(n) & (self.data[t][n] > 0)
+        require(stores, "its replica stores something")
+        require(self.compacting[t][n] == 0, "it does not compact yet")
+        self.compacting[t][n] = self.data[t][n]
+
+    @action(fair=WEAK)
+    def end_compaction(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """What was rewritten takes its place."""
+        newer = self.data[t][n] < self.compacting[t][n]
+        require(self.compacting[t][n] > 0, "the node compacts")
+        self.data[t][n] = choose(newer, self.compacting[t][n], self.data[t][n])
+        self.compacting[t][n] = 0
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _remove_rows(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The replica's rows go; its storage stays until the transition's last stage."""
+        self.data[t][n] = 0
+
+    def _waits_for_local_users(self, t: Term[Tablet], n: Term[Node]) -> None:
+        require(self.compacting[t][n] == 0, "nothing on the node uses the replica")
+
+    def _is_pending(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        return self.next[t].has(n) & ~self.replicas[t].has(n)
+
+    def _is_leaving(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        return self.replicas[t].has(n) & ~self.next[t].has(n)
+
+    def _to_be_cleaned(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        stage = self.tablets[t].stage
+        leaves = (stage == Stage.cleanup) & self._is_leaving(n, t)
+        return leaves | ((stage == Stage.cleanup_target) & self._is_pending(n, t))
+
+    def _needs(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """The action of the tablet's stage cannot be done without node `n`."""
+        tablet = self.tablets[t]
+        streams = tablet.stage.any_of(Stage.streaming, Stage.rebuild_repair)
+        source = choose(
+            tablet.kind == Kind.migration, self._is_leaving(n, t), self.replicas[t].has(n)
+        )
+        return (streams & (source | self._is_pending(n, t))) | self._to_be_cleaned(n, t)
+
+    def _will_be_answered(self, t: Term[Tablet]) -> Bool:
+        stage = self.tablets[t].stage
+        streams = (stage == Stage.streaming) & self.streaming_at[t].is_some()
+        cleans = stage.any_of(Stage.cleanup, Stage.cleanup_target)
+        cleans = cleans & (self.cleanup_at[t].is_some() | self.cleaned[t])
+        return streams | cleans | stage.any_of(Stage.repair, Stage.rebuild_repair)
+
+    def _can_serve(self, n: Term[Node], t: Term[Tablet]) -> None:
+        require(~self.down.has(n), "node is up")
+        require(self._current(n, t), "node has read what is committed")
+
+    def _take_off_the_wire(self, t: Term[Tablet]) -> None:
+        self.chunk[t].target = None
+        self.chunk[t].value = 0
+        self.chunk[t].closed = False
+
+    # == the topology coordinator's steps ================================================================
 
     # -- the load balancer and the topology state machine ------------------------------------------------
 
@@ -447,6 +950,289 @@ class TabletCluster(TabletActions):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_drop(
+            learn,
+            "node is up",
+            "node is behind",
+            because="a node that learns again, or as it starts, learns the same",
+        ),
+        equivalent_loss(
+            learn,
+            data,
+            streaming_at,
+            because="storage that is dropped is clean; a stream without session is refused",
+        ),
+        equivalent_drop(
+            store_write,
+            "it is sent to the replica",
+            because="a write that comes twice is stored once: the newest value stays",
+        ),
+        equivalent_drop(store_write, "replica has storage", because="writes find storage"),
+        equivalent_loss(store_write, data, because="with one write there is none that is newer"),
+        equivalent_loss(store_write, Request.reached, because="an answer that is lost"),
+        equivalent_drop(
+            acknowledge_write,
+            "a write is on its way",
+            because="to acknowledge late what all replicas have stored",
+        ),
+        equivalent_loss(
+            acknowledge_write,
+            acknowledged,
+            because="nothing is promised of what was not acknowledged",
+        ),
+        equivalent_loss(
+            begin_read, Request.value, because="a read that may miss everything promises nothing"
+        ),
+        equivalent_drop(
+            answer_read, "replica is up", because="a replica that is down may crash later instead"
+        ),
+        equivalent_loss(answer_read, stale_read, because="it notes what must not happen"),
+        equivalent_drop(time_out, "a request is on its way", because="nothing is abandoned"),
+        equivalent_drop(
+            lose_messages, "request is abandoned", because="a request may be abandoned before"
+        ),
+        equivalent_drop(
+            crash,
+            "node is up",
+            because="what a crash does not stop is as it would be without the crash",
+        ),
+        equivalent_loss(
+            crash,
+            down,
+            streaming_at,
+            copied,
+            compacting,
+            because="what a crash does not stop is as it would be without the crash",
+        ),
+        equivalent_drop(
+            restart,
+            "node is down and not excluded",
+            because="a node that starts while it is up has what it has",
+        ),
+        equivalent_loss(
+            restart, storage, because="storage that the stage asks for is there already"
+        ),
+        equivalent_drop(
+            exclude,
+            "node is down and not excluded",
+            because="to exclude a node twice is to exclude it once",
+        ),
+        equivalent_drop(
+            _begin,
+            "node is up",
+            "node is free",
+            "node has learned of the tablet's replicas",
+            because="a request that nobody sends, or that another one takes the place of",
+        ),
+        equivalent_loss(
+            _begin,
+            Request.tablet,
+            Request.targets,
+            because="a request that nobody sends, or that another one takes the place of",
+        ),
+        equivalent_loss(
+            _begin,
+            Request.stage,
+            because="a request that is taken for older than it is, is drained as well",
+        ),
+        equivalent_loss(
+            _write_next_value, Request.value, written, because="a write of nothing is none"
+        ),
+        equivalent_loss(
+            _abandon,
+            Request.tablet,
+            Request.stage,
+            Request.targets,
+            Request.value,
+            Request.abandoned,
+            because="messages of a request that is abandoned may be lost at once",
+        ),
+        equivalent_loss(
+            _forget,
+            Request.tablet,
+            Request.write,
+            Request.stage,
+            Request.targets,
+            Request.reached,
+            Request.value,
+            Request.abandoned,
+            because="nobody looks at the rest of a request that is over",
+        ),
+        equivalent_drop(
+            ask_dead_node,
+            "a node that the action needs is down",
+            because="an action that is started in vain fails, and is tried again",
+        ),
+        equivalent_drop(
+            ask_dead_node,
+            "stage has an action",
+            "no action yet",
+            "barrier done before the target is cleaned up",
+            because="a node is needed where the stage has an action",
+        ),
+        equivalent_loss(
+            ask_dead_node,
+            TabletMigration.operation,
+            because="a node is needed where the stage has an action",
+        ),
+        equivalent_loss(
+            ask_dead_node,
+            copied,
+            cleaned,
+            because="a second migration, a crash and a lost answer tell: in the tests",
+        ),
+        equivalent_drop(
+            fail_unanswered,
+            "nobody can answer",
+            because="an action that is taken for failed is tried again, or undone",
+        ),
+        equivalent_drop(
+            ask_to_stream,
+            "stage has an action",
+            "no action yet",
+            "barrier done before the target is cleaned up",
+            because="the stage is streaming, which has an action and no barrier",
+        ),
+        equivalent_loss(
+            ask_to_stream,
+            TabletMigration.operation,
+            because="the stage is streaming, which has an action and no barrier",
+        ),
+        equivalent_drop(
+            ask_to_stream,
+            "node is up",
+            "node has read what is committed",
+            because="what it streams before it knows the session is refused",
+        ),
+        equivalent_drop(
+            send_chunk,
+            "a migration streams from the leaving replica",
+            because="where a tablet has one replica, that is the one that leaves",
+        ),
+        equivalent_drop(
+            send_chunk, "nothing is on the wire", because="to send again loses what was sent before"
+        ),
+        equivalent_drop(
+            receive_chunk,
+            "the node is up and has storage",
+            because="who knows an open session has storage",
+        ),
+        equivalent_drop(
+            receive_chunk,
+            "its session is open, as far as the node has learned",
+            because="who was asked to stream has learned of the session",
+        ),
+        equivalent_drop(drop_chunk, "a chunk is on the wire", because="nothing is lost"),
+        equivalent_loss(
+            finish_streaming,
+            streaming_at,
+            because="what is streamed after the session is refused",
+        ),
+        equivalent_drop(
+            ask_to_clean_up,
+            "the node's replica is to be cleaned up",
+            because="a replica that is not meant refuses",
+        ),
+        equivalent_drop(
+            ask_to_clean_up, "the node is not excluded", because="an excluded node does not answer"
+        ),
+        equivalent_drop(
+            ask_to_clean_up,
+            "stage has an action",
+            "no action yet",
+            "barrier done before the target is cleaned up",
+            because="a stage in which a replica is to be cleaned up has an action",
+        ),
+        equivalent_loss(
+            ask_to_clean_up,
+            TabletMigration.operation,
+            because="a stage in which a replica is to be cleaned up has an action",
+        ),
+        equivalent_drop(
+            clean_up,
+            "cleanup was asked of the node",
+            because="a replica that is to be cleaned up may be so unasked",
+        ),
+        equivalent_drop(
+            clean_up,
+            "node is up",
+            "node has read what is committed",
+            because="a node is one stage behind at most, as it has passed the last barrier",
+        ),
+        equivalent_drop(
+            clean_up,
+            "the node's replica is to be cleaned up",
+            because="one request is on its way at a time, and its stage ends with its answer",
+        ),
+        equivalent_loss(clean_up, cleanup_at, because="to clean up what is clean changes nothing"),
+        equivalent_loss(refuse_cleanup, cleanup_at, because="it will be refused again"),
+        equivalent_drop(
+            finish_cleanup,
+            "stage is a cleanup",
+            because="an answer is forgotten when the next stage's action is asked for",
+        ),
+        equivalent_loss(
+            finish_cleanup,
+            cleaned,
+            because="an answer is forgotten when the next stage's action is asked for",
+        ),
+        equivalent_drop(
+            finish_cleanup, "action running", because="an answer that comes late is true still"
+        ),
+        equivalent_loss(
+            finish_cleanup,
+            TabletMigration.operation,
+            because="an answer that comes late is true still",
+        ),
+        equivalent_drop(
+            run_repair,
+            "stage has an action",
+            "no action yet",
+            "barrier done before the target is cleaned up",
+            because="the stages of a repair have an action, and wait for no barrier",
+        ),
+        equivalent_loss(
+            run_repair,
+            TabletMigration.operation,
+            because="the stages of a repair have an action, and wait for no barrier",
+        ),
+        equivalent_drop(
+            finish_repair_run, "action running", because="an answer that comes late is true still"
+        ),
+        equivalent_loss(
+            finish_repair_run,
+            TabletMigration.operation,
+            because="an answer that comes late is true still",
+        ),
+        equivalent_drop(
+            begin_compaction,
+            "node is up",
+            "its replica stores something",
+            "it does not compact yet",
+            because="compactions are of what is there, and change nothing of it",
+        ),
+        equivalent_loss(
+            begin_compaction,
+            compacting,
+            because="compactions are of what is there, and change nothing of it",
+        ),
+        equivalent_drop(
+            end_compaction,
+            "the node compacts",
+            because="compactions are of what is there, and change nothing of it",
+        ),
+        equivalent_loss(
+            end_compaction,
+            data,
+            because="compactions are of what is there, and change nothing of it",
+        ),
+        equivalent_loss(
+            _take_off_the_wire,
+            Chunk.target,
+            Chunk.value,
+            Chunk.closed,
+            because="what comes twice is stored twice; nobody looks at the rest",
+        ),
         *HARMLESS_IN_STAGES,
         equivalent_value(
             (Kind.intranode_migration, Kind.repair),
@@ -469,7 +1255,7 @@ class TabletCluster(TabletActions):
         ),
         equivalent_loss(
             request_topology_change,
-            TabletActions.request_pending,
+            request_pending,
             because="a request that is not heard is one that nobody made",
         ),
         equivalent_drop(

@@ -1,34 +1,162 @@
 """Fencing: after the global barrier nothing of an older topology version has effects any more.
 
-Every request holds the version of the token metadata that it began under (`fencing_nodes.py`). The barrier waits
-until older versions are released, and moves the fence, below which replicas refuse (`fencing_barrier.py`).
+Every request holds the version of the token metadata that it began under until it ends or its coordinator gives
+up; a lightweight transaction holds locks on a replica, and streaming holds its session.
+
+`global_token_metadata_barrier`: the command `barrier_and_drain` to every node that is not excluded; then the fence,
+below which replicas refuse, moves to the version that was current when the barrier began; where draining failed
+and the barrier may do without, the command `barrier` makes every node learn the fence.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.topology.fencing_barrier import Answer, FencingBarrier, Phase
-from stagewright.machines.scylladb.topology.fencing_nodes import FencingNodes, Node, Stage
 from stagewright.spec import (
+    Actor,
     Bool,
+    Entity,
+    Fairness,
+    FlagVar,
     LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Profile,
+    Record,
+    States,
     Term,
+    action,
     always_reachable,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
     equivalent_value,
     equivalents,
     every,
     final,
+    flag,
     invariant,
     leads_to,
     liveness,
+    number,
+    one_of,
+    optional,
+    per,
+    profiles,
+    record,
+    require,
     scopes,
+    set_of,
     some,
     step_property,
 )
 
+WEAK = Fairness.WEAK
+API = Actor("API")
+CLIENT = Actor("client")
+NETWORK = Actor("network")
+LAST_VERSION = 5
+COORDINATOR = Actor("topology coordinator")
+OPERATOR = Actor("operator")
 
-class Fencing(FencingBarrier):
+
+class Node(Entity, scope=2):
+    """A node: a replica, and a coordinator of requests."""
+
+
+class NodeState(Enum):
+    """The states of a node that coordinates requests (001)."""
+
+    normal = auto()
+    decommissioning = auto()
+
+
+class Shard(Enum):
+    """The shards of a node between which a tablet moves."""
+
+    leaving = auto()
+    pending = auto()
+
+
+LEAVING, PENDING = Shard.leaving, Shard.pending
+
+
+class Stage(States):
+    """The stages of an intranode migration, as far as they differ for locks and sessions."""
+
+    # fmt: off
+    #     left  locks               session
+    old  = 2,    {LEAVING},          False
+    both = 1,    {LEAVING, PENDING}, True
+    new  = 0,    {PENDING},          False
+    # fmt: on
+
+    def __init__(self, left: int, locks: set[Shard], session: bool) -> None:
+        self.left = left  # how many stages follow
+        self.locks = locks  # the shards of a replica on which a transaction locks its row
+        self.session = session  # it is open: streaming is accepted
+
+
+class View(Record):
+    """What a node has learned of group0."""
+
+    version = number(1, LAST_VERSION)
+    stage = one_of(Stage, init=Stage.old)
+    fence = number(0, LAST_VERSION)
+
+
+class Request(Record):
+    """The request that a node coordinates, with the version that it began under."""
+
+    replica = optional(Node)
+    version = number(0, LAST_VERSION)
+    lwt = flag()  # a lightweight transaction, or a plain write
+    executed = number(0, LAST_VERSION)  # the replica's own version, if it executes the transaction
+    stage = one_of(Stage, init=Stage.old)  # and the stage that says where it has locked the row
+    abandoned = (
+        flag()
+    )  # its coordinator gave up; messages may still arrive, locks may still be held
+
+
+class Purpose(Enum):
+    """What a barrier is for."""
+
+    tablets = auto()  # the stage of a tablet
+    topology = auto()  # the state of a topology change
+
+
+class Phase(Enum):
+    """Where the topology coordinator is in a barrier; volatile."""
+
+    none = auto()
+    draining = auto()  # `barrier_and_drain` was sent
+    fencing = auto()  # drained, or failed to: the fence is to be committed
+    informing = auto()  # failed to drain: `barrier` was sent
+    done = auto()
+
+
+class Answer(Enum):
+    """How far a node is with the command that it was sent."""
+
+    none = auto()
+    applied = auto()  # its raft read barrier is done
+    acknowledged = auto()
+
+
+@dataclass(frozen=True)
+class Barriers(Profile):
+    """What a version of ScyllaDB does about barriers."""
+
+    tablets_drain_everywhere: bool  # the barrier of a stage never falls back on the fence (2026-02)
+
+
+class Fencing(Machine):
     """A barrier drains requests of older versions, and a fence refuses the rest.
 
     Under `scylla-2026.2` every promise holds. Under `scylla-2025.4` the barrier of a tablet's stage falls back
@@ -37,63 +165,370 @@ class Fencing(FencingBarrier):
     `stages_leave_nothing_older_behind` and `transactions_exclude_each_other` fail (scylladb #26864, #26375).
     """
 
+    writes = budget(1, doc="writes that clients send")
+    transactions = budget(0, doc="lightweight transactions that clients send")
+    streams = budget(0, doc="times that a node starts to stream")
+    bumps = budget(1, doc="versions that the API commits, whatever the topology coordinator does")
+
+    # committed to group0
+    version: NumberVar = number(1, LAST_VERSION)
+    fence: NumberVar = number(0, LAST_VERSION)
+    stage: OneVar[Stage] = one_of(Stage, init=Stage.old)
+    node = per(Node, one_of(NodeState, init=NodeState.normal))
+    excluded = set_of(Node)  # ignored by barriers; such a node may live on behind a partition
+    # the nodes
+    view = per(Node, record(View))
+    request = per(Node, record(Request))
+    streaming = set_of(Node)  # they work in the session of stage `both`
+    cleaned = per(Node, number(0, LAST_VERSION))  # the version of the barrier before its cleanup
+    stale_effect: FlagVar = flag()  # a replica stored what is older than its cleanup
+    refused_current: FlagVar = flag()  # a request that a client waits for, not below the fence
+
+    release = profiles(Barriers("scylla-2025.4", False), Barriers("scylla-2026.2", True))
+    failures = budget(1, doc="commands to which a node does not answer")
+    cleanups = budget(1, doc="replicas that are cleaned up")
+    decommissions = budget(0, doc="nodes that are asked to leave")
+    exclusions = budget(0, doc="nodes that are declared gone for good")
+    failovers = budget(0, doc="changes of the topology coordinator")
+
+    phase: OneVar[Phase] = one_of(Phase, init=Phase.none)
+    purpose: OneVar[Purpose] = one_of(Purpose, init=Purpose.tablets)
+    barrier_version: NumberVar = number(0, LAST_VERSION)  # current when the barrier began
+    drain_failed: FlagVar = flag()
+    answer = per(Node, one_of(Answer, init=Answer.none))
+
     exercised_at = scopes(
-        {
-            FencingNodes.writes: 0,
-            FencingNodes.bumps: 0,
-            FencingBarrier.cleanups: 0,
-            FencingBarrier.failures: 2,
-        },
-        {
-            FencingNodes.writes: 0,
-            FencingNodes.bumps: 3,
-            FencingBarrier.decommissions: 1,
-            FencingBarrier.failures: 0,
-        },
-        {
-            FencingNodes.writes: 0,
-            FencingNodes.bumps: 0,
-            FencingNodes.streams: 2,
-            FencingBarrier.failures: 0,
-        },
-        {
-            FencingNodes.writes: 2,
-            FencingNodes.bumps: 0,
-            FencingBarrier.cleanups: 0,
-            FencingBarrier.failures: 0,
-        },
-        {FencingBarrier.cleanups: 0, FencingBarrier.failures: 0},
-        {
-            FencingNodes.bumps: 0,
-            FencingBarrier.cleanups: 0,
-            FencingBarrier.failures: 0,
-            FencingBarrier.decommissions: 1,
-        },
-        {FencingNodes.bumps: 0, FencingBarrier.failures: 0, FencingBarrier.failovers: 1},
-        {FencingNodes.bumps: 0},
-        {
-            FencingNodes.writes: 0,
-            FencingNodes.bumps: 0,
-            FencingBarrier.failures: 0,
-            FencingNodes.transactions: 1,
-        },
-        {
-            FencingNodes.writes: 0,
-            FencingNodes.bumps: 0,
-            FencingBarrier.failures: 0,
-            FencingBarrier.cleanups: 0,
-            FencingNodes.transactions: 2,
-        },
-        {FencingNodes.bumps: 0, FencingBarrier.failures: 0, FencingBarrier.exclusions: 1},
+        {writes: 0, bumps: 0, cleanups: 0, failures: 2},
+        {writes: 0, bumps: 3, decommissions: 1, failures: 0},
+        {writes: 0, bumps: 0, streams: 2, failures: 0},
+        {writes: 2, bumps: 0, cleanups: 0, failures: 0},
+        {cleanups: 0, failures: 0},
+        {bumps: 0, cleanups: 0, failures: 0, decommissions: 1},
+        {bumps: 0, failures: 0, failovers: 1},
+        {bumps: 0},
+        {writes: 0, bumps: 0, failures: 0, transactions: 1},
+        {writes: 0, bumps: 0, failures: 0, cleanups: 0, transactions: 2},
+        {bumps: 0, failures: 0, exclusions: 1},
     )
-    harmless = equivalents(
-        equivalent_value(
-            tuple(Stage), lambda stage: stage.left, because="with fewer versions less happens"
-        ),
-        equivalent_value(
-            Stage.both, lambda stage: stage.session, False, because="nobody need stream"
-        ),
-    )
+
+    # == nodes that learn topology versions late =========================================================
+
+    # -- versions --------------------------------------------------------------------------------------
+
+    @action(by=API, spends=bumps)
+    def bump(self) -> None:
+        """A request of the API, as `move_tablet`, commits a version of its own, also during a barrier."""
+        self._commit_version_beside_stages()
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """Node `n` applies what is committed, at its own pace."""
+        view = self.view[n]
+        current = (view.version == self.version) & (view.fence == self.fence)
+        require(~self.excluded.has(n), "node is not excluded")
+        require(~current, "node is behind")
+        self._apply(n)
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, n: Term[Node], r: Term[Node]) -> None:
+        """A client writes through node `n`, which holds its version of the token metadata meanwhile."""
+        self._begin(n, r)
+
+    @action(by=CLIENT, spends=transactions)
+    def begin_transaction(self, n: Term[Node], r: Term[Node]) -> None:
+        """A client sends a lightweight transaction through node `n`."""
+        self._begin(n, r)
+        self.request[n].lwt = True
+
+    @action(fair=WEAK)
+    def store(self, n: Term[Node], r: Term[Node]) -> None:
+        """Replica `r` stores a write that is not below the fence, as far as it has learned."""
+        request = self.request[n]
+        require((request.replica == r) & ~request.lwt, "a write is on its way to the replica")
+        self._passes_the_fence(n, r)
+        self._store(n, r)
+        self._forget(n)
+
+    @action(fair=WEAK)
+    def take_locks(self, n: Term[Node], r: Term[Node]) -> None:
+        """Replica `r` locks the row for a transaction, on the shards that its own stage names, and stores it."""
+        request = self.request[n]
+        require((request.replica == r) & request.lwt, "a transaction is on its way")
+        self._passes_the_fence(n, r)
+        self._store(n, r)
+        taken = some(
+            self._executes(r, m) & self._locks_the_same(self.view[r].stage, self.request[m].stage)
+            for m in Node
+        )
+        require(~taken, "nobody has locked the row on one of them")
+        request.executed = self.view[r].version
+        request.stage = self.view[r].stage
+
+    @action(fair=WEAK)
+    def release_locks(self, n: Term[Node]) -> None:
+        """The transaction ends on the replica."""
+        require(self.request[n].executed > 0, "the transaction holds locks")
+        self._forget(n)
+
+    @action(fair=WEAK)
+    def refuse(self, n: Term[Node], r: Term[Node]) -> None:
+        """Replica `r` refuses a request that is below the fence: a stale topology exception."""
+        request = self.request[n]
+        require((request.replica == r) & (request.executed == 0), "a request is on its way")
+        require(request.version < self.view[r].fence, "its version is below the replica's fence")
+        current = self._waits(n) & (request.version >= self.fence)
+        self.refused_current = self.refused_current | current
+        self._forget(n)
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self, n: Term[Node]) -> None:
+        """The coordinator gives up and releases its version; what it sent may still arrive."""
+        request = self.request[n]
+        require(request.replica.is_some() & ~request.abandoned, "a request is on its way")
+        request.abandoned = True
+
+    @action(by=NETWORK, fair=WEAK)
+    def lose(self, n: Term[Node]) -> None:
+        """What is left of an abandoned request is lost on the way."""
+        require(self.request[n].abandoned, "request is abandoned")
+        require(self.request[n].executed == 0, "no replica works on it")
+        self._forget(n)
+
+    # -- sessions --------------------------------------------------------------------------------------
+
+    @action(spends=streams)
+    def begin_streaming(self, n: Term[Node]) -> None:
+        """Node `n` streams in a session that is open as far as it has learned."""
+        require(self._session_is_open(n), "the session is open, as far as it has learned")
+        self.streaming.add(n)
+
+    @action(fair=WEAK)
+    def end_streaming(self, n: Term[Node]) -> None:
+        """Node `n` is done with what it streamed."""
+        require(self.streaming.has(n), "it streams")
+        self.streaming.discard(n)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _commit_version_beside_stages(self) -> None:
+        left = self.stage.number_column(lambda stage: stage.left)
+        bounded(
+            self.version + left < LAST_VERSION, "there is a version for each stage that is left"
+        )
+        self.version = self.version + 1
+
+    def _store(self, n: Term[Node], r: Term[Node]) -> None:
+        stale = self.request[n].version < self.cleaned[r]
+        self.stale_effect = self.stale_effect | stale
+
+    def _apply(self, n: Term[Node]) -> None:
+        view = self.view[n]
+        view.version = self.version
+        view.stage = self.stage
+        view.fence = self.fence
+
+    def _begin(self, n: Term[Node], r: Term[Node]) -> None:
+        request = self.request[n]
+        require(request.replica.is_none(), "node is free")
+        request.replica = r
+        request.version = self.view[n].version
+
+    def _passes_the_fence(self, n: Term[Node], r: Term[Node]) -> None:
+        passes = self.request[n].version >= self.view[r].fence
+        require(passes, "its version is not below the replica's fence")
+
+    def _locks_the_same(self, stage: Term[Stage], other: Term[Stage]) -> Bool:
+        """There is a shard on which transactions of both stages lock the row."""
+        shards = stage.column(lambda s: s.locks) & other.column(lambda s: s.locks)
+        return ~shards.is_empty()
+
+    def _session_is_open(self, n: Term[Node]) -> Bool:
+        return self.view[n].stage.column(lambda stage: stage.session)
+
+    def _holds_older(self, n: Term[Node]) -> Bool:
+        """Node `n` coordinates, or executes for another, what began under a version before its own."""
+        current = self.view[n].version
+        coordinates = self._waits(n) & (self.request[n].version < current)
+        executes = some(self._executes(n, m) & (self.request[m].executed < current) for m in Node)
+        return coordinates | executes
+
+    def _waits(self, n: Term[Node]) -> Bool:
+        """Node `n` coordinates a request that its client waits for."""
+        return self.request[n].replica.is_some() & ~self.request[n].abandoned
+
+    def _executes(self, r: Term[Node], n: Term[Node]) -> Bool:
+        """Replica `r` executes a transaction that node `n` coordinates, or did."""
+        return (self.request[n].replica == r) & (self.request[n].executed > 0)
+
+    def _forget(self, n: Term[Node]) -> None:
+        request = self.request[n]
+        request.replica = None
+        request.version = 0
+        request.lwt = False
+        request.executed = 0
+        request.stage = Stage.old
+        request.abandoned = False
+
+    # == the topology coordinator ========================================================================
+
+    # -- the barrier -----------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR)
+    def begin_barrier(self, purpose: Term[Purpose]) -> None:
+        """The coordinator sends `barrier_and_drain` to every node that is not excluded."""
+        require(self.phase == Phase.none, "the coordinator is free")
+        self.phase = Phase.draining
+        self.barrier_version = self.version
+        self.purpose = purpose
+        self._send_command()
+
+    @action(fair=WEAK)
+    def read_what_is_committed(self, n: Term[Node]) -> None:
+        """Node `n` receives the command and runs a raft read barrier."""
+        require(self.phase.any_of(Phase.draining, Phase.informing), "a command was sent")
+        require(self._is_asked(n), "it was sent to the node")
+        require(self.answer[n] == Answer.none, "the node has not received it yet")
+        self.answer[n] = Answer.applied
+        self._apply(n)
+
+    @action(fair=WEAK)
+    def acknowledge_drain(self, n: Term[Node]) -> None:
+        """Node `n` holds no older version and works in no closed session any more."""
+        require(self.phase == Phase.draining, "phase is draining")
+        require(self.answer[n] == Answer.applied, "node has read what is committed")
+        require(~self._holds_older(n), "older versions are released")
+        works = self.streaming.has(n) & ~self._session_is_open(n)
+        require(~works, "closed sessions are drained")
+        self.answer[n] = Answer.acknowledged
+
+    @action(fair=WEAK)
+    def acknowledge_fence(self, n: Term[Node]) -> None:
+        """Node `n` has learned the fence."""
+        require(self.phase == Phase.informing, "phase is informing")
+        require(self.answer[n] == Answer.applied, "node has read what is committed")
+        self.answer[n] = Answer.acknowledged
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def drain(self) -> None:
+        """Every node has drained: the fence is to move."""
+        require(self.phase == Phase.draining, "phase is draining")
+        self._all_have_acknowledged()
+        self.phase = Phase.fencing
+
+    @action(by=NETWORK, spends=failures)
+    def fail_to_drain(self) -> None:
+        """A node does not answer: a topology change goes on with the fence, a stage tries again."""
+        require(self.phase == Phase.draining, "phase is draining")
+        falls_back = self._may_fall_back()
+        self.drain_failed = falls_back
+        self.phase = choose(falls_back, Phase.fencing, Phase.none)
+        self.purpose = choose(falls_back, self.purpose, Purpose.tablets)
+        self.barrier_version = choose(falls_back, self.barrier_version, 0)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def move_fence(self) -> None:
+        """The fence moves to the version that was current when the barrier began."""
+        require(self.phase == Phase.fencing, "phase is fencing")
+        self.fence = self._new_fence()
+        self.phase = choose(self.drain_failed, Phase.informing, Phase.done)
+        self._send_command()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def inform(self) -> None:
+        """Every node has learned the fence, where draining failed."""
+        require(self.phase == Phase.informing, "phase is informing")
+        self._all_have_acknowledged()
+        self.phase = Phase.done
+
+    @action(by=NETWORK, spends=failures)
+    def fail_to_inform(self) -> None:
+        """A node does not answer the second command either: the barrier has failed."""
+        require(self.phase == Phase.informing, "phase is informing")
+        self.phase = Phase.none
+        self._forget_barrier()
+
+    @action(by=COORDINATOR, spends=failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator, and knows of no barrier."""
+        self.phase = Phase.none
+        self._forget_barrier()
+
+    # -- what a barrier is for -------------------------------------------------------------------------
+
+    @action(by=COORDINATOR)
+    def advance(self) -> None:
+        """The barrier of the stage has passed: the next stage is committed, with a version of its own."""
+        self._passed(Purpose.tablets)
+        require(self.stage != Stage.new, "a stage is left")
+        self.version = self.version + 1
+        self.stage = choose(self.stage == Stage.old, Stage.both, Stage.new)
+        self.phase = Phase.none
+        self._forget_barrier()
+
+    @action(by=COORDINATOR, spends=decommissions)
+    def decommission(self, n: Term[Node]) -> None:
+        """A node begins to leave: it goes on coordinating requests, and storing those of others."""
+        self._commit_version_beside_stages()
+        self.node[n] = NodeState.decommissioning
+
+    @action(by=COORDINATOR, spends=cleanups)
+    def clean_up(self, r: Term[Node]) -> None:
+        """After a barrier replica `r` is asked to clean up; it runs a raft read barrier first."""
+        require(self.phase == Phase.done, "the barrier has passed")
+        require(~self.excluded.has(r), "the replica is not excluded")
+        self._apply(r)
+        self.cleaned[r] = self.barrier_version
+
+    @action(by=COORDINATOR)
+    def end_barrier(self) -> None:
+        """What the barrier was for is done."""
+        require(self.phase == Phase.done, "the barrier has passed")
+        self.phase = Phase.none
+        self._forget_barrier()
+
+    @action(by=OPERATOR, spends=exclusions)
+    def exclude(self, n: Term[Node]) -> None:
+        """The operator declares a node gone for good; it is cut off from group0, and may live on."""
+        self.excluded.add(n)
+
+    # -- what recurs -----------------------------------------------------------------------------------
+
+    def _passed(self, purpose: Purpose) -> None:
+        require(self.phase == Phase.done, "the barrier has passed")
+        require(self.purpose == purpose, "it was a barrier for this purpose")
+
+    def _is_asked(self, n: Term[Node]) -> Bool:
+        """Commands go to normal nodes and to those in transition, but not to excluded ones."""
+        return ~self.excluded.has(n)
+
+    def _all_have_acknowledged(self) -> None:
+        answers = every((self.answer[n] == Answer.acknowledged) | ~self._is_asked(n) for n in Node)
+        require(answers, "every node has acknowledged")
+
+    def _may_fall_back(self) -> Bool:
+        """A topology change may go on with requests that nobody drained, once all replicas refuse them."""
+        if self.release.tablets_drain_everywhere:
+            return self.purpose == Purpose.topology
+        return self.purpose.any_of(Purpose.topology, Purpose.tablets)
+
+    def _new_fence(self) -> Number:
+        return self.barrier_version
+
+    def _send_command(self) -> None:
+        for n in Node:
+            self.answer[n] = Answer.none
+
+    def _forget_barrier(self) -> None:
+        self.purpose = Purpose.tablets
+        self.barrier_version = 0
+        self.drain_failed = False
+
+    def _has_drained(self) -> Bool:
+        """The barrier has passed, and was one that promises to drain."""
+        drains = (self.purpose == Purpose.tablets) | ~self.drain_failed
+        return (self.phase == Phase.done) & drains
 
     # -- promises --------------------------------------------------------------------------------------
 
@@ -304,3 +739,107 @@ class Fencing(FencingBarrier):
         """Every barrier ends, passed or given up: nodes that are not excluded answer in the end."""
         going_on = self.phase.any_of(Phase.draining, Phase.fencing, Phase.informing)
         return leads_to(going_on, ~going_on)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            learn, "node is behind", because="who learns again what it knows learns nothing"
+        ),
+        equivalent_loss(
+            begin_transaction, Request.lwt, because="a plain write may be sent as well"
+        ),
+        equivalent_drop(
+            store,
+            "a write is on its way to the replica",
+            because="another one is stored, or lost, instead",
+        ),
+        equivalent_drop(
+            take_locks,
+            "a transaction is on its way",
+            because="a plain write that took locks would only wait longer",
+        ),
+        equivalent_loss(
+            take_locks, Request.executed, because="who does not execute excludes nobody"
+        ),
+        equivalent_drop(release_locks, "the transaction holds locks", because="it is lost instead"),
+        equivalent_drop(
+            refuse, "a request is on its way", because="another one is refused, or lost, instead"
+        ),
+        equivalent_loss(refuse, refused_current, because="it notes what must not happen"),
+        equivalent_drop(
+            time_out, "a request is on its way", because="a request may end in any other way"
+        ),
+        equivalent_loss(time_out, Request.abandoned, because="a request may end in any other way"),
+        equivalent_drop(
+            lose,
+            "request is abandoned",
+            "no replica works on it",
+            because="a request may end at any time",
+        ),
+        equivalent_loss(begin_streaming, streaming, because="nobody need stream"),
+        equivalent_drop(end_streaming, "it streams", because="nothing ends"),
+        equivalent_loss(_commit_version_beside_stages, version, because="nothing is committed"),
+        equivalent_loss(_store, stale_effect, because="it notes what must not happen"),
+        equivalent_drop(
+            _begin, "node is free", because="what the node coordinated before is lost instead"
+        ),
+        equivalent_loss(_begin, Request.replica, because="a request that nobody sends"),
+        equivalent_loss(
+            _forget,
+            Request.version,
+            Request.lwt,
+            Request.executed,
+            Request.stage,
+            Request.abandoned,
+            because="nobody looks at the rest of a request that is over",
+        ),
+        equivalent_loss(
+            begin_barrier,
+            purpose,
+            because="the barrier of a stage does more than that of a topology change",
+        ),
+        equivalent_drop(
+            fail_to_drain, "phase is draining", because="a barrier may fail at any time"
+        ),
+        equivalent_loss(
+            fail_to_drain,
+            purpose,
+            barrier_version,
+            because="nobody looks at a barrier that is over",
+        ),
+        equivalent_drop(
+            fail_to_inform, "phase is informing", because="a barrier may fail at any time"
+        ),
+        equivalent_loss(fail_to_inform, phase, because="a barrier may fail at any time"),
+        equivalent_loss(
+            decommission,
+            node,
+            because="nodes in either state are asked; that they were not, was a bug",
+        ),
+        equivalent_loss(
+            clean_up,
+            View.version,
+            View.stage,
+            View.fence,
+            because="whom a barrier has passed knows the stage",
+        ),
+        equivalent_loss(clean_up, cleaned, because="what is not cleaned up may be stored to"),
+        equivalent_drop(
+            end_barrier, "the barrier has passed", because="a barrier may be given up at any time"
+        ),
+        equivalent_loss(exclude, excluded, because="a node that is not excluded is asked"),
+        equivalent_loss(
+            _forget_barrier,
+            purpose,
+            barrier_version,
+            drain_failed,
+            because="nobody looks at a barrier that is over",
+        ),
+        equivalent_value(
+            tuple(Stage), lambda stage: stage.left, because="with fewer versions less happens"
+        ),
+        equivalent_value(
+            Stage.both, lambda stage: stage.session, False, because="nobody need stream"
+        ),
+    )

@@ -1,32 +1,53 @@
-"""A topology that changes under clients: the topology coordinator's steps, joined with nodes and data.
+"""A topology that changes under clients: the topology coordinator's steps, joined with nodes, requests and data.
 
-The control machine of `topology_control.py` inside of what can go wrong around it (`topology_nodes.py`),
-and the promises of the design document about reads and writes.
+The control machine of `topology_control.py` inside of what can go wrong around it. One range of the token ring
+is followed, with its owners before and after the change that goes on. A node learns the committed topology
+late; requests that began under an older version are still on their way.
 """
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import NETWORK, Node
+from collections.abc import Callable
+from typing import Self
+
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
 from stagewright.machines.scylladb.topology.topology_control import (
     COORDINATOR,
+    LAST_VERSION,
     NODE,
     OPERATOR,
     TopologyControl,
 )
-from stagewright.machines.scylladb.topology.topology_nodes import TopologyNodes
-from stagewright.machines.scylladb.topology.topology_ranges import TopologyRanges
+from stagewright.machines.scylladb.topology.topology_of_ranges import (
+    NO_PART_OF_IT,
+    TopologyOfRanges,
+)
 from stagewright.machines.scylladb.topology.topology_reasons import TABLES_OF_RANGES
 from stagewright.machines.scylladb.topology.topology_states import (
+    SCYLLA_6_0,
+    SCYLLA_2025_4,
+    SCYLLA_2026_2,
+    SEED,
     Barrier,
     GlobalRequest,
     NodeState,
+    Request,
+    Ring,
     TransitionState,
 )
 from stagewright.spec import (
+    ANY,
     Bool,
     Fairness,
+    FlagVar,
+    Machine,
+    NumberVar,
+    Record,
+    SetOf,
+    SetVar,
     Term,
     action,
+    bounded,
     budget,
     choose,
     equivalent_drop,
@@ -35,16 +56,51 @@ from stagewright.spec import (
     equivalents,
     every,
     final,
+    flag,
+    initially,
+    invariant,
+    number,
+    only_when,
+    optional,
+    part,
+    per,
+    profiles,
+    record,
     require,
     scopes,
+    set_of,
     some,
+    step_property,
 )
 
 WEAK = Fairness.WEAK
+FIRST_VALUE = 1  # what the range holds at first
+LAST_VALUE = 3
 T = TransitionState
 
 
-class TopologyCluster(TopologyRanges):
+class View(Record):
+    """What a node has learned of the topology: its token metadata, maybe behind group0."""
+
+    version = number(0, LAST_VERSION)
+    fence = number(0, LAST_VERSION)  # requests of older versions are refused
+    writes = set_of(Node)  # the range's replicas, for writes
+    reads = set_of(Node)
+
+
+class ClientRequest(Record):
+    """The request that is on its way, if any."""
+
+    coordinator = optional(Node)
+    write = flag()
+    version = number(0, LAST_VERSION)
+    targets = set_of(Node)
+    reached = set_of(Node)
+    value = number(0, LAST_VALUE)  # of a read: the newest value acknowledged before it began
+    abandoned = flag()  # timed out, or its coordinator died; its messages may still arrive
+
+
+class TopologyCluster(Machine):
     """Nodes that join, leave, are replaced or removed, while clients write to and read from a range.
 
     Under `scylla-2026.2` every promise holds.
@@ -57,39 +113,335 @@ class TopologyCluster(TopologyRanges):
     Nobody is told later than at the commit that a bootstrap is done: `topology_announced.py` has that.
     """
 
+    release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
+    writes = budget(1, doc="writes that clients send")
+    reads = budget(1, doc="reads that clients send")
+    crashes = budget(0, doc="nodes that crash")
+
+    topology = part(TopologyOfRanges, without=NO_PART_OF_IT)
+    owners: SetVar[Node] = set_of(Node, init=ANY)  # of the range, in the old ring
+    next: SetVar[Node] = set_of(Node)  # in the new ring, while the two differ
+    # the nodes
+    view = per(Node, record(View))
+    data = per(Node, number(0, LAST_VALUE, init=ANY))  # the newest value that a node stores
+    copied: FlagVar = flag()  # the new owner has streamed the range
+    # clients
+    request = record(ClientRequest)
+    written: NumberVar = number(0, LAST_VALUE, init=FIRST_VALUE)
+    acknowledged: NumberVar = number(0, LAST_VALUE, init=FIRST_VALUE)
+    stale_read: FlagVar = flag()
+
     operations = budget(1, doc="nodes that ask to join, replace, leave or be removed")
     failures = budget(0, doc="steps that fail although all nodes are up")
     coordinator_changes = budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
-        {TopologyNodes.writes: 0},
-        {TopologyNodes.writes: 0, TopologyNodes.reads: 0, TopologyNodes.crashes: 1},
-        {TopologyNodes.reads: 0},
-        {
-            TopologyNodes.writes: 0,
-            TopologyNodes.reads: 0,
-            TopologyNodes.crashes: 1,
-            failures: 1,
-            coordinator_changes: 1,
-        },
-        {
-            TopologyNodes.writes: 0,
-            TopologyNodes.reads: 0,
-            TopologyNodes.crashes: 1,
-            operations: 2,
-        },
-        {TopologyNodes.writes: 0, TopologyNodes.crashes: 1, TopologyControl.faults: 0},
+        {writes: 0},
+        {writes: 0, reads: 0, crashes: 1},
+        {reads: 0},
+        {writes: 0, reads: 0, crashes: 1, failures: 1, coordinator_changes: 1},
+        {writes: 0, reads: 0, crashes: 1, operations: 2},
+        {writes: 0, crashes: 1, TopologyControl.faults: 0},
         {},
-        {TopologyNodes.reads: 0, TopologyNodes.crashes: 1, TopologyControl.faults: 0},
-        {
-            Node: 3,
-            TopologyNodes.writes: 0,
-            TopologyNodes.reads: 0,
-            TopologyNodes.crashes: 1,
-            TopologyControl.faults: 0,
-        },
+        {reads: 0, crashes: 1, TopologyControl.faults: 0},
+        {Node: 3, writes: 0, reads: 0, crashes: 1, TopologyControl.faults: 0},
     )
     tables = TABLES_OF_RANGES
+
+    # == nodes, requests and data ========================================================================
+
+    @initially
+    def normal_nodes_own_the_range(self) -> Bool:
+        """Some normal nodes own the range and store its rows; there are no tablets."""
+        normal = every(self.topology.node_state[n] == NodeState.normal for n in self.owners)
+        rows = every(self.data[n] == choose(self.owners.has(n), FIRST_VALUE, 0) for n in Node)
+        return normal & rows & ~self.owners.is_empty() & self.topology.tablet_hosts.is_empty()
+
+    # -- nodes learn -----------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """Node `n` applies what is committed to group0."""
+        up = self.topology.members.has(n) & ~self.topology.down.has(n)
+        require(up, "node is an up member")
+        require(~self._is_current(n), "node is behind")
+        self._learn(n)
+
+    def _learn(self, n: Term[Node]) -> None:
+        view = self.view[n]
+        view.version = self.topology.version
+        view.fence = self.topology.fence_version
+        view.writes = self._ring(lambda state: state.writes)
+        view.reads = self._ring(lambda state: state.reads)
+
+    def _ring(self, column: Callable[[TransitionState], Ring]) -> SetOf[Node]:
+        """The owners that a column of the transition state names."""
+        ring = self.topology.transition_state.column(column)
+        newer = choose(ring == Ring.both, self.owners | self.next, self.next)
+        return choose(ring == Ring.old, self.owners, newer)
+
+    def _is_current(self, n: Term[Node]) -> Bool:
+        view, topology = self.view[n], self.topology
+        same = (view.version == topology.version) & (view.fence == topology.fence_version)
+        return same & ~view.reads.is_empty()
+
+    @step_property
+    def what_is_learned_is_what_is_committed(self, after: Self, n: Term[Node]) -> Bool:
+        """A member of group0 applies a commit as a whole: the version, the fence, and both rings."""
+        view, topology = after.view[n], self.topology
+        learns = (self.view[n].version != view.version) | (self.view[n].fence != view.fence)
+        learns = learns | (self.view[n].writes != view.writes) | (self.view[n].reads != view.reads)
+        whole = (view.version == topology.version) & (view.fence == topology.fence_version)
+        writes = view.writes == self._ring(lambda state: state.writes)
+        rings = writes & (view.reads == self._ring(lambda state: state.reads))
+        return learns.implies(topology.members.has(n) & whole & rings)
+
+    # -- clients ---------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, n: Term[Node]) -> None:
+        """A client writes through node `n`, which sends the write to the owners that it knows of."""
+        bounded(self.written < LAST_VALUE, "a value is left")
+        self.request.value = self.written + 1
+        self.written = self.written + 1
+        self._begin(n, self.view[n].writes)
+        self.request.write = True
+
+    @action(fair=WEAK)
+    def store_write(self, r: Term[Node]) -> None:
+        """Replica `r` stores the write, unless its version is fenced as far as the replica knows."""
+        request = self.request
+        require(request.write & request.targets.has(r), "it is sent to the replica")
+        require(~self.topology.down.has(r), "replica is up")
+        self._not_fenced(r)
+        self.data[r] = request.value
+        request.reached.add(r)
+
+    @action(fair=WEAK)
+    def acknowledge_write(self) -> None:
+        """All replicas have answered: while one is dead, writes to it time out."""
+        request = self.request
+        require(request.write, "a write is on its way")
+        require(~request.abandoned, "the client still waits")
+        require(request.targets <= request.reached, "every replica has stored it")
+        self.acknowledged = request.value
+        self._forget()
+
+    @action(by=CLIENT, spends=reads)
+    def begin_read(self, n: Term[Node]) -> None:
+        """A client reads through node `n`, which asks one of the owners that it knows of."""
+        self._begin(n, self.view[n].reads)
+        self.request.value = self.acknowledged
+
+    @action(fair=WEAK)
+    def answer_read(self, r: Term[Node]) -> None:
+        """Replica `r` answers the read, unless its version is fenced as far as the replica knows."""
+        request = self.request
+        require(~request.write & request.targets.has(r), "the replica is asked")
+        require(~self.topology.down.has(r), "replica is up")
+        require(~request.abandoned, "the client still waits")
+        self._not_fenced(r)
+        self.stale_read = self.stale_read | (self.data[r] < request.value)
+        self._forget()
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """A replica does not answer in time: the client is told so, but messages may still arrive."""
+        request = self.request
+        require(request.coordinator.is_some() & ~request.abandoned, "a request is on its way")
+        request.abandoned = True
+
+    @action(by=NETWORK, fair=WEAK)
+    def lose_messages(self) -> None:
+        """What is left of an abandoned request is lost, or refused."""
+        require(self.request.abandoned, "request is abandoned")
+        self._forget()
+
+    def _begin(self, n: Term[Node], targets: SetOf[Node]) -> None:
+        topology = self.topology
+        serves = topology.node_state[n].column(lambda state: state.owns)
+        require(self.request.coordinator.is_none(), "no request is on its way")
+        require(serves & ~topology.down.has(n), "node serves and is up")
+        require(~targets.is_empty(), "node has learned of the owners")
+        self.request.version = self.view[n].version
+        self.request.coordinator = n
+        self.request.targets = targets
+
+    def _not_fenced(self, r: Term[Node]) -> None:
+        require(self.view[r].fence <= self.request.version, "its version is not fenced")
+
+    def _forget(self) -> None:
+        request = self.request
+        request.coordinator = None
+        request.write = False
+        request.version = 0
+        request.targets = frozenset()
+        request.reached = frozenset()
+        request.value = 0
+        request.abandoned = False
+
+    # -- faults ----------------------------------------------------------------------------------------
+
+    @action(spends=crashes)
+    def crash(self, n: Term[Node]) -> None:
+        """Node `n` stops: what it coordinated is abandoned, what it stored stays."""
+        self.topology.crash(n)
+        self._abandon(n)
+
+    @action(by=OPERATOR)
+    def restart(self, n: Term[Node]) -> None:
+        """Node `n` comes back, and serves once it has caught up with group0."""
+        self.topology.restart(n)
+        member = self.topology.members.has(n)
+        require(member, "the node is in group0")
+        self._learn(n)
+
+    def _abandon(self, n: Term[Node]) -> None:
+        stops = self.request.coordinator == n
+        self.request.abandoned = self.request.abandoned | stops
+
+    # == what is promised of a range =====================================================================
+
+    @invariant
+    def reads_see_acknowledged_writes(self) -> Bool:
+        """001: the replicas that are read "will reflect all successful writes": a read returns what was
+        acknowledged before it began, or something newer.
+        """
+        return ~self.stale_read
+
+    @invariant
+    def the_range_has_owners(self) -> Bool:
+        """001: writes go "to both new and old replicas": in either ring somebody owns the range."""
+        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        return ~self.owners.is_empty() & both.implies(~self.next.is_empty())
+
+    @invariant
+    def new_owners_are_in_the_new_ring(self) -> Bool:
+        """001: "new replicas means calculated according to modified token ring"; at rest there are none."""
+        both = self.topology.transition_state.any_of(T.write_both_read_old, T.write_both_read_new)
+        in_ring = every(self.topology.in_new_ring(n) for n in self.next)
+        rests = self.topology.is_at_rest()
+        return both.implies(in_ring) & rests.implies(self.next.is_empty())
+
+    @invariant
+    def streaming_begins_when_writes_go_to_both(self) -> Bool:
+        """001: "Writes are going to both new and old replicas … After the entire cluster learns about it,
+        streaming starts."
+        """
+        writes = self.request.coordinator.is_some() & self.request.write & ~self.request.abandoned
+        both = (self.owners | self.next) <= self.request.targets
+        begun = (self.topology.transition_state == T.write_both_read_old) & (
+            self.topology.barrier == Barrier.passed
+        )
+        return (begun & writes).implies(both)
+
+    @invariant
+    def what_has_streamed_counts_for_its_operation(self) -> Bool:
+        """001: every operation streams what its own new owners lack."""
+        return self.copied.implies(self.topology.transition_state == T.write_both_read_old)
+
+    @invariant
+    def new_owners_are_complete(self, n: Term[Node]) -> Bool:
+        """001: new replicas "contain all the writes which reached the matching leaving" ones: what is read from
+        new owners holds all that was acknowledged.
+        """
+        reads_new = self.topology.transition_state == T.write_both_read_new
+        gains = self.next.has(n) & ~self.owners.has(n)
+        return (reads_new & gains).implies(self.data[n] >= self.acknowledged)
+
+    @invariant
+    def owners_store_what_was_acknowledged(self, n: Term[Node]) -> Bool:
+        """001: writes "on behalf of a successful request, will reach CL in both old and new replica sets": also
+        a dead replica, for its removal may be rolled back, and it may come back.
+        """
+        return self.owners.has(n).implies(self.data[n] >= self.acknowledged)
+
+    @step_property
+    def no_read_outlives_the_old_ring(self, after: Self) -> Bool:
+        """001: "make sure that no reads that started before this point exist in the system"."""
+        before, now = self.topology.transition_state, after.topology.transition_state
+        ends = (before == T.write_both_read_new) & (before != now)
+        reads = self.request.coordinator.is_some() & ~self.request.write & ~self.request.abandoned
+        return (ends & reads).implies(self.request.targets <= self.next)
+
+    @invariant
+    def rows_of_lost_ranges_are_known(self, n: Term[Node]) -> Bool:
+        """A node that stores rows of a range which it does not own is known to need cleanup (scylladb #26150)."""
+        only_when(self.topology.release.cleanup)
+        topology = self.topology
+        holds = (self.data[n] > 0) & ~self.owners.has(n) & ~self.next.has(n)
+        stays = topology.node_state[n] == NodeState.normal
+        return (holds & stays & topology.is_at_rest()).implies(topology.cleanup_needed.has(n))
+
+    @invariant
+    def nobody_writes_to_nodes_that_left(self, n: Term[Node]) -> Bool:
+        """left_token_ring waits until all nodes have stopped to write to the node."""
+        only_when(self.topology.release.rollback)
+        topology, request = self.topology, self.request
+        told = topology.asked[n].any_of(Request.leave, Request.join)
+        left = (topology.node_state[n] == NodeState.left) & told
+        return (left & request.write & ~request.abandoned).implies(~request.targets.has(n))
+
+    # -- nodes and barriers ----------------------------------------------------------------------------
+
+    @step_property
+    def a_node_that_is_down_does_nothing(self, after: Self, n: Term[Node]) -> Bool:
+        """001: a removed node's data is streamed "from still alive owners", and to a replacing node for a dead
+        one: while a node is down it stores nothing, and learns of nothing.
+        """
+        down = self.topology.down.has(n) & after.topology.down.has(n)
+        view, now = self.view[n], after.view[n]
+        same = (view.version == now.version) & (view.fence == now.fence)
+        return down.implies(same & (self.data[n] == after.data[n]))
+
+    @step_property
+    def nodes_keep_what_is_newest(self, after: Self, n: Term[Node]) -> Bool:
+        """001: "the new replica set will reflect all successful writes either by the means of coordinator
+        replication or by the means of streaming": neither undoes the other, until the row is cleaned up.
+        """
+        removed = (after.data[n] == 0) & ~self.owners.has(n)
+        return removed | (self.data[n] <= after.data[n])
+
+    @step_property
+    def what_is_acknowledged_stays_so(self, after: Self) -> Bool:
+        """001: what replicas hold "will reflect all successful writes": none counts for less later."""
+        return self.acknowledged <= after.acknowledged
+
+    @step_property
+    def a_barrier_waits_until_all_have_learned(self, after: Self) -> Bool:
+        """001: "After the entire cluster learns about it"; ring_delay is as long as that takes."""
+        topology = self.topology
+        learned = every(
+            (topology.members.has(n) & ~topology.down.has(n)).implies(
+                self.view[n].version == topology.version
+            )
+            for n in Node
+        )
+        return self._barrier_is_over(after).implies(learned)
+
+    @step_property
+    def a_barrier_waits_for_older_requests(self, after: Self) -> Bool:
+        """001: "make sure that no reads that started before this point exist in the system"; nor writes."""
+        request = self.request
+        waits = request.coordinator.is_some() & ~request.abandoned
+        older = waits & (request.version < self.topology.version)
+        return self._barrier_is_over(after).implies(~older)
+
+    def _barrier_is_over(self, after: Self) -> Bool:
+        """It has passed, also at rest; or what can have been sent before it is over by its time."""
+        before, now = self.topology, after.topology
+        changed = (before.barrier != now.barrier) & now.barrier.any_of(
+            Barrier.passed, Barrier.waived
+        )
+        fenced = (before.fence_version != now.fence_version) & before.is_at_rest()
+        return changed | fenced
+
+    @invariant
+    def owners_are_in_the_ring(self, n: Term[Node]) -> Bool:
+        """001: a normal node "serves the slice of the ring that belongs to it"."""
+        return self.owners.has(n).implies(self.topology.in_old_ring(n))
+
+    # == the topology coordinator ========================================================================
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -348,6 +700,76 @@ class TopologyCluster(TopologyRanges):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_drop(learn, "node is behind", because="to learn again changes nothing"),
+        equivalent_loss(
+            begin_write, ClientRequest.value, written, because="a client may write no more"
+        ),
+        equivalent_loss(
+            store_write, ClientRequest.reached, because="a write need not be acknowledged"
+        ),
+        equivalent_loss(
+            acknowledge_write, acknowledged, because="a write need not be acknowledged"
+        ),
+        equivalent_loss(
+            begin_read,
+            ClientRequest.coordinator,
+            ClientRequest.targets,
+            ClientRequest.value,
+            because="a client need not read",
+        ),
+        equivalent_drop(
+            answer_read,
+            "replica is up",
+            because="a dead owner stores what was acknowledged, too: it would answer the same",
+        ),
+        equivalent_drop(
+            answer_read,
+            "the client still waits",
+            "its version is not fenced",
+            because="a barrier waits for reads, so that none is left to be refused",
+        ),
+        equivalent_loss(
+            answer_read, stale_read, because="it records that a promise was broken, and none is"
+        ),
+        equivalent_drop(
+            time_out, "a request is on its way", because="a request may take long, or be over"
+        ),
+        equivalent_loss(
+            time_out, ClientRequest.abandoned, because="a request may take long, or be over"
+        ),
+        equivalent_drop(
+            lose_messages,
+            "request is abandoned",
+            because="what is lost is never answered: as if it had timed out first",
+        ),
+        equivalent_drop(
+            _begin,
+            "no request is on its way",
+            "node serves and is up",
+            "node has learned of the owners",
+            because="one request at a time is followed, through a node that knows the owners",
+        ),
+        equivalent_loss(
+            _begin,
+            ClientRequest.version,
+            because="a request of an older version is refused sooner, and drained later",
+        ),
+        equivalent_loss(
+            _forget,
+            ClientRequest.coordinator,
+            ClientRequest.write,
+            ClientRequest.version,
+            ClientRequest.targets,
+            ClientRequest.reached,
+            ClientRequest.value,
+            ClientRequest.abandoned,
+            because="what is left of a request that is over tells nobody anything",
+        ),
+        equivalent_loss(
+            _abandon,
+            ClientRequest.abandoned,
+            because="the client gives up by its own timeout at the latest",
+        ),
         equivalent_without(
             TopologyControl.crash, because="a node that runs on, while its client gives up too soon"
         ),
@@ -362,7 +784,7 @@ class TopologyCluster(TopologyRanges):
         ),
         equivalent_loss(
             fail_over,
-            TopologyRanges.copied,
+            copied,
             because="what was streamed stays where it is, and may be streamed again",
         ),
         equivalent_drop(

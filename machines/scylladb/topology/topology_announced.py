@@ -6,7 +6,7 @@ while other nodes take the new node for one that still joins (scylladb #18678, o
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Request
 from stagewright.spec import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import NETWORK, Node
+from stagewright.machines.scylladb.cluster import NETWORK, Node
 from stagewright.machines.scylladb.topology.topology_reasons import TABLES
 from stagewright.machines.scylladb.topology.topology_states import (
     JOINING,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import NETWORK
+from stagewright.machines.scylladb.cluster import NETWORK
 from stagewright.machines.scylladb.topology.topology_control import OPERATOR
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec import (

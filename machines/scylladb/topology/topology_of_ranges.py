@@ -6,7 +6,7 @@ leaves or is replaced here finds to be so.
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_control import COORDINATOR, TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import Request
 from stagewright.spec import (

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, TypeVar
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
     GlobalRequest,
     NodeState,

@@ -9,20 +9,18 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Self
 
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_actors import POSTGRES, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_permissions import (
+    VERSION_SAYS_IT,
+    IndexPermissions,
+    Job,
+)
 from stagewright.machines.yugabytedb.indexes.index_states import (
     YSQL,
     YSQL_EARLY,
     YSQL_NO_DO_BACKFILL,
     Flags,
     Permission,
-)
-from stagewright.machines.yugabytedb.indexes.index_steps import (
-    POSTGRES,
-    VERSION_SAYS_IT,
-    WEAK,
-    Job,
-    Server,
 )
 from stagewright.spec import (
     Bool,

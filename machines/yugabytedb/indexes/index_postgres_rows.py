@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from stagewright.machines.yugabytedb.indexes.index_actors import POSTGRES, Server
 from stagewright.machines.yugabytedb.indexes.index_postgres import UNUSED, PostgresIndex
-from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
+from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows, PromptIndex, Row, Value
 from stagewright.machines.yugabytedb.indexes.index_states import (
     YSQL,
     YSQL_EARLY,
     YSQL_NO_DO_BACKFILL,
     Permission,
 )
-from stagewright.machines.yugabytedb.indexes.index_steps import POSTGRES, Server
-from stagewright.machines.yugabytedb.indexes.index_tables import PromptIndex, Row, Value
 from stagewright.spec import (
     Term,
     action,

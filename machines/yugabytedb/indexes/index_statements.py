@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.machines.yugabytedb.indexes.index_steps import (
-    CLIENT,
-    WEAK,
-    Server,
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_permissions import (
+    IndexPermissions,
     permission_number,
 )
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import (
     Bool,
     FlagVar,

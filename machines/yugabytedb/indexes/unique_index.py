@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from stagewright.machines.yugabytedb.indexes.index_steps import CLIENT, MASTER, WEAK
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
 from stagewright.spec import (
     ANY,
     Bool,

@@ -10,9 +10,9 @@ from random import Random
 from stagewright.impl.runtime import Instance, Program
 from stagewright.machines import SHIPPED
 from stagewright.machines.couchbase.partitions.group_states import Partition
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import NodeState
-from stagewright.machines.scylladb.views.view_tablet import Task
+from stagewright.machines.scylladb.views.view_building import Task
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.spec.entities import Entity
 from stagewright.spec.loading import find

@@ -3,8 +3,8 @@
 import pytest
 
 from stagewright.impl.runtime import Instance, Place, Program, Record, command
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Stage
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_states import NodeState

@@ -3,9 +3,8 @@
 import pytest
 
 from stagewright.impl.runtime import Instance, Place, Program, Record, instance
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.errors import InputError

@@ -13,7 +13,7 @@ from stagewright.impl.simulator.faults import parse_faults
 from stagewright.impl.simulator.options import Options
 from stagewright.impl.simulator.simulation import program, resume
 from stagewright.impl.store import ControlStore, StoreError
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec.scope import without_budgets
 

@@ -8,8 +8,7 @@ import pytest
 
 from stagewright.impl.runtime import Program
 from stagewright.impl.store import ControlStore, StoreError, durable
-from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.machines.scylladb.tablets.tablet_migration_promises import Progress
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
 from stagewright.spec import RefusedError, define, scope_of
 from stagewright.spec.definition import Kept

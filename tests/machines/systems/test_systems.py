@@ -8,7 +8,7 @@ from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
 from stagewright.machines import SHIPPED
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.indexed_table import IndexedTable, Row

@@ -9,9 +9,15 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
-from stagewright.machines.scylladb.cdc.cdc_generations import COORDINATOR, CdcGenerations
+from stagewright.machines.scylladb.cdc.cdc_generations import (
+    COORDINATOR,
+    DELAY,
+    LEEWAY,
+    CdcGenerations,
+    Generation,
+    Node,
+)
 from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping
-from stagewright.machines.scylladb.cdc.cdc_nodes import DELAY, LEEWAY, Generation, Node
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     CdcPublication,
     Generation as NumberedGeneration,

@@ -8,8 +8,8 @@ import pytest
 from tests.machines.judged import broken
 
 from stagewright.checker.check import check
+from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node, Tablet
 from stagewright.spec import Fairness, Term, action, require
 from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter

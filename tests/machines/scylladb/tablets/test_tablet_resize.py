@@ -18,8 +18,8 @@ from stagewright.machines.scylladb.tablets.load_balancer import (
     Track,
 )
 from stagewright.machines.scylladb.tablets.resize_guards import ResizeGuards
-from stagewright.machines.scylladb.tablets.resize_replicas import Half, Resize
-from stagewright.machines.scylladb.tablets.tablet_resize import TabletResize
+from stagewright.machines.scylladb.tablets.resize_layout import Half
+from stagewright.machines.scylladb.tablets.tablet_resize import Resize, TabletResize
 from stagewright.spec import Machine, count, every, scope_of, some
 from stagewright.spec.define import define
 from stagewright.spec.verdict import Outcome, Report

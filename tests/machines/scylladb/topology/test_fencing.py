@@ -9,8 +9,7 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
-from stagewright.machines.scylladb.topology.fencing import Fencing
-from stagewright.machines.scylladb.topology.fencing_barrier import Phase
+from stagewright.machines.scylladb.topology.fencing import Fencing, Phase
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from stagewright.machines.scylladb.tablets.tablet_nodes import Node
+from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_row import (
     IN_REQUESTS,

@@ -7,9 +7,8 @@ from typing import Self
 import pytest
 
 from stagewright.checker.check import check
-from stagewright.machines.scylladb.views.view_building import ViewBuilding
+from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_destinations import Destination, Views
-from stagewright.machines.scylladb.views.view_tablet import Task
 from stagewright.machines.scylladb.views.view_task import Life, ViewTask, Work
 from stagewright.spec import Bool, Machine, Term, step_property
 from stagewright.spec.define import define

@@ -7,11 +7,11 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.checker.prove import not_handled, prove
+from stagewright.machines.yugabytedb.indexes.index_actors import Server
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.machines.yugabytedb.indexes.index_steps import Server
 from stagewright.spec import Term, action, require
 from stagewright.spec.define import define
 from stagewright.spec.ground_eval import successors

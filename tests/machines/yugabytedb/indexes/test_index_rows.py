@@ -8,18 +8,19 @@ import pytest
 from tests.machines.judged import broken
 
 from stagewright.checker.check import check
+from stagewright.machines.yugabytedb.indexes.index_actors import Server
+from stagewright.machines.yugabytedb.indexes.index_permissions import Job
 from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
-from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.machines.yugabytedb.indexes.index_steps import Job, Server
-from stagewright.machines.yugabytedb.indexes.index_tables import (
+from stagewright.machines.yugabytedb.indexes.index_rows import (
     HybridTime,
+    IndexRows,
     PromptIndex,
     Row,
     Stored,
     Value,
     number_of,
 )
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import Maybe, Term, action, choose, part, require, some
 from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
