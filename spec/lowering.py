@@ -12,6 +12,7 @@ from itertools import product
 
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind
 from stagewright.spec.domains import values_of
+from stagewright.spec.errors import ScopeError
 from stagewright.spec.ground import (
     Builder,
     GroundModel,
@@ -36,6 +37,8 @@ from stagewright.spec.sorts import BoolSort
 from stagewright.spec.values import Value
 
 FOUND_AT_ONCE = 1 << 12  # candidates: that there is no initial state is then known early
+
+MAX_WORK = 100_000  # steps and their effects, each on its own: about a minute
 
 
 def ground(
@@ -114,7 +117,8 @@ class Lowering:
 
     def model(self) -> GroundModel:
         """The ground form."""
-        self._refuse_too_many_starts()  # first: at a large scope the rest takes long
+        self._refuse_too_many_starts()  # these first: at a large scope the rest takes long
+        self._refuse_too_many_steps()
         steps = self._steps(self.definition.actions)
         kinds = self._of_kinds(self.definition.properties)
         premises = self._of_kinds(self.premises)
@@ -205,6 +209,23 @@ class Lowering:
         candidates = math.prod(map(len, self._starts()))
         if candidates > MAX_INITIAL_STATES and not self.definition.initially:
             raise too_many_starts(self.definition.name, candidates)
+
+    def _refuse_too_many_steps(self) -> None:
+        steps = sum(self._choices(a.params) for a in self.definition.actions)
+        work = steps + sum(
+            self._choices(a.params) * self._choices(e.binders)
+            for a in self.definition.actions
+            for e in a.assignments
+        )
+        if work > MAX_WORK:
+            raise ScopeError(
+                f"{self.definition.name}: {steps:,} steps with {work - steps:,} effects at this scope; "
+                f"together at most {MAX_WORK:,} can be looked at one by one",
+                help="choose a smaller scope: what can go wrong does so with a few of a kind",
+            )
+
+    def _choices(self, bounds: Sequence[Bound]) -> int:
+        return math.prod(len(values_of(b.sort, self.scope)) for b in bounds)
 
     def _initial_states(self, condition: GroundNode) -> Sequence[tuple[int, ...]]:
         choices = self._starts()

@@ -23,7 +23,7 @@ PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_t
 class Met:
     """Distinct machines that have an initial state, and how their promises ended."""
 
-    machines: dict[str, Explored] = field(default_factory=dict)
+    machines: dict[str, Explored] = field(default_factory=dict, repr=False)
     outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from hypothesis import assume, strategies as st
@@ -36,6 +37,7 @@ from stagewright.spec.nodes import FALSE, TRUE, Node, Quantified, children
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.values import FrozenMap
+from stagewright.spec.words import effect, signature, words
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,36 @@ class RandomMachine:
 
     definition: Definition
     scope: Scope
+
+    def __repr__(self) -> str:
+        """As a person reads it: expressions share parts, so that their own text can have megabytes."""
+        return "\n".join(_lines(self))
+
+
+LONGEST_LINE = 400  # characters
+
+
+def _lines(machine: RandomMachine) -> Iterator[str]:
+    made = machine.definition
+    yield "Random machine"
+    sizes = {kind.__name__: size for kind, size in machine.scope.sizes.items()}
+    yield f"  scope {sizes}, budgets {dict(machine.scope.budgets)}"
+    for v in made.variables:
+        yield f"  {v.name}: {v.sort} = {v.initial}"[:LONGEST_LINE]
+    for name, nodes in (
+        ("initially", made.initially),
+        ("within", [c.condition for c in made.constraints]),
+        ("final", [made.final]),
+    ):
+        yield from (f"  {name} {words(node)}"[:LONGEST_LINE] for node in nodes)
+    for a in made.actions:
+        yield f"  {signature(a)}" + (f" spends {a.budget}" if a.spends else "")
+        for guard in a.requirements:
+            kind = "bound" if guard.bound else "require"
+            yield f"    {kind} {guard.name}: {words(guard.condition)}"[:LONGEST_LINE]
+        yield from (f"    {effect(e)}"[:LONGEST_LINE] for e in a.assignments)
+    for p in made.properties:
+        yield f"  {p.kind.value} {p.name}: {words(p.condition)}"[:LONGEST_LINE]
 
 
 @st.composite

@@ -408,8 +408,8 @@ class Expressions:
 
     def _or_else(self, sort: EnumSort | EntitySort, depth: int) -> Node | None:
         value, default = self.of(OptionalSort(sort), depth), self.of(sort, depth)
-        if value is None or default is None:
-            return None
+        if value is None or default is None or not isinstance(value.sort, OptionalSort):
+            return None  # where a member may stand for itself, there is nothing to unwrap
         return Apply(Op.OR_ELSE, (value, default), sort)
 
     def _product(self, depth: int) -> Node | None:
