@@ -19,6 +19,9 @@ from stagewright.spec.verdict import Outcome, Report
 MACHINES = 100
 MOST_STATES = 2_000
 
+# One process: what it meets is explored once.
+pytestmark = pytest.mark.xdist_group("random machines")
+
 
 def broken(report: Report) -> set[str]:
     return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}

@@ -26,6 +26,9 @@ EXAMPLES = 1200  # of which some repeat: see `test_enough_machines_of_all_kinds_
 RUNTIME_STATES = 6
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
+# One process: what it meets is explored once.
+pytestmark = pytest.mark.xdist_group("random machines")
+
 
 def step_of(step: GroundStep) -> Step:
     return Step(step.action.name, FrozenMap(dict(step.arguments)))

@@ -19,9 +19,13 @@ from stagewright.spec.definition import Fairness, Property, PropertyKind
 from stagewright.spec.fairness import assumptions
 from stagewright.spec.verdict import Outcome
 
-MACHINES = 150
-ON_FAIR_RUNS = 150 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 8  # of each verdict
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+MACHINES = 300 if THOROUGH else 60
+ON_FAIR_RUNS = 150 if THOROUGH else 6  # of each verdict
 WEAK, STRONG = Fairness.WEAK, Fairness.STRONG
+
+# One process: what it meets is explored once.
+pytestmark = pytest.mark.xdist_group("random machines")
 
 
 @pytest.fixture

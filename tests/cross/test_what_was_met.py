@@ -50,7 +50,7 @@ SORTS = (
 )
 NODES = (Apply, Bound, Column, Field, Literal, Quantified, Read, Select)
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("random machines")]
 
 
 def test_enough_machines_of_all_kinds_were_met(all_met: Any) -> None:

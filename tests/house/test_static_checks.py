@@ -22,8 +22,10 @@ def run_check(name: str, root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKS)
+SLOW = {"mypy": pytest.mark.slow, "pyright": pytest.mark.thorough}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in CHECKS])
 def test_check_is_clean(name: str) -> None:
     result = run_check(name, ROOT)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -45,7 +47,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["mypy", "pyright"])
 def test_type_error_is_found_behind_every_link(name: str, planted: Path) -> None:
     result = run_check(name, planted)

@@ -19,7 +19,7 @@ from stagewright.spec.definition import PropertyKind
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.verdict import Outcome
 
-EXAMPLES = 60
+EXAMPLES = 25
 MUTANTS = 8  # of each machine
 MOST_STATES = 80
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]

@@ -6,6 +6,7 @@ order, or leads to the same state; a step goes through `transitions`.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from random import Random
 
@@ -26,6 +27,7 @@ from stagewright.spec.scope import Scope, living, scope_of
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
 
+THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 LOOKED_AT = 12  # steps in a state, beside the one that is taken
 PROFILES = [
@@ -155,8 +157,8 @@ def test_walks_of_each_shipped_machine_agree(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "profile"), PROFILES)
 def test_long_walks_of_each_profile_agree(name: str, profile: str) -> None:
-    for seed in range(3):
-        walk_somewhere(name, profile, 60, Random(f"{name} {profile} {seed}"))
+    for seed in range(3 if THOROUGH else 1):
+        walk_somewhere(name, profile, 60 if THOROUGH else 30, Random(f"{name} {profile} {seed}"))
 
 
 def look_at_random_machine(machine: RandomMachine) -> None:
@@ -174,7 +176,7 @@ def test_walks_of_random_machines_agree(machine: RandomMachine) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, suppress_health_check=PATIENT)
+@settings(max_examples=600 if THOROUGH else 150, suppress_health_check=PATIENT)
 @given(machine=machines())
 def test_walks_of_many_random_machines_agree(machine: RandomMachine) -> None:
     look_at_random_machine(machine)
