@@ -16,6 +16,8 @@ from stagewright.machines.scylladb.tablets.tablet_migration import Progress, Tab
 from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
 from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.topology import fencing
+from stagewright.machines.scylladb.topology.fencing import Fencing
 from stagewright.machines.scylladb.views import view_building
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
 from stagewright.spec import Term, refinement
@@ -26,6 +28,11 @@ QUIET: Choice = {
     TabletCluster.writes: 0,
     TabletCluster.reads: 0,
 }  # clients change nothing of a tablet's stage
+OF_FENCING = {
+    fencing.Stage.old: Stage.none,
+    fencing.Stage.both: Stage.streaming,
+    fencing.Stage.new: Stage.use_new,
+}
 
 
 @refinement(at=(QUIET, {**QUIET, TabletCluster.repairs: 1, TabletCluster.migrations: 0}))
@@ -59,6 +66,25 @@ def a_tablet_within_a_node(node: IntranodeMigration, seen: M) -> None:
 
 def _stage_within_a_node(stage: intranode_migration.Stage) -> Stage:
     return Stage.none if stage is intranode_migration.Stage.moved else Stage[stage.name]
+
+
+@refinement(
+    steps={
+        Fencing.advance: [
+            (M.start, M.read_new),
+            (M.write_both, M.use_new),
+            (M.begin_streaming, None),
+        ],
+    },
+)
+def a_tablet_behind_a_fence(nodes: Fencing, seen: M) -> None:
+    """Three stages stand for all: writes go to the old replicas, to both while data is streamed, to the new ones."""
+    seen.stage = nodes.stage.column(_stage_behind_a_fence)
+    seen.session = nodes.stage.column(lambda stage: stage.session)
+
+
+def _stage_behind_a_fence(stage: fencing.Stage) -> Stage:
+    return OF_FENCING[stage]
 
 
 @refinement(profiles={"": NEWEST})

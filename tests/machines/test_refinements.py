@@ -14,6 +14,7 @@ from stagewright.machines import REFINEMENTS
 from stagewright.machines.recorded.barriers import NodeBarrier
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration, Stage
 from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
+from stagewright.machines.scylladb.topology.fencing import Fencing, Stage as FencingStage
 from stagewright.spec import Machine, Refinement, action, require
 from stagewright.spec.refinement import refinements_in
 from stagewright.spec.verdict import Outcome, PropertyVerdict
@@ -43,6 +44,7 @@ WITH_A_STAGE = {
     "TabletRepair",
     "ViewBuilding",
     "TabletCommits",
+    "Fencing",
 }
 
 
@@ -86,9 +88,20 @@ class EndsBarriersEarly(NodeBarrier):
         self.passed = True
 
 
+class SkipsStreaming(Fencing):
+    """Writes go to the new replicas alone, and nothing was streamed."""
+
+    @action
+    def skip(self) -> None:
+        """The last stage is committed at once."""
+        require(self.stage == FencingStage.old, "stage is old")
+        self.stage = FencingStage.new
+
+
 @pytest.mark.parametrize(
     ("name", "machine", "step"),
     [
+        ("a_tablet_behind_a_fence", SkipsStreaming, "skip"),
         ("a_tablet_within_a_node", EndsAtOnce, "end_at_once"),
         ("a_barrier_at_a_node", EndsBarriersEarly, "end_early"),
     ],
@@ -96,7 +109,7 @@ class EndsBarriersEarly(NodeBarrier):
 def test_a_step_too_many_is_found(name: str, machine: type[Machine], step: str) -> None:
     given = DECLARED[name]
     wrong = replace(given, body=_of(given, machine))
-    verdict = decided(wrong, "")
+    verdict = decided(wrong, [*given.covered][-1])
     assert verdict.outcome is Outcome.VIOLATED
     assert verdict.run is not None
     assert verdict.run.steps[-1].action == step
