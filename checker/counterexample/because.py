@@ -153,6 +153,11 @@ class Because:
                 return self._is(node, names)
 
     def _equal(self, left: Node, right: Node, names: Values, holds: bool) -> str:
+        if isinstance(left, Bound) and isinstance(right, Bound):
+            one, other = show(names[left]), show(names[right])
+            if holds:
+                return f"{left.name} and {right.name} are both {one}"
+            return f"{left.name} is {one}, but {right.name} is {other}"
         if isinstance(left, Bound):
             left, right = right, left
         if isinstance(right, Bound):
@@ -176,9 +181,12 @@ class Because:
         return f"{self._told(left, names)} {sign} {self._told(right, names)}"
 
     def _is(self, node: Node, names: Values) -> str:
-        """`learned[node1] is streaming`; of a literal or parameter only the value."""
+        """`learned[node1] is streaming`, `n is node1`; of a literal only the value."""
         value = show(self.value(node, names))
-        return value if isinstance(node, Literal | Bound) else f"{words(node, names)} is {value}"
+        if isinstance(node, Literal):
+            return value
+        name = node.name if isinstance(node, Bound) else words(node, names)
+        return f"{name} is {value}"
 
     def _told(self, node: Node, names: Values) -> str:
         """`votes (3)`; of a literal or parameter only the value."""

@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from stagewright.checker.check import check
 from stagewright.checker.counterexample.because import Because, Reason
 from stagewright.checker.counterexample.story import tell
+from stagewright.checker.verdicts import NO_DEADLOCK
+from stagewright.spec import Entity, Machine, Term, action, require, set_of
+from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
@@ -193,3 +197,36 @@ def test_of_nested_implications_all_premises_hold_but_the_last_conclusion_does_n
     outer = Apply(Op.OR, (Apply(Op.NOT, (told_twice,), BOOL), inner), BOOL)
     lag = "learned[node1] is rest, but stage is read_new"
     assert [r.text for r in because.reasons(outer, node1)] == [lag, lag, f"but {lag}"]
+
+
+class Peer(Entity, scope=2):
+    """One of two."""
+
+
+class Rivals(Machine):
+    """Everyone has challenged another one, whom it does not beat, and nobody is left to challenge."""
+
+    challenged = set_of(Peer)
+
+    @action
+    def challenge(self, p: Term[Peer], q: Term[Peer]) -> None:
+        """`p` challenges another one, once."""
+        require(p != q, "they are two")
+        require(~self.challenged.has(p), "not yet")
+        self.challenged.add(p)
+
+    @action
+    def give_up(self, p: Term[Peer], q: Term[Peer]) -> None:
+        """`p` takes its challenge back, if it challenged itself."""
+        require(self.challenged.has(p), "has challenged")
+        require(p == q, "they are one")
+        require(~self.challenged.has(q), "not by the other")
+        self.challenged.put(p, False)
+
+
+def test_parameters_that_are_compared_have_their_names() -> None:
+    definition = define(Rivals)
+    deadlock = next(v for v in check(definition, scope_of(definition)).verdicts if v.name == NO_DEADLOCK)
+    lines = "\n".join(told(definition, deadlock))
+    assert "p and q are both peer0" in lines
+    assert "p is peer0, but q is peer1" in lines
