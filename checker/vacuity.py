@@ -50,5 +50,17 @@ def _never(node: Node) -> Node | None:
         return None
     premise, conclusion = found
     never = Apply(Op.NOT, (premise,), BOOL)
-    deeper = _never(conclusion)
+    deeper = None if _either_differs(conclusion) else _never(conclusion)
     return never if deeper is None else Apply(Op.OR, (never, deeper), BOOL)
+
+
+def _either_differs(node: Node) -> bool:
+    """Whether it is `a != b | c != d`, which has the form of an implication and is meant as none."""
+    return isinstance(node, Apply) and node.op is Op.OR and all(map(_differs, node.args))
+
+
+def _differs(node: Node) -> bool:
+    if not isinstance(node, Apply) or node.op is not Op.NOT:
+        return False
+    (inner,) = node.args
+    return isinstance(inner, Apply) and inner.op is Op.EQ

@@ -95,6 +95,11 @@ from stagewright.spec.terms import (
     TableOf as TableOf,
     Term as Term,
 )
+from stagewright.spec.unexercised import (
+    never_happens as never_happens,
+    unexercised as unexercised,
+    vacuous as vacuous,
+)
 from stagewright.spec.variables import (
     ANY as ANY,
     BagVar as BagVar,
@@ -201,6 +206,7 @@ __all__ = [
     "liveness",
     "many",
     "named",
+    "never_happens",
     "number",
     "numbers",
     "observed",
@@ -223,6 +229,8 @@ __all__ = [
     "sometimes",
     "step_property",
     "total",
+    "unexercised",
+    "vacuous",
     "volatile",
     "wording",
 ]

@@ -65,6 +65,7 @@ from stagewright.spec.symbolic import Symbolic, lift
 from stagewright.spec.temporal import Eventually, LeadsTo
 from stagewright.spec.terms import parameter
 from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
+from stagewright.spec.unexercised import unexercised_in
 from stagewright.spec.unused import check_assigned, check_spent
 from stagewright.spec.values import Value
 from stagewright.spec.variables import Var
@@ -148,6 +149,7 @@ def _trace(machine: type[Machine], profile: str) -> Definition:
             for part, prefix in trace.machines
             for said in equivalents_of(part, prefix, trace.names)
         ),
+        unexercised=unexercised_in(machine, trace.machines),
         constraints=tuple(trace.constraints),
         deadlock_allowed=trace.deadlock_allowed,
     )

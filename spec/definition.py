@@ -284,6 +284,15 @@ Equivalent = EquivalentDrop | EquivalentLoss | EquivalentStep | EquivalentValue 
 
 
 @dataclass(frozen=True)
+class Unexercised:
+    """An action that never happens at the default scope, or a promise that is vacuous there, and why."""
+
+    name: str
+    vacuous: bool  # it is a promise
+    reason: Reason
+
+
+@dataclass(frozen=True)
 class JudgedAlone:
     """A part of a system that is judged alone: what it says is not changed in the system."""
 
@@ -309,6 +318,8 @@ class Definition:
     exercised_at: tuple[ExercisedAt, ...] = field(default=(), compare=False)
     judged_alone: tuple[JudgedAlone, ...] = field(default=(), compare=False)
     equivalents: tuple[Equivalent, ...] = field(default=(), compare=False)
+    # None: the machine gives no list of it.
+    unexercised: tuple[Unexercised, ...] | None = field(default=None, compare=False)
     assumed_initially: tuple[Assumption, ...] = field(default=(), compare=False)
     constraints: tuple[Constraint, ...] = ()
     deadlock_allowed: Reason | None = field(default=None, compare=False)  # then `final` is true

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
+from stagewright.checker.exercise import exercised
 from stagewright.checker.tla import tla_module
 from stagewright.spec import scope_of
 from stagewright.spec.loading import load
@@ -29,7 +30,7 @@ def file(tmp_path: Path) -> Path:
     blocks = re.findall(
         r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     path = tmp_path / "page.py"
     path.write_text(HEAD + "\n\n".join(blocks))
     return path
@@ -51,3 +52,11 @@ def test_the_client_may_leave(file: Path) -> None:
     definition = load(f"{file}:Client")
     names = {v.name for v in check(definition, scope_of(definition)).verdicts}
     assert names == {"assigned values stay in bounds"}
+
+
+def test_the_door_gives_reasons_for_what_its_default_scope_leaves_out(file: Path) -> None:
+    for keys, outcome in ((0, Outcome.HOLDS), (1, Outcome.VIOLATED)):
+        definition = load(f"{file}:Door")
+        report = check(definition, scope_of(definition, budgets={"keys": keys}))
+        assert report.coverage is not None
+        assert exercised(report, report.coverage).outcome is outcome

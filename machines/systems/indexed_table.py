@@ -46,6 +46,7 @@ from stagewright.spec import (
     judged_alone,
     leads_to,
     liveness,
+    never_happens,
     optional,
     part,
     per,
@@ -55,6 +56,8 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    unexercised,
+    vacuous,
 )
 
 CLIENT = Actor("client")
@@ -426,5 +429,61 @@ class IndexedTable(Machine):
         ),
         equivalent_drop(
             stream, "something is missing", because="what is streamed again is what is there"
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            TabletMigration.begin_rebuild_repair,
+            TabletMigration.stream_after_repair,
+            TabletMigration.end_repair,
+            TabletMigration.finish_repair,
+            because="the tablet is neither repaired nor rebuilt here: tablet-migration has that",
+        ),
+        vacuous(
+            TabletMigration.only_rebuild_v2_repairs,
+            TabletMigration.a_failed_repair_is_drained_after_it_failed,
+            because="the tablet is neither repaired nor rebuilt here: tablet-migration has that",
+        ),
+        never_happens(
+            TabletMigration.fall_back,
+            TabletMigration.give_up_after_fall_back,
+            because="it takes more excluded replicas than this tablet has: tablet-migration has that",
+        ),
+        never_happens(
+            TabletMigration.give_up_streaming,
+            TabletMigration.retry_barrier,
+            TabletMigration.retry_operation,
+            because="a migration is undone where there are `failures`",
+        ),
+        never_happens(
+            revert,
+            finish_revert,
+            because="a migration is undone where there are `failures`",
+        ),
+        vacuous(
+            TabletMigration.the_target_is_cleaned_up_after_a_barrier,
+            TabletMigration.a_transition_is_undone_only_for_a_reason,
+            because="a migration is undone where there are `failures`",
+        ),
+        never_happens(
+            IndexPermissions.forget_job,
+            because="a job is forgotten where there are `drops`",
+        ),
+        never_happens(
+            CdcPublication.finish_rollback,
+            because="no join is given up here: cdc-publication has that",
+        ),
+        vacuous(
+            CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
+            because="no join is given up here: cdc-publication has that",
+        ),
+        never_happens(
+            CdcPublication.replace_replica,
+            because="the tables of the publisher are never lost here: cdc-publication has that",
+        ),
+        vacuous(
+            CdcPublication.one_topology_change_at_a_time,
+            because="the tables of the publisher are never lost here: cdc-publication has that",
         ),
     )

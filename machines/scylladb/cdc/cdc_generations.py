@@ -57,6 +57,8 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    unexercised,
+    vacuous,
 )
 
 # In ticks of the model's clock. A message reaches every node that is not cut off within a tick.
@@ -741,4 +743,11 @@ class CdcGenerations(Machine):
             because="after the barrier a node has the data of what it knows",
         ),
         equivalent_loss(_write, Write.fate, Write.colocated, because="only promises look at it"),
+    )
+
+    beyond_the_default_scope = unexercised(
+        vacuous(
+            prepared_generations_become_usable,
+            because="a node knows a timestamp only, without the data, where there are `restarts`",
+        ),
     )

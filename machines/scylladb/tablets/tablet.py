@@ -56,6 +56,7 @@ from stagewright.spec import (
     leads_to,
     liveness,
     many,
+    never_happens,
     number,
     one_of,
     only_when,
@@ -68,6 +69,8 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    unexercised,
+    vacuous,
 )
 
 WEAK = Fairness.WEAK
@@ -1281,4 +1284,43 @@ class TabletCluster(Machine):
             because=BETWEEN_NODES,
         ),
         equivalent_loss(revert, TabletMigration.stage, because=BETWEEN_NODES),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            TabletMigration.begin_rebuild_repair,
+            TabletMigration.stream_after_repair,
+            because="a replica is added where there are `rebuilds`",
+        ),
+        vacuous(
+            TabletMigration.only_rebuild_v2_repairs,
+            because="a replica is added where there are `rebuilds`",
+        ),
+        never_happens(
+            TabletMigration.end_repair,
+            TabletMigration.finish_repair,
+            run_repair,
+            finish_repair_run,
+            because="a tablet is repaired where there are `repairs`",
+        ),
+        vacuous(
+            TabletMigration.a_failed_repair_is_drained_after_it_failed,
+            because="a tablet is repaired where there are `repairs`",
+        ),
+        never_happens(end_compaction, because="compactions begin where there are `compactions`"),
+        vacuous(
+            compactions_have_storage, because="compactions begin where there are `compactions`"
+        ),
+        never_happens(
+            change_topology,
+            end_topology_change,
+            because="the topology changes where there are `topology_changes`",
+        ),
+        vacuous(
+            topology_changes_are_not_interrupted,
+            migrations_drain_before_a_topology_change,
+            topology_changes_happen,
+            topology_changes_end,
+            because="the topology changes where there are `topology_changes`",
+        ),
     )

@@ -44,6 +44,7 @@ from stagewright.spec import (
     invariant,
     leads_to,
     liveness,
+    never_happens,
     number,
     one_of,
     optional,
@@ -55,6 +56,8 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    unexercised,
+    vacuous,
 )
 
 WEAK = Fairness.WEAK
@@ -841,5 +844,26 @@ class Fencing(Machine):
         ),
         equivalent_value(
             Stage.both, lambda stage: stage.session, False, because="nobody need stream"
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            take_locks,
+            release_locks,
+            because="replicas lock rows where there are `transactions`",
+        ),
+        vacuous(
+            what_is_executed_goes_with_the_view,
+            because="replicas lock rows where there are `transactions`",
+        ),
+        never_happens(end_streaming, because="nodes stream where there are `streams`"),
+        vacuous(closed_sessions_are_drained, because="nodes stream where there are `streams`"),
+        never_happens(
+            fail_to_inform,
+            because="it takes two `failures`: the first is that a node does not drain",
+        ),
+        vacuous(
+            excluded_nodes_are_left_alone, because="nodes are excluded where there are `exclusions`"
         ),
     )

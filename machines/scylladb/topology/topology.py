@@ -59,6 +59,7 @@ from stagewright.spec import (
     flag,
     initially,
     invariant,
+    never_happens,
     number,
     only_when,
     optional,
@@ -71,6 +72,8 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    unexercised,
+    vacuous,
 )
 
 WEAK = Fairness.WEAK
@@ -791,5 +794,60 @@ class TopologyCluster(Machine):
             clean_up,
             "node has learned what is committed",
             because="the fence is that of the version: who has learned the one knows the other",
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            TopologyControl.cancel,
+            TopologyControl.fail_barrier,
+            TopologyControl.fail_to_accept,
+            TopologyControl.give_up,
+            TopologyControl.complete_rollback,
+            restart,
+            ask_to_remove,
+            start_remove,
+            wait_ring_delay,
+            leave_tablet_track,
+            stream_with_dead_node,
+            roll_back_leave,
+            because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
+        ),
+        vacuous(
+            TopologyControl.a_node_that_is_removed_is_dead,
+            TopologyControl.a_rollback_ends_fenced,
+            TopologyControl.no_range_comes_back_to_a_node_with_old_rows,
+            because="a node is dead, and an operation on nodes fails for it, where there are `crashes`",
+        ),
+        never_happens(
+            TopologyControl.accept_replace,
+            TopologyControl.remove_replaced,
+            ask_to_replace,
+            take_tokens,
+            finish_replace,
+            because="a node is replaced where there are `crashes` and three nodes",
+        ),
+        vacuous(
+            TopologyControl.a_dead_node_is_replaced,
+            TopologyControl.replaced_nodes_are_left,
+            because="a node is replaced where there are `crashes` and three nodes",
+        ),
+        vacuous(
+            TopologyControl.tablets_move_in_their_tracks,
+            TopologyControl.tablets_are_drained_where_a_node_leaves,
+            TopologyControl.the_load_balancer_waits,
+            TopologyControl.tablets_leave_a_node_by_moving,
+            TopologyControl.paused_requests_do_not_begin,
+            because="there are no tablets here: topology-control has them",
+        ),
+        vacuous(
+            TopologyControl.requests_on_tables_have_states_of_their_own,
+            TopologyControl.requests_on_tables_open_a_session,
+            TopologyControl.global_requests_come_after_those_of_nodes,
+            because="nobody asks for work on tables or on the whole cluster: topology-control has that",
+        ),
+        vacuous(
+            TopologyControl.a_rebuild_is_done_when_it_has_streamed,
+            because="nobody asks to rebuild a node: topology-control has that",
         ),
     )

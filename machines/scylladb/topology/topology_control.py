@@ -67,6 +67,8 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    unexercised,
+    vacuous,
     volatile,
 )
 
@@ -2150,5 +2152,16 @@ class TopologyControl(Machine):
             "a node that leaves has tablets",
             "it is not given up yet",
             because="a stream may fail at any time",
+        ),
+    )
+
+    not_in_the_newest_version = unexercised(
+        vacuous(
+            tablets_are_drained_where_a_node_leaves,
+            because="since 2026.1 tablets drain in no transition state of their own",
+        ),
+        vacuous(
+            paused_requests_do_not_begin,
+            because="since 2026.1 a node has no tablets any more when it begins to leave",
         ),
     )

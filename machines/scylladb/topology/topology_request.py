@@ -19,6 +19,8 @@ from stagewright.spec import (
     invariant,
     require,
     step_property,
+    unexercised,
+    vacuous,
 )
 
 COORDINATOR = Actor("topology coordinator")
@@ -97,3 +99,7 @@ class TopologyRequest(Machine):
     def may_rest(self) -> Bool:
         """A request may wait for ever, for a node that does not come back."""
         return ~self.asked | self.done
+
+    nothing_follows = unexercised(
+        vacuous(requests_end_once, because="no step is left once a request is done"),
+    )

@@ -51,6 +51,7 @@ from stagewright.spec import (
     leads_to,
     liveness,
     many,
+    never_happens,
     observed,
     one_of,
     optional,
@@ -60,6 +61,8 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    unexercised,
+    vacuous,
 )
 
 WEAK = Fairness.WEAK
@@ -614,4 +617,14 @@ class ViewBuilding(Machine):
         equivalent_loss(
             restart, ViewTask.work, because="a restart that loses nothing, or more, does no harm"
         ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(
+            create_view_on_two,
+            finish_with_copy,
+            finish_without_replica,
+            because="the tablet has another number of replicas where there are `replica_changes`",
+        ),
+        vacuous(dropped_views_have_no_tasks, because="the view is dropped where there are `drops`"),
     )

@@ -239,6 +239,10 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
                 refinements=asked.mapped,
             )
     report = replace(report, uncovered=asked.uncovered)
+    if _asks_for_exercise(args, definition, scope) and report.coverage is not None:
+        from stagewright.checker.exercise import exercised
+
+        report = replace(report, verdicts=(*report.verdicts, exercised(report, report.coverage)))
     if asked.left and not args.all:
         others = ", ".join(asked.left)
         print(f"left to --dependents, as other machines' refinements: {others}", file=sys.stderr)
@@ -255,6 +259,24 @@ def _dependents(args: argparse.Namespace) -> Dependents:
     if args.all:
         return Dependents.NONE
     return Dependents.ALL if args.dependents or args.property else Dependents.OWN_FILE
+
+
+def _asks_for_exercise(args: argparse.Namespace, definition: Definition, scope: Scope) -> bool:
+    """Whether all is to be exercised: of every machine with --all, else of those that give reasons why some is not.
+
+    The reasons are those of the newest profile at the default scope.
+    """
+    from stagewright.machines import SHIPPED
+    from stagewright.spec.loading import find
+    from stagewright.spec.machine import profile_names
+    from stagewright.spec.scope import scope_of
+
+    if args.property or args.without or args.spark is not None:
+        return False
+    if not args.all and definition.unexercised is None:
+        return False
+    newest = (profile_names(find(args.machine, SHIPPED)) or [""])[-1]
+    return definition.profile == newest and scope == scope_of(definition)
 
 
 def _limits(args: argparse.Namespace) -> Limits:

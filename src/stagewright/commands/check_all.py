@@ -31,7 +31,8 @@ def add_all(parser: argparse.ArgumentParser) -> None:
         "--all",
         action="store_true",
         help="check every shipped machine at its default scope, and print a line each where all "
-        "holds; with --all-profiles every version of it",
+        "holds; an action that never happens, or a vacuous promise, without a reason in the definition "
+        "counts as violated; with --all-profiles every version of it",
     )
 
 
@@ -48,6 +49,11 @@ def refuse_one_machine(args: argparse.Namespace) -> None:
                 f"--all checks every shipped machine, and {flag} is said of one",
                 help=f"leave out --all, or {flag}",
             )
+    if args.no_coverage:
+        raise InputError(
+            "--all asks whether everything happens, and --no-coverage does not count it",
+            help="leave out --no-coverage",
+        )
 
 
 def print_line(name: str, result: Result) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -40,7 +40,8 @@ def _parts(result: Result) -> Iterator[RenderableType]:
             scope = scope_of(report, verdict, result.scope)
             yield render_text(report.definition, verdict, scope)
     if report.coverage is not None:
-        yield from _complaints(report.coverage, exhausted=report.exhausted)
+        reasons = {r.name: r.reason.text for r in report.definition.unexercised or ()}
+        yield from _complaints(report.coverage, reasons, exhausted=report.exhausted)
     yield from _of_refinements(report)
     yield Text("")
     if report.reduction is not None and report.reduction.used:
@@ -91,7 +92,9 @@ def first_sentence(doc: str) -> str:
     return sentence + stop.strip()
 
 
-def _complaints(coverage: Coverage, *, exhausted: bool) -> Iterator[RenderableType]:
+def _complaints(
+    coverage: Coverage, reasons: Mapping[str, str], *, exhausted: bool
+) -> Iterator[RenderableType]:
     """What the search never saw: actions that never happened, requirements that never refused."""
     silent = coverage.never_fired
     vacuous = [key for key in coverage.never_false if key[0] not in silent]
@@ -101,7 +104,8 @@ def _complaints(coverage: Coverage, *, exhausted: bool) -> Iterator[RenderableTy
     so_far = "" if exhausted else " so far"
     if silent:
         yield Text(f"never happened{so_far}:", style="yellow")
-        yield from (Text(f"  {name}") for name in silent)
+        known = {name: f": {reasons[name]}" for name in silent if name in reasons}
+        yield from (Text(f"  {name}{known.get(name, '')}") for name in silent)
     if vacuous:
         yield Text(f"never false{so_far}, where the action was tried:", style="yellow")
         yield from (Text(f"  {action}: {requirement}") for action, requirement in vacuous)
