@@ -30,6 +30,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("list", "stagewright.commands.list", "name the machines and what is known of them"),
+    Command("new", "stagewright.commands.new", "begin a machine of your own from an example"),
     Command("show", "stagewright.commands.show", "print a machine: its states, steps and promises"),
     Command(
         "draw", "stagewright.commands.draw", "draw a machine: its states as a diagram and a table"

@@ -13,7 +13,9 @@ from stagewright.spec import scope_of
 from stagewright.spec.loading import load
 from stagewright.spec.verdict import Outcome
 
-MODELS = Path(__file__).resolve().parents[2] / "models"
+ROOT = Path(__file__).resolve().parents[3]
+MODELS = ROOT / "tests" / "models"
+EXAMPLES = ROOT / "examples"
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,18 @@ class Model:
     invariants: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "-".join([self.file.removesuffix(".py"), *map(str, self.sizes.values())])
+        return "-".join([Path(self.file).stem, *map(str, self.sizes.values())])
+
+    @property
+    def machine(self) -> str:
+        """Where its file lies: among the models of tests, or that of an example, which names the class."""
+        return str((EXAMPLES if ":" in self.file else MODELS) / self.file)
+
+    @property
+    def tla(self) -> Path:
+        """The same, written by hand."""
+        folder = Path(self.machine).parent if ":" in self.file else MODELS / "tla"
+        return folder / f"{self.by_hand}.tla"
 
 
 OF_MESSAGES = [
@@ -43,7 +56,7 @@ OF_MESSAGES = [
         ("LeastWins",),
     ),
     Model(
-        "alternating_bit.py",
+        "alternating_bit/alternating_bit.py:AlternatingBit",
         240,
         {},
         "alternating_bit",
@@ -58,10 +71,11 @@ OF_MESSAGES = [
         {"N": "2", "Latest": "5", "Room": "3"},
         ("OneAtMost",),
     ),
-    Model("two_phase_messages.py", 288, {"manager": 3}),
-    Model("two_phase_messages.py", 1_568, {"manager": 4}),
+    Model("two_phase_commit/two_phase_commit.py:TwoPhaseCommit", 288, {"manager": 3}),
+    Model("two_phase_commit/two_phase_commit.py:TwoPhaseCommit", 1_568, {"manager": 4}),
+    Model("lock_server/lock_server.py:LockServer", 98, {"client": 3}),
     Model(
-        "paxos.py",
+        "paxos/paxos.py:Paxos",
         3_921,
         {"acceptor": 3, "ballot": 2},
         "paxos",
@@ -108,7 +122,7 @@ def tlc(tmp_path: Path) -> Tlc:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [*OF_MESSAGES, *OF_NUMBERS], ids=str)
 def test_as_many_states_as_tlc_finds(model: Model, tlc: Tlc) -> None:
-    definition = load(str(MODELS / model.file))
+    definition = load(model.machine)
     scope = scope_of(definition, model.sizes)
     report = check(definition, scope, symmetry=False)
     assert all(v.outcome is Outcome.HOLDS for v in report.verdicts)
@@ -123,7 +137,7 @@ def test_as_many_states_as_tlc_finds(model: Model, tlc: Tlc) -> None:
 def by_hand(model: Model, tlc: Tlc) -> int:
     """What TLC finds of the text that was written by hand."""
     name = model.by_hand
-    text = (MODELS / "tla" / f"{name}.tla").read_text("utf-8")
+    text = model.tla.read_text("utf-8")
     (tlc.directory / f"{name}.tla").write_text(text, "utf-8")
     constants = "\n".join(f"  {k} = {v}" for k, v in model.constants.items())
     config = (

@@ -1,6 +1,6 @@
 """Paxos with sets of messages, one for each kind. Three acceptors, two values; a ballot is one of a row.
 
-`tla/paxos.tla` is the same written by hand, with quorums as sets of acceptors.
+`paxos.tla` is the same written by hand, with quorums as sets of acceptors.
 """
 
 from __future__ import annotations
@@ -162,3 +162,17 @@ class Paxos(Machine):
     def one_value_is_chosen(self, one: Term[Value], other: Term[Value]) -> Bool:
         """No two values are chosen."""
         return (self.chosen(one) & self.chosen(other)).implies(one == other)
+
+
+class ForgetfulPaxos(Paxos):
+    """The bug: a proposer asks for votes for its own value, whatever the acceptors have voted for before."""
+
+    @action
+    def propose(self, b: Term[Ballot], value: Term[Value]) -> None:
+        """A proposer asks for votes for a value of its own."""
+        require(~some(p.ballot == b for p in self.proposals), "it has proposed nothing")
+        promised = count(
+            some((p.acceptor == a) & (p.ballot == b) for p in self.promises) for a in Acceptor
+        )
+        require(promised >= 2, "a majority has promised")
+        self.proposals.add(Proposal(ballot=b, value=value))

@@ -1,6 +1,6 @@
 """The alternating bit protocol over two lossy channels, as in the TLA+ examples: 240 distinct states.
 
-`tla/alternating_bit.tla` is the same written by hand.
+`alternating_bit.tla` is the same written by hand.
 """
 
 from __future__ import annotations
@@ -115,3 +115,14 @@ class AlternatingBit(Machine):
         return (self.received_bit == self.bit).implies(self.received == self.sent) | (
             self.acknowledged == self.bit
         )
+
+
+class OneBitIsNoBit(AlternatingBit):
+    """The bug: the sender takes any answer as one to its last packet."""
+
+    @action
+    def receive_answer(self) -> None:
+        """A bit comes back."""
+        require(~self.answers.is_empty(), "there is an answer")
+        self.acknowledged = self.bit
+        self.answers.drop_head()
