@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.impl.group0.ports import NO_ETCD
 
 from stagewright.impl.group0 import Group0, StateId
 from stagewright.impl.group0.etcd import EtcdGroup0
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
 from stagewright.impl.group0.gateway import Gateway
 from stagewright.impl.group0.sqlite import SqliteGroup0
-from tests.impl.group0.ports import NO_ETCD
 
 WRITER = Path(__file__).with_name("writer.py")
 SOURCES = Path(__file__).resolve().parents[3] / "src"
