@@ -205,3 +205,10 @@ def test_check_all_decides_it_of_every_machine(
     text = capsys.readouterr().out
     assert "vacuous, and no reason is given: locked_doors_are_closed" in " ".join(text.split())
     assert "2 checks: 1 hold, 1 violated" in text
+
+
+def test_show_lists_what_is_left_out_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["show", f"{HERE}:KnownDoor"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "never happens at the default scope: lock, unlock; there is no key" in text
+    assert "vacuous at the default scope: locked_doors_are_closed; nothing locks it" in text

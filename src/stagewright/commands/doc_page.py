@@ -135,6 +135,13 @@ def _promises(facts: MachineFacts) -> Iterator[str]:
     yield from ("## Promises", "")
     rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in facts.properties]
     yield from table(("promise", "kind", "in the words of the document"), rows)
+    if facts.unexercised:
+        yield from ("## What the default scope does not exercise", "")
+        left = [
+            (what, ", ".join(f"`{name}`" for name in names.split(", ")), prose(why))
+            for what, names, why in facts.unexercised
+        ]
+        yield from table(("", "what", "why"), left)
 
 
 def _sentence(doc: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -98,6 +99,8 @@ class MachineFacts:
     assumptions: tuple[tuple[str, str, str], ...]  # name, of what, why
     actions: tuple[ActionFacts, ...]
     properties: tuple[PropertyFacts, ...]
+    # What the default scope does not exercise, by reason: what becomes of it, names, why.
+    unexercised: tuple[tuple[str, str, str], ...]
 
 
 def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineFacts:
@@ -126,7 +129,16 @@ def facts_of(definition: Definition, profiles: tuple[str, ...] = ()) -> MachineF
         ),
         actions=tuple(_action(definition, action) for action in definition.actions),
         properties=tuple(map(_property, definition.properties)),
+        unexercised=tuple(_unexercised(definition)),
     )
+
+
+def _unexercised(definition: Definition) -> Iterator[tuple[str, str, str]]:
+    names: dict[tuple[bool, str], list[str]] = {}
+    for said in definition.unexercised or ():
+        names.setdefault((said.vacuous, said.reason.text), []).append(said.name)
+    for (vacuous, why), listed in names.items():
+        yield "vacuous" if vacuous else "never happens", ", ".join(listed), why
 
 
 def enums_of(definition: Definition) -> list[type[Enum]]:

@@ -104,6 +104,8 @@ def _states(facts: MachineFacts) -> Iterator[RenderableType]:
         yield _at(f"checks are bounded by {name}: {condition}", 2)
     for name, place, because in facts.assumptions:
         yield _at(f"assumes, of {place}: {name}; {because}", 2)
+    for what, names, because in facts.unexercised:
+        yield _at(f"{what} at the default scope: {names}; {because}", 2)
     for enum in facts.enums:
         yield Text("")
         yield _enum(enum)
@@ -188,6 +190,8 @@ def _markdown(facts: MachineFacts) -> Iterator[str]:
         yield from (f"Checks are bounded by {plain(name)}: {plain(condition)}.", "")
     if facts.assumptions:
         yield from markdown_table(("assumption", "of", "why"), facts.assumptions)
+    if facts.unexercised:
+        yield from markdown_table(("at the default scope", "what", "why"), facts.unexercised)
     for enum in facts.enums:
         yield from (f"## {plain(enum.name)}", "")
         yield from markdown_table((enum.name, *enum.columns), enum.rows)

@@ -226,7 +226,9 @@ class Rivals(Machine):
 
 def test_parameters_that_are_compared_have_their_names() -> None:
     definition = define(Rivals)
-    deadlock = next(v for v in check(definition, scope_of(definition)).verdicts if v.name == NO_DEADLOCK)
+    deadlock = next(
+        v for v in check(definition, scope_of(definition)).verdicts if v.name == NO_DEADLOCK
+    )
     lines = "\n".join(told(definition, deadlock))
     assert "p and q are both peer0" in lines
     assert "p is peer0, but q is peer1" in lines
