@@ -32,6 +32,7 @@ COMMANDS = (
     Command("list", "stagewright.commands.list", "name the machines and what is known of them"),
     Command("new", "stagewright.commands.new", "begin a machine of your own from an example"),
     Command("show", "stagewright.commands.show", "print a machine: its states, steps and promises"),
+    Command("explore", "stagewright.commands.explore", "walk a machine step by step, in a browser"),
     Command(
         "draw", "stagewright.commands.draw", "draw a machine: its states as a diagram and a table"
     ),

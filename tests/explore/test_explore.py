@@ -1,0 +1,138 @@
+"""`stagewright explore`: over HTTP as its page asks, in a browser, and in the terminal."""
+
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from threading import Thread
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.models.lease import LeaseTable
+from tests.models.stuck import Stuck
+
+from stagewright.commands import run_command_line
+from stagewright.explore.explorer import Explorer
+from stagewright.explore.server import ExploreServer
+from stagewright.spec.define import define
+from stagewright.spec.errors import InputError
+from stagewright.spec.scope import scope_of
+
+LEASE = define(LeaseTable)
+
+
+def explorer() -> Explorer:
+    return Explorer(LEASE, scope_of(LEASE, {"node": 2}))
+
+
+def served(walked: Explorer) -> Iterator[ExploreServer]:
+    serving = ExploreServer(walked)
+    thread = Thread(target=serving.serve_forever, daemon=True)
+    thread.start()
+    yield serving
+    serving.shutdown()
+    serving.server_close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ExploreServer]:
+    yield from served(explorer())
+
+
+def get(server: ExploreServer, path: str, host: str = "") -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.request("GET", path, headers={"Host": host} if host else {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def look(server: ExploreServer, *path: str) -> tuple[int, Any]:
+    status, text = get(server, "/api/look?path=" + quote(json.dumps(path)))
+    return status, json.loads(text)
+
+
+def test_the_start_offers_what_is_enabled_and_says_what_refuses_the_rest() -> None:
+    seen = explorer().look([])
+    assert [step.label for step in seen.enabled] == ["acquire(node0)", "acquire(node1)"]
+    assert "lease: free → held" in seen.enabled[0].changes
+    refused = {step.label: step.refused for step in seen.refused}
+    assert set(refused) == {"go_silent", "expire"}
+    assert all(refused.values())
+    assert seen.broken == ()
+
+
+def test_values_that_the_last_step_changed_are_marked() -> None:
+    seen = explorer().look(["0", "acquire(node1)"])
+    changed = {leaf.place: (leaf.old, leaf.value) for leaf in seen.leaves if leaf.old is not None}
+    assert changed == {
+        "lease": ("free", "held"),
+        "holder": ("none", "node1"),
+        "epoch": ("0", "1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        (["9"], "there is no initial state 9"),
+        (["0", "expire"], "step 1, `expire`, is refused"),
+        (["0", "aquire(node0)"], "there is no step `aquire"),
+    ],
+)
+def test_a_path_that_is_none_is_refused(path: list[str], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        explorer().look(path)
+
+
+def test_the_page_and_its_machine_are_served(server: ExploreServer) -> None:
+    status, page = get(server, "/")
+    assert status == 200
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    about = json.loads(get(server, "/api/about")[1])
+    assert (about["name"], about["initial"]) == ("LeaseTable", 1)
+    assert about["drawing"]["members"] == ["free", "held", "expiring"]
+    assert ["free", "held", "acquire"] in about["drawing"]["edges"]
+
+
+def test_a_walk_is_followed_by_its_address(server: ExploreServer) -> None:
+    status, seen = look(server, "0", "acquire(node0)", "go_silent", "expire")
+    assert status == 200
+    assert {leaf["place"]: leaf["value"] for leaf in seen["leaves"]}["epoch"] == "1"
+    status, refused = look(server, "0", "expire")
+    assert status == 400
+    assert "is refused" in refused["error"]
+    assert get(server, "/api/look?path=7")[0] == 400
+    assert get(server, "/api/nothing")[0] == 404
+
+
+def test_only_the_loopback_is_answered(server: ExploreServer) -> None:
+    assert get(server, "/api/about", host="example.com")[0] == 403
+
+
+@pytest.fixture(scope="module")
+def stuck() -> Iterator[ExploreServer]:
+    definition = define(Stuck)
+    yield from served(Explorer(definition, scope_of(definition)))
+
+
+def test_counterexamples_have_paths_that_can_be_walked(stuck: ExploreServer) -> None:
+    found = json.loads(get(stuck, "/api/runs")[1])
+    assert {run["property"] for run in found} >= {"it_ends", "it_can_end"}
+    for run in found:
+        status, seen = look(stuck, *run["path"])
+        assert (status, seen["path"]) == (200, run["path"])
+
+
+def test_a_machine_is_walked_in_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter(["2", "r", "p", "b", "what", "q"])
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    assert run_command_line(["explore", "tests/models/lease.py", "--terminal"]) == 0
+    out = capsys.readouterr().out
+    assert "holder = node1   (was none)" in out
+    assert "0;acquire(node1)" in out
+    assert "not: the lease" in out or "not: lease" in out
+    assert out.count("after 0 steps") == 2
