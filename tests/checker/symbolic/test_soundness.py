@@ -28,7 +28,7 @@ def random_model(random: Random) -> GroundModel:
     build = Builder([(c.low, c.high, isinstance(c.sort, BoolSort)) for c in cells])
     steps = tuple(_step(random, build, cells, index) for index in range(random.randint(2, 7)))
     start = tuple(random.randint(c.low, c.high) for c in cells)
-    parts = {"cells": cells, "steps": steps, "initial": (start,)}
+    parts: dict[str, object] = {"cells": cells, "steps": steps, "initial": (start,)}
     parts |= {"initial_condition": None, "wellformed": None}
     return cast("GroundModel", SimpleNamespace(builder=build, **parts))
 
