@@ -29,28 +29,38 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("list", "stagewright.commands.list", "name the machines and what is known of them"),
+    Command(
+        "list",
+        "stagewright.commands.list",
+        "list the shipped machines with their profiles and sizes",
+    ),
     Command("new", "stagewright.commands.new", "begin a machine of your own from an example"),
-    Command("show", "stagewright.commands.show", "print a machine: its states, steps and promises"),
+    Command(
+        "show", "stagewright.commands.show", "print a machine: its states, actions and properties"
+    ),
     Command("explore", "stagewright.commands.explore", "walk a machine step by step, in a browser"),
     Command(
         "draw", "stagewright.commands.draw", "draw a machine: its states as a diagram and a table"
     ),
     Command("check", "stagewright.commands.check", "search every reachable state of a machine"),
     Command("prove", "stagewright.commands.prove", "prove a machine's invariants with a solver"),
-    Command("mutate", "stagewright.commands.mutate", "change a machine; a promise must notice"),
+    Command("mutate", "stagewright.commands.mutate", "mutate a machine; some property must fail"),
     Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
     Command("simulate", "stagewright.commands.simulate", "let any machine take steps at random"),
     Command("test", "stagewright.commands.test", "test an implementation against its definition"),
-    Command("validate", "stagewright.commands.validate", "validate recorded traces on Spark"),
+    Command(
+        "validate",
+        "stagewright.commands.validate",
+        "check recorded traces against their definitions",
+    ),
     Command("export", "stagewright.commands.export", "write a machine for other tools to read"),
     Command("docs", "stagewright.commands.docs", "write the pages of machines"),
     Command("view", "stagewright.commands.view", "keep map/reduce indexes over documents"),
     Command(
         "view-file", "stagewright.commands.view_file", "verify an index file of the view engine"
     ),
-    Command("demo", "stagewright.commands.demo", "see it all work on one small machine"),
-    Command("doctor", "stagewright.commands.doctor", "say what this installation has and lacks"),
+    Command("demo", "stagewright.commands.demo", "see it work"),
+    Command("doctor", "stagewright.commands.doctor", "report what this installation has and lacks"),
 )
 
 _EXIT_CODES_HELP = (

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--nodes", type=_number, default=3, metavar="N", help="nodes (3)")
     add("--tablets", type=_number, default=8, metavar="N", help="tablets (8)")
-    add("--seed", type=int, default=0, metavar="N", help="what all chance comes from (0)")
+    add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")
     add("--profile", default="", help="the version of the definition (the newest)")
     add("--migrations", type=_number, default=16, metavar="N", help="transitions to start (16)")
