@@ -1,0 +1,119 @@
+"""Rows in memory, with a commit log on a modelled disk: a crash of the machine loses what was not synced.
+
+For simulation: deterministic, and the only place where a sync that is forgotten shows (`kill -9` leaves
+the system's page cache as it is).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from stagewright.impl.storage.port import LAST_TIME, Put, Version, forgettable
+
+Batch = tuple[Put, ...]
+_Family = dict[bytes, dict[int, bytes | None]]
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A record of the log: keys and times of versions of a family that are forgotten."""
+
+    family: str
+    versions: frozenset[tuple[bytes, int]]
+
+
+class ModelledDisk:
+    """The commit log of one node: what a crash leaves of it is a prefix that has all that was synced."""
+
+    def __init__(self) -> None:
+        self.log: list[Batch | Dropped] = []
+        self.synced = 0  # so many are on the disk for certain
+
+    def crash(self, kept: int = 0) -> None:
+        """The machine fails; of the batches that were not synced the first ones may have been written."""
+        del self.log[self.synced + kept :]
+        self.synced = len(self.log)
+
+
+class MemoryRows:
+    """The rows that a disk's commit log comes to; opened again after a crash, with what is left."""
+
+    def __init__(self, disk: ModelledDisk) -> None:
+        self.disk = disk
+        self._families: dict[str, _Family] = {}
+        self._keys: dict[str, list[bytes]] = {}
+        for record in disk.log:
+            self._redo(record)
+
+    def write(self, batch: Iterable[Put]) -> None:
+        record = tuple(batch)
+        self.disk.log.append(record)
+        self._redo(record)
+
+    def sync(self) -> None:
+        self.disk.synced = len(self.disk.log)
+
+    def snapshot(self) -> MemorySnapshot:
+        families = {
+            name: {key: dict(versions) for key, versions in family.items()}
+            for name, family in self._families.items()
+        }
+        return MemorySnapshot(families, {name: list(keys) for name, keys in self._keys.items()})
+
+    def forget(self, family: str, before: int) -> int:
+        versions = self.snapshot().versions(family, b"", None)
+        dropped = frozenset((v.key, v.time) for v in forgettable(versions, before))
+        record = Dropped(family, dropped)
+        self.disk.log.append(record)
+        self._redo(record)
+        return len(dropped)
+
+    def close(self) -> None:
+        """Nothing is held but the log."""
+
+    def _redo(self, record: Batch | Dropped) -> None:
+        if isinstance(record, Dropped):
+            for key, time in record.versions:
+                self._drop(record.family, key, time)
+        else:
+            for put in record:
+                self._put(put.family, put.version)
+
+    def _put(self, family: str, version: Version) -> None:
+        rows = self._families.setdefault(family, {})
+        if version.key not in rows:
+            insort(self._keys.setdefault(family, []), version.key)
+        rows.setdefault(version.key, {})[version.time] = version.value
+
+    def _drop(self, family: str, key: bytes, time: int) -> None:
+        rows = self._families[family]
+        del rows[key][time]
+        if not rows[key]:
+            del rows[key]
+            self._keys[family].remove(key)
+
+
+class MemorySnapshot:
+    """A copy of the rows."""
+
+    def __init__(self, families: dict[str, _Family], keys: dict[str, list[bytes]]) -> None:
+        self._families = families
+        self._keys = keys
+
+    def get(self, family: str, key: bytes, at: int = LAST_TIME) -> Version | None:
+        versions = self._families.get(family, {}).get(key, {})
+        time = max((t for t in versions if t <= at), default=None)
+        return None if time is None else Version(key, time, versions[time])
+
+    def versions(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
+        keys = self._keys.get(family, [])
+        end = len(keys) if high is None else bisect_left(keys, high)
+        for key in keys[bisect_left(keys, low) : end]:
+            versions = self._families[family][key]
+            for time in sorted(versions, reverse=True):
+                yield Version(key, time, versions[time])
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,104 @@
+"""What every row store does: versions of a key by hybrid time, written in atomic batches.
+
+What is written survives the process at once, and the machine after the next `sync`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from stagewright.spec.errors import StagewrightError
+
+LAST_TIME = (1 << 64) - 1
+
+
+class StorageError(StagewrightError):
+    """Rows cannot be read or written: the directory is another's, or damaged, or the disk fails."""
+
+    code = "SW416"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A value of a key from a hybrid time on; None is a tombstone. Of equal times the last written counts."""
+
+    key: bytes
+    time: int
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A version of a key in a family, which is a space of keys of its own."""
+
+    family: str
+    version: Version
+
+
+class Snapshot(Protocol):
+    """A consistent view: nothing that is written later shows. To be closed."""
+
+    def get(self, family: str, key: bytes, at: int = LAST_TIME) -> Version | None:
+        """The newest version no later than a time, a tombstone too."""
+        ...
+
+    def versions(self, family: str, low: bytes, high: bytes | None) -> Iterator[Version]:
+        """Every version of low <= key < high in the order of the keys, the newest first within one."""
+        ...
+
+    def close(self) -> None:
+        """Let the store drop what only this view held."""
+        ...
+
+
+class RowStore(Protocol):
+    """A node's rows."""
+
+    def write(self, batch: Iterable[Put]) -> None:
+        """Write all of a batch or, after a crash, none of it; batches are kept in their order."""
+        ...
+
+    def sync(self) -> None:
+        """Everything written before is on the disk when this returns. May be called from any thread."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """The rows as they are now."""
+        ...
+
+    def forget(self, family: str, before: int) -> int:
+        """Drop the versions that no read at or after a time can see; how many."""
+        ...
+
+    def close(self) -> None:
+        """Give the directory back. Snapshots must be closed before."""
+        ...
+
+
+def live(
+    snapshot: Snapshot,
+    family: str,
+    low: bytes = b"",
+    high: bytes | None = None,
+    at: int = LAST_TIME,
+) -> Iterator[Version]:
+    """The rows of low <= key < high as of a time, in the order of the keys; without what is deleted."""
+    last: bytes | None = None
+    for version in snapshot.versions(family, low, high):
+        if version.time <= at and version.key != last:
+            last = version.key
+            if version.value is not None:
+                yield version
+
+
+def forgettable(versions: Iterable[Version], before: int) -> Iterator[Version]:
+    """Of all versions of a family, those that no read at or after a time can see."""
+    last: bytes | None = None
+    for version in versions:
+        if version.time > before:
+            continue
+        if version.key == last or version.value is None:
+            yield version
+        last = version.key

@@ -1,0 +1,155 @@
+"""Every row store answers as a dictionary of versions would, also after crashes."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+from stagewright.impl.storage.port import LAST_TIME, Put, RowStore, Snapshot, Version, live
+from stagewright.impl.storage.rocks import RocksRows
+
+NO_ROCKS = "no rocksdict: pip install 'stagewright[cluster]'"
+has_rocks = importlib.util.find_spec("rocksdict") is not None
+keys = st.sampled_from(
+    [b"", b"\0", b"\0\0", b"\0\xff", b"a", b"a\0", b"a\0b", b"ab", b"b", b"\xff", b"\xff\xff"]
+)
+families = st.sampled_from(["t", "t1", "u"])
+times = st.integers(0, 6) | st.just(LAST_TIME)
+puts = st.builds(Put, families, st.builds(Version, keys, times, st.none() | st.binary(max_size=3)))
+Rows = dict[tuple[str, bytes, int], bytes | None]
+
+
+class AnyRows(RuleBasedStateMachine):
+    """The model: one dictionary of versions for each batch; a crash leaves an earlier one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now: Rows = {}
+        self.unsynced: list[Rows] = []  # the states before each batch that is not synced
+        self.views: list[tuple[Snapshot, Rows]] = []
+        self.store = self.opened()
+
+    def opened(self) -> RowStore:
+        self.disk = getattr(self, "disk", ModelledDisk())
+        return MemoryRows(self.disk)
+
+    @rule(batch=st.lists(puts, max_size=6))
+    def write(self, batch: list[Put]) -> None:
+        self.unsynced.append(dict(self.now))
+        self.store.write(batch)
+        for put in batch:
+            self.now[put.family, put.version.key, put.version.time] = put.version.value
+
+    @rule()
+    def sync(self) -> None:
+        self.store.sync()
+        self.unsynced.clear()
+
+    @precondition(lambda self: len(self.views) < 4)
+    @rule()
+    def look(self) -> None:
+        self.views.append((self.store.snapshot(), dict(self.now)))
+
+    @precondition(lambda self: self.views)
+    @rule(data=st.data(), family=families, low=keys, high=st.none() | keys, at=times)
+    def read(
+        self, data: st.DataObject, family: str, low: bytes, high: bytes | None, at: int
+    ) -> None:
+        view, rows = data.draw(st.sampled_from(self.views))
+        wanted = sorted(
+            (
+                Version(key, time, value)
+                for (of, key, time), value in rows.items()
+                if of == family and low <= key and (high is None or key < high)
+            ),
+            key=lambda v: (v.key, -v.time),
+        )
+        assert list(view.versions(family, low, high)) == wanted
+        newest: dict[bytes, Version] = {}
+        for version in wanted:
+            if version.time <= at:
+                newest.setdefault(version.key, version)
+        assert list(live(view, family, low, high, at)) == [
+            v for v in newest.values() if v.value is not None
+        ]
+        if high is None:
+            assert view.get(family, low, at) == newest.get(low)
+
+    @rule(family=families, before=times)
+    def forget(self, family: str, before: int) -> None:
+        self.unsynced.append(dict(self.now))
+        dropped = self.store.forget(family, before)
+        kept: Rows = {}
+        for (of, key, time), value in self.now.items():
+            at_once = [t for (f, k, t) in self.now if (f, k) == (of, key) and t <= before]
+            is_newest = bool(at_once) and time == max(at_once)
+            if of != family or time > before or (is_newest and value is not None):
+                kept[of, key, time] = value
+        assert dropped == len(self.now) - len(kept)
+        self.now = kept
+
+    @rule()
+    def open_again(self) -> None:
+        self.close()
+        self.store = self.opened()
+
+    @precondition(lambda self: hasattr(self, "disk"))
+    @rule(data=st.data())
+    def crash(self, data: st.DataObject) -> None:
+        kept = data.draw(st.integers(0, len(self.unsynced)))
+        self.close()
+        self.disk.crash(kept)
+        self.now = [*self.unsynced, self.now][kept]
+        self.unsynced.clear()
+        self.store = self.opened()
+
+    def close(self) -> None:
+        for view, _ in self.views:
+            view.close()
+        self.views.clear()
+        self.store.close()
+
+    def teardown(self) -> None:
+        self.close()
+
+
+class InRocks(AnyRows):
+    def opened(self) -> RowStore:
+        self.directory = getattr(self, "directory", None) or tempfile.TemporaryDirectory()
+        return RocksRows(Path(self.directory.name))
+
+    def teardown(self) -> None:
+        self.close()
+        self.directory.cleanup()
+
+
+@pytest.mark.parametrize(("machine", "examples"), [(AnyRows, 60), (InRocks, 12)])
+def test_rows_are_as_a_dictionary_of_versions(machine: type[AnyRows], examples: int) -> None:
+    if machine is InRocks and not has_rocks:
+        pytest.skip(NO_ROCKS)
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        ),
+    )
+
+
+def test_a_forgotten_sync_shows_in_a_crash() -> None:
+    disk = ModelledDisk()
+    rows = MemoryRows(disk)
+    rows.write([Put("t", Version(b"a", 1, b"x"))])
+    rows.sync()
+    rows.write([Put("t", Version(b"b", 2, b"y"))])
+    disk.crash()
+    after = MemoryRows(disk).snapshot()
+    assert [v.key for v in after.versions("t", b"", None)] == [b"a"]
