@@ -64,31 +64,31 @@ _JSON = (".json", ".jsonl", ".ndjson")
 
 # The first that fits is taken.
 FORMS = (
-    Form("parquet", "parquet", (".parquet",), r"\APAR1", skips=True),
-    Form("jsonl", "jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:', grows=True),
+    Form("parquet", "readers.parquet", (".parquet",), r"\APAR1", skips=True),
+    Form("jsonl", "readers.jsonl", (".jsonl", ".ndjson"), r'\A\s*\{[^\n]*"seq"\s*:', grows=True),
     Form(
         "scylla-tables",
-        "scylla_tables",
+        "databases.scylladb.scylla_tables",
         (),
         r"(?m)^\s*\[json\]\s*$"
         r'|^\s*\{[^\n]*"(?:node_state|last_token|request_type|base_id|state_id)"\s*:'
         r"|\A[a-z0-9_,]*\b(?:node_state|last_token|request_type|base_id|state_id)\b[a-z0-9_,]*\s*$",
         log=True,
-        releases="scylla_versions",
+        releases="databases.scylladb.scylla_versions",
     ),
     Form(
         "scylla-log",
-        "scylla_log",
+        "databases.scylladb.scylla_log",
         (),
         r"\[shard\s*\d",
         log=True,
         grows=True,
         once=True,
-        releases="scylla_versions",
+        releases="databases.scylladb.scylla_versions",
     ),
     Form(
         "yugabyte-log",
-        "yugabyte_log",
+        "databases.yugabytedb.yugabyte_log",
         (),
         r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
         log=True,
@@ -97,7 +97,7 @@ FORMS = (
     ),
     Form(
         "couchbase-log",
-        "couchbase_log",
+        "databases.couchbase.couchbase_log",
         (),
         r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T",
         log=True,
@@ -106,7 +106,7 @@ FORMS = (
     ),
     Form(
         "couchbase-master-events",
-        "couchbase_events",
+        "databases.couchbase.couchbase_events",
         (),
         r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
         log=True,
@@ -115,7 +115,7 @@ FORMS = (
     ),
     Form(
         "otlp",
-        "otlp",
+        "readers.otlp",
         (),
         r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:',
         log=True,
@@ -125,16 +125,16 @@ FORMS = (
     ),
     Form(
         "itf",
-        "itf",
+        "readers.itf",
         (".itf.json",),
         r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
         log=True,
         apart=True,
         shared=(".json",),
     ),
-    Form("mapped", "mapped", log=True, grows=True, by_mapping=True),
+    Form("mapped", "readers.mapped", log=True, grows=True, by_mapping=True),
     # The same where each row is an event by itself.
-    Form("mapped-numbered", "mapped_alone", grows=True, by_mapping=True),
+    Form("mapped-numbered", "readers.mapped_alone", grows=True, by_mapping=True),
 )
 NAMES = tuple(form.name for form in FORMS)
 CHOICES = tuple(form.name for form in FORMS if not form.by_mapping)
@@ -176,7 +176,7 @@ def reader(form: str) -> EventReader | LogReader:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"stagewright.traces.readers.{name}")
+    return import_module(f"stagewright.traces.{name}")
 
 
 def is_log(name: str) -> bool:

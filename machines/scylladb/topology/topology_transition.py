@@ -93,6 +93,7 @@ Release("scylla-2026.2", True,  False, True,  False, True,  True,  True,  False,
 Release("scylla-master", True,  False, True,  False, True,  True,  True,  False, True,  True,  True),
 )
 # fmt: on
+SEED, ANY_RELEASE = RELEASES[:2]
 
 
 class TopologyTransition(Machine):

@@ -11,11 +11,11 @@ from stagewright.spec.define import define
 from stagewright.spec.loading import find
 from stagewright.spec.trace import Event
 from stagewright.traces.automaton import automaton
+from stagewright.traces.databases.scylladb import scylla_log
+from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
 from stagewright.traces.determinised import DEAD, START, UNKNOWN, Determinised
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.readers import scylla_log
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.scylla_line import LogRecord, parse_log_line
 from stagewright.traces.recording import Recording
 from stagewright.traces.symbols import symbol_of
 

@@ -10,7 +10,8 @@ import pytest
 from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers import couchbase_events, forms
+from stagewright.traces.databases.couchbase import couchbase_events
+from stagewright.traces.readers import forms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,9 @@ from tests.traces.readers.couchbase_texts import GROUP, applying, marked, record
 from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers import couchbase_log, forms, lines
-from stagewright.traces.readers.couchbase_record import Record, Said, parse_record
+from stagewright.traces.databases.couchbase import couchbase_log
+from stagewright.traces.databases.couchbase.couchbase_record import Record, Said, parse_record
+from stagewright.traces.readers import forms, lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers import scylla_log
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.scylla_line import LogRecord, parse_log_line
-from stagewright.traces.readers.scylla_tablets import (
+from stagewright.traces.databases.scylladb import scylla_log
+from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
+from stagewright.traces.databases.scylladb.scylla_tablets import (
     DEBUG_RECORDING,
     INFO_RECORDING,
     MACHINE,
     WILL_SET,
 )
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from tests.traces.readers.scylla_judged import interpret, line, violations
 
-from stagewright.traces.readers import forms, scylla_log
+from stagewright.traces.databases.scylladb import scylla_log
+from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
+from stagewright.traces.databases.scylladb.scylla_order import in_order
+from stagewright.traces.databases.scylladb.scylla_prefix import node_of_file, take_apart
+from stagewright.traces.databases.scylladb.scylla_tablets import INFO_RECORDING, MACHINE
+from stagewright.traces.readers import forms
 from stagewright.traces.readers.lines import LINE_MAX
 from stagewright.traces.readers.parts import Part, Tally
-from stagewright.traces.readers.scylla_line import LogRecord, parse_log_line
-from stagewright.traces.readers.scylla_order import in_order
-from stagewright.traces.readers.scylla_prefix import node_of_file, take_apart
-from stagewright.traces.readers.scylla_tablets import INFO_RECORDING, MACHINE
 
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
 LEADS = "[shard 0: gms] raft_topology - start topology coordinator fiber"

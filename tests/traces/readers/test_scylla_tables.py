@@ -7,9 +7,10 @@ import pytest
 from tests.traces.readers.scylla_judged import told, violations
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers import forms, scylla_rows, scylla_tables
+from stagewright.traces.databases.scylladb import scylla_rows, scylla_tables
+from stagewright.traces.databases.scylladb.scylla_snapshots import REQUEST
+from stagewright.traces.readers import forms
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.scylla_snapshots import REQUEST
 
 HOSTS = [f"9b1f3f0e-{n}{n}{n}{n}-4c5e-9a5e-0d6a2f6f000{n}" for n in range(1, 4)]
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"

@@ -6,8 +6,13 @@ from tests.traces.readers.scylla_judged import NAMES, interpret, line, violation
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
-from stagewright.traces.readers.scylla_line import parse_log_line
-from stagewright.traces.readers.scylla_versions import ANY, OF_SEED, PROFILES, profile_for
+from stagewright.traces.databases.scylladb.scylla_line import parse_log_line
+from stagewright.traces.databases.scylladb.scylla_versions import (
+    ANY,
+    OF_SEED,
+    PROFILES,
+    profile_for,
+)
 
 
 @pytest.mark.parametrize("machine", PROFILES)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tests.traces.readers.scylla_judged import interpret, line, told, violations
 
-from stagewright.traces.readers import scylla_log
+from stagewright.traces.databases.scylladb import scylla_log
+from stagewright.traces.databases.scylladb.scylla_views import MACHINE, TURN
 from stagewright.traces.readers.parts import Part, Tally
-from stagewright.traces.readers.scylla_views import MACHINE, TURN
 
 ONE, TWO, THREE = (f"{n}c7e8d10-9d0e-11ef-a7c3-44b5e0f19a21" for n in (1, 2, 3))
 BASE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"

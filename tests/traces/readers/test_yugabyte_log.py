@@ -27,8 +27,9 @@ from tests.traces.readers.yugabyte_texts import (
 )
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers import forms, yugabyte_log
-from stagewright.traces.readers.yugabyte_line import LogRecord, Said, parse_log_line
+from stagewright.traces.databases.yugabytedb import yugabyte_log
+from stagewright.traces.databases.yugabytedb.yugabyte_line import LogRecord, Said, parse_log_line
+from stagewright.traces.readers import forms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import re
 
-from stagewright.traces.readers.scylla_forms import UUID, LineForm, form
+from stagewright.machines.scylladb.views.view_task import Call, Life, ViewTask, Work
+from stagewright.machines.scylladb.views.view_turn import ViewTurn
+from stagewright.traces.databases.scylladb.scylla_forms import UUID, LineForm, form
 from stagewright.traces.recording import ALL_HIDDEN, Recording, hidden_but
 
-MACHINE = "ViewTask"
+MACHINE = ViewTask.__name__
+LIFE, CALL, WORK = ViewTask.life.name, ViewTask.call.name, ViewTask.work.name
 RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)
 
-TURN = "ViewTurn"  # of a base table: each change of it leaves a line at INFO
-TURN_RECORDING = Recording(hidden_but({"turn": None}), from_start=False, end_marked=False)
+TURN = ViewTurn.__name__  # of a base table: each change of it leaves a line at INFO
+WHOSE = ViewTurn.turn.name
+TURN_RECORDING = Recording(hidden_but({WHOSE: None}), from_start=False, end_marked=False)
 
 SEEN = "view tasks"  # of the coordinator's calls, or of a worker: as the line is written, so it is
 WILL = "view tasks will be"  # written before the commit that makes it so
@@ -37,6 +41,14 @@ _ANY_NODE = ("raft_topology",)  # of whichever node is asked
 _ID = rf"(?P<id>{UUID})"
 _IDS = r"[\[{(]?(?P<ids>[0-9a-f, -]*)[\]})]?"
 _FIND = re.compile(UUID)
+
+
+def _told(
+    *, life: Life | None = None, call: Call | None = None, work: Work | None = None
+) -> dict[str, str]:
+    """What a line tells of a task, by the variables of its machine."""
+    told = {LIFE: life, CALL: call, WORK: work}
+    return {name: value.name for name, value in told.items() if value is not None}
 
 
 def _sees(mark: str, pattern: str, loggers: tuple[str, ...], **words: str) -> LineForm:
@@ -66,21 +78,21 @@ FORMS = (
         "Attaching to started tasks ",
         rf"Attaching to started tasks {_IDS} on replica \S",
         COORDINATOR,
-        action="send",
-        call="sent",
+        action=ViewTask.send.__name__,
+        **_told(call=Call.sent),
     ),
     _sees(
         "Work on tasks ",
         rf"Work on tasks {_IDS} on replica \S+, failed with error: ",
         COORDINATOR,
-        call="none",
+        **_told(call=Call.none),
     ),
     form(
         GC_WILL,
         COORDINATOR,
         "Removing finished task with ID: ",
         rf"Removing finished task with ID: {_ID}$",
-        life="finished",
+        **_told(life=Life.finished),
     ),
     form(
         GC_RACE,
@@ -94,50 +106,50 @@ FORMS = (
         COORDINATOR,
         "Aborting task ",
         rf"Aborting task {_ID} for abandoning replica ",
-        life="dropped",
+        **_told(life=Life.dropped),
     ),
-    form(WILL, COORDINATOR, "Aborting task ", rf"Aborting task {_ID}$", life="aborted"),
+    form(WILL, COORDINATOR, "Aborting task ", rf"Aborting task {_ID}$", **_told(life=Life.aborted)),
     form(
         WILL,
         COORDINATOR,
         "Aborted task ",
         rf"Aborted task {_ID} was recreated with new id (?P<new>{UUID})",
-        life="dropped",
+        **_told(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was migrated from ",
         rf"Task {_ID} was migrated from \S+ to \S",
-        life="dropped",
+        **_told(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was split into task ",
         rf"Task {_ID} was split into task (?P<new>{UUID}) and task (?P<second>{UUID})",
-        life="dropped",
+        **_told(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was merged into task ",
         rf"Task {_ID} was merged into task (?P<new>{UUID})",
-        life="dropped",
+        **_told(life=Life.dropped),
     ),
     form(
         WILL,
         COORDINATOR,
         "was removed during tablet merge",
         rf"Task {_ID} was removed during tablet merge",
-        life="dropped",
+        **_told(life=Life.dropped),
     ),
     form(
         "create staging task",
         WORKER,
         "Creating process staging task",
         rf"Creating process staging task: .* with ID: {_ID} for replica",
-        life="normal",
+        **_told(life=Life.normal),
     ),
     form(
         STAGING_RACE,
@@ -150,14 +162,16 @@ FORMS = (
         "Starting view building batch for tasks ",
         rf"Starting view building batch for tasks {_IDS}\. Task type ",
         WORKER,
-        work="executing",
+        **_told(work=Work.executing),
     ),
-    _sees("Batch with tasks ", rf"Batch with tasks {_IDS} finished", WORKER, work="done"),
+    _sees(
+        "Batch with tasks ", rf"Batch with tasks {_IDS} finished", WORKER, **_told(work=Work.done)
+    ),
     _sees(
         "Batch with tasks ",
         rf"Batch with tasks {_IDS} failed with error: ",
         WORKER,
-        work="executing",
+        **_told(work=Work.executing),
     ),
     *(
         line

@@ -6,12 +6,33 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.partition_states import (
+    Content,
+    Entry,
+    PartitionStates,
+)
 from stagewright.spec.trace import Event
-from stagewright.traces.readers.couchbase_record import GroupName, Record, Said
+from stagewright.traces.databases.couchbase.couchbase_record import GroupName, Record, Said
+from stagewright.traces.databases.names import called, leaf, step
 
-MACHINE = "PartitionStates"
-_P = "partition0"  # each trace has one partition
+MACHINE = called(PartitionStates)
+PARTITION = Partition(0)  # each trace has one partition
+_P = PARTITION.name
+_APPLY = step(PartitionStates.apply_pending_transition)
 _NO_IDS: frozenset[int] = frozenset()
+
+
+_FIELDS = {
+    "abit": (Entry.abit,),
+    "pbit": (Entry.pbit,),
+    "cbit": (Entry.content, Content.cbit),
+    "pending_active": (Entry.pending_active,),
+    "pending_passive": (Entry.pending_passive,),
+    "pending_unindexable": (Entry.pending_unindexable,),
+    "unindexable": (Entry.content, Content.in_unindexable_seqs),
+}
+"""Where the machine has what is known of a partition."""
 
 
 @dataclass(frozen=True)
@@ -28,10 +49,9 @@ class _State:
 
     def observed(self) -> dict[str, object]:
         """The leaves of the machine that are known."""
-        within = {"cbit": "content.cbit", "unindexable": "content.in_unindexable_seqs"}
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
-            f"group[{_P}].{within.get(name, name)}": value
+            leaf(PartitionStates.group, PARTITION, *_FIELDS[name]): value
             for name, value in values.items()
             if value is not None
         }
@@ -49,8 +69,9 @@ class _State:
     def request(self) -> str:
         """The request after which a partition is so."""
         if self.abit or self.pending_active:
-            return "set_active"
-        return "set_passive" if self.pbit or self.pending_passive else "set_cleanup"
+            return step(PartitionStates.set_active)
+        passive = self.pbit or self.pending_passive
+        return step(PartitionStates.set_passive if passive else PartitionStates.set_cleanup)
 
 
 _ABSENT = _State(*[False] * 7)
@@ -136,7 +157,9 @@ class GroupsReading:
             case Said.TRANSFERRED:
                 for p in sorted(record.lists["transferred"]):
                     active = _State(abit=True, pbit=False)
-                    self._step(part, record, group, p, None, active, "set_active")
+                    self._step(
+                        part, record, group, p, None, active, step(PartitionStates.set_active)
+                    )
             case _:
                 self._found(part, record, group)
 
@@ -185,13 +208,16 @@ class GroupsReading:
         after = _told(lists, "after", with_pending=True)
         for p in group.concerned(before, {**after, "unindexable": stays}):
             new = _of(after, p)
-            action = "apply_pending_transition" if p in applied else new.request()
+            action = _APPLY if p in applied else new.request()
             self._step(part, record, group, p, _of(before, p), new, action)
             group.set(p, replace(group.known[p], unindexable=p in stays))
 
     def _marked(self, part: int, record: Record, group: _Group) -> None:
         lists = record.lists
-        action = "mark_unindexable" if record.said is Said.MARKED else "mark_indexable"
+        marked = record.said is Said.MARKED
+        action = step(
+            PartitionStates.mark_unindexable if marked else PartitionStates.mark_indexable
+        )
         pending_before = lists.get("Previous pending set")  # older versions do not have them
         pending_after = lists.get("New pending set")
         before, after = {"unindexable": lists["Previous set"]}, {"unindexable": lists["New set"]}
@@ -210,7 +236,9 @@ class GroupsReading:
             before = {"cbit": lists["Old set of partitions to cleanup"]}
             after = {"cbit": lists["New set of partitions to cleanup"]}
         for p in group.concerned(before, after):
-            self._step(part, record, group, p, _of(before, p), _of(after, p), "clean")
+            self._step(
+                part, record, group, p, _of(before, p), _of(after, p), step(PartitionStates.clean)
+            )
 
     def _step(
         self,
@@ -230,7 +258,7 @@ class GroupsReading:
                 known = before
             elif not known.agrees(before):
                 # Nobody but a worker may have changed it since, and all that it does is to clean up.
-                self._event(part, record, group, p, before, "clean")
+                self._event(part, record, group, p, before, step(PartitionStates.clean))
             known = known.updated(before)
         if known is None:
             self._event(part, record, group, p, after)
@@ -253,7 +281,7 @@ class GroupsReading:
         again = f"#{group.generation}" if group.generation > 1 else ""
         if not sequence:
             action = None
-        parameters = {"p": _P} if action and action != "apply_pending_transition" else {}
+        parameters = {"p": _P} if action and action != _APPLY else {}
         event = Event(
             trace="",
             machine=MACHINE,

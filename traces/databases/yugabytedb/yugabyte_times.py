@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stagewright.traces.readers.yugabyte_line import LogRecord, Said
+from stagewright.traces.databases.yugabytedb.yugabyte_line import LogRecord, Said
 
 # yb-master.host1.yugabyte.log.INFO.20210910-180346.1234
 _FILE_OF_HOST = re.compile(r"yb-(?:master|tserver)\.([\w-]+)\.[^/]*$")

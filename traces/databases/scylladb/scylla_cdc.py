@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from stagewright.traces.readers.scylla_forms import UUID, form
+from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
+from stagewright.traces.databases.scylladb.scylla_forms import UUID, form
 from stagewright.traces.recording import Recording, hidden_but
 
-MACHINE = "CdcGeneration"
+MACHINE = CdcGeneration.__name__
+LIFE = CdcGeneration.life.name
 STARTED_USING = "generation in use"
 LEARNED_LATE = "generation learned late"
 
@@ -39,16 +41,16 @@ REASONS = (
         re.compile(
             rf"bootstrap: insert tokens and CDC generation data \(UUID: (?P<generation>{UUID})\)"
         ),
-        "written",
+        Life.written,
     ),
-    (re.compile(rf"insert CDC generation data \(UUID: (?P<generation>{UUID})\)$"), "written"),
+    (re.compile(rf"insert CDC generation data \(UUID: (?P<generation>{UUID})\)$"), Life.written),
     (
         re.compile(rf"committed new CDC generation, ID: \((?:.*), (?P<generation>{UUID})\)"),
-        "committed",
+        Life.committed,
     ),
     (
         re.compile(rf"published CDC generation with ID \((?:.*?), (?P<generation>{UUID})\)"),
-        "published",
+        Life.published,
     ),
 )
 CLEARED = re.compile(
@@ -57,12 +59,14 @@ CLEARED = re.compile(
 
 # Every commit and every publication leaves a line with the coordinator of the time.
 RECORDING = Recording(
-    hidden_but({"life": frozenset({"committed", "published"})}), from_start=False, end_marked=False
+    hidden_but({LIFE: frozenset({Life.committed.name, Life.published.name})}),
+    from_start=False,
+    end_marked=False,
 )
 
 
 @lru_cache(1 << 14)
-def told_by(reason: str) -> tuple[str, str] | None:
+def told_by(reason: str) -> tuple[str, Life] | None:
     """The generation that a commit's reason names, and what becomes of it."""
     for pattern, life in REASONS:
         if found := pattern.match(reason):

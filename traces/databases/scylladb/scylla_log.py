@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stagewright.spec.errors import InputError
+from stagewright.traces.databases.scylladb.scylla_line import RELEVANT, LogRecord, parse_log_line
+from stagewright.traces.databases.scylladb.scylla_order import in_order
+from stagewright.traces.databases.scylladb.scylla_prefix import has_prefix
+from stagewright.traces.databases.scylladb.scylla_reading import Reading
 from stagewright.traces.readers.lines import line_parts, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.relevant import records_in
-from stagewright.traces.readers.scylla_line import RELEVANT, LogRecord, parse_log_line
-from stagewright.traces.readers.scylla_order import in_order
-from stagewright.traces.readers.scylla_prefix import has_prefix
-from stagewright.traces.readers.scylla_reading import Reading
 
 _PROBE_BYTES = 1 << 20
 

@@ -9,8 +9,17 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.topology import topology_transition
+from stagewright.machines.scylladb.topology.topology_node import TopologyNode
+from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
+from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
+from stagewright.machines.scylladb.views.view_task import ViewTask
+from stagewright.machines.scylladb.views.view_turn import ViewTurn
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers.scylla_forms import form
+from stagewright.spec.machine import Machine, profile_names
+from stagewright.traces.databases.scylladb.scylla_forms import form
 
 STARTS = "server starts"
 
@@ -24,25 +33,31 @@ FORMS = (
     form("", ("init",), "Scylla version ", r"Scylla version "),
 )
 
-# The profiles of the releases of each machine that the readers know, oldest first.
-PROFILES: dict[str, tuple[str, ...]] = {
-    "TabletMigration": ("scylla-2025.4", "scylla-2026.2"),
-    "TopologyTransition": (
-        "scylla-6.0",
-        "scylla-2025.4",
-        "scylla-2026.1",
-        "scylla-2026.2",
-        "scylla-master",
-    ),
-    "TopologyNode": ("scylla-6.0",),
-    "TopologyRequest": (),
-    "CdcGeneration": (),
-    "ViewTask": (),
-    "ViewTurn": (),
-}
-RELEASES = PROFILES["TopologyTransition"]  # that differ in any of them
-ANY = {"TopologyTransition": "scylla-any"}  # for logs that do not say which version wrote them
-OF_SEED = frozenset({"TabletMigration", "TopologyTransition", "TopologyNode"})
+_OF_DOCUMENT = topology_transition.SEED.name  # the machines that have it call it alike
+
+
+def _released(machine: type[Machine]) -> tuple[str, ...]:
+    """The profiles of a machine that are of releases, oldest first."""
+    apart = (_OF_DOCUMENT, topology_transition.ANY_RELEASE.name)
+    return tuple(name for name in profile_names(machine) if name not in apart)
+
+
+READ: tuple[type[Machine], ...] = (
+    TabletMigration,
+    TopologyTransition,
+    TopologyNode,
+    TopologyRequest,
+    CdcGeneration,
+    ViewTask,
+    ViewTurn,
+)
+"""The machines that logs and tables are read by."""
+
+PROFILES = {machine.__name__: _released(machine) for machine in READ}
+RELEASES = PROFILES[TopologyTransition.__name__]  # that differ in any of them
+# for logs that do not say which version wrote them
+ANY = {TopologyTransition.__name__: topology_transition.ANY_RELEASE.name}
+OF_SEED = frozenset(m.__name__ for m in READ if _OF_DOCUMENT in profile_names(m))
 
 _VERSION = re.compile(r"(?:scylla-)?(\d+)\.(\d+)")
 _NEXT = (2026, 3)  # the source as it is now, which will be the next release
@@ -68,7 +83,7 @@ def profile_for(machine: str, wanted: str) -> str:
         return ANY.get(machine, "")
     if wanted in (*known, ANY.get(machine)):
         return wanted
-    if wanted == "seed":
+    if wanted == _OF_DOCUMENT:
         return wanted if machine in OF_SEED else ""
     version = version_of(wanted) or (_NEXT if wanted in RELEASES else None)
     if version is None:
@@ -77,7 +92,7 @@ def profile_for(machine: str, wanted: str) -> str:
         known_somewhere = dict.fromkeys(name for names in PROFILES.values() for name in names)
         raise InputError(
             f"there is no profile `{wanted}`",
-            help=f"known: seed, {', '.join((*ANY.values(), *known_somewhere))}; or a version, as 2025.1",
+            help=f"known: {_OF_DOCUMENT}, {', '.join((*ANY.values(), *known_somewhere))}; or a version, as 2025.1",
         )
     released = [name for name in known if (version_of(name) or _NEXT) <= version]
     return released[-1] if released else (known[0] if known else "")

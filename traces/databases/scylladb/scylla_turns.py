@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from stagewright.traces.readers.scylla_book import Book, Effect, Source
-from stagewright.traces.readers.scylla_views import TURN
+from stagewright.machines.scylladb.views.view_turn import Turn
+from stagewright.traces.databases.scylladb.scylla_book import Book, Effect, Source
+from stagewright.traces.databases.scylladb.scylla_views import TURN, WHOSE
 
 
 class Turns:
@@ -20,17 +21,17 @@ class Turns:
         """A base table is selected: it is no other one's turn any more."""
         last = self._last(source.node)
         if last not in ("", base):
-            self._add(last, "other", source)
+            self._add(last, Turn.other, source)
         self._begin(base, source)
         self._told[source.node] = self._book.tenure, base
-        self._add(base, "this", source)
+        self._add(base, Turn.this, source)
 
     def finish(self, base: str, source: Source) -> None:
         """It has no more tasks."""
         if self._last(source.node) != base:
             self._begin(base, source)
         self._told[source.node] = self._book.tenure, base
-        self._add(base, "nobody", source)
+        self._add(base, Turn.nobody, source)
 
     def doubt(self, node: str) -> None:
         """What the node said last may not have been committed."""
@@ -42,11 +43,11 @@ class Turns:
 
     def _begin(self, base: str, source: Source) -> None:
         if base in self._seen:
-            self._book.forget(self._effect(base, "this", source))
+            self._book.forget(self._effect(base, Turn.this, source))
         self._seen.add(base)
 
-    def _add(self, base: str, turn: str, source: Source) -> None:
+    def _add(self, base: str, turn: Turn, source: Source) -> None:
         self._book.add(self._effect(base, turn, source))
 
-    def _effect(self, base: str, turn: str, source: Source) -> Effect:
-        return Effect(TURN, base, {"turn": turn}, source)
+    def _effect(self, base: str, turn: Turn, source: Source) -> Effect:
+        return Effect(TURN, base, {WHOSE: turn.name}, source)

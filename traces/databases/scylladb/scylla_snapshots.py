@@ -12,14 +12,24 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stagewright.traces.readers import scylla_cdc, scylla_tablets, scylla_topology, scylla_views
-from stagewright.traces.readers.scylla_book import Book, Effect, Source
-from stagewright.traces.readers.scylla_forms import UUID
-from stagewright.traces.readers.scylla_reading import effects_of
-from stagewright.traces.readers.scylla_rows import TABLES, Row, is_true
+from stagewright.machines.scylladb.cdc.cdc_generation import Life
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
+from stagewright.machines.scylladb.topology.topology_states import TransitionState
+from stagewright.machines.scylladb.views.view_task import Life as TaskLife
+from stagewright.traces.databases.scylladb import (
+    scylla_cdc,
+    scylla_tablets,
+    scylla_topology,
+    scylla_views,
+)
+from stagewright.traces.databases.scylladb.scylla_book import Book, Effect, Source
+from stagewright.traces.databases.scylladb.scylla_forms import UUID
+from stagewright.traces.databases.scylladb.scylla_reading import effects_of
+from stagewright.traces.databases.scylladb.scylla_rows import TABLES, Row, is_true
 from stagewright.traces.recording import ALL_HIDDEN, Recording
 
-REQUEST = "TopologyRequest"
+REQUEST = TopologyRequest.__name__
 RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)
 MACHINES = (
     scylla_tablets.MACHINE,
@@ -174,28 +184,38 @@ class Snapshots:
             if not host or not state:
                 continue
             working = state if state in scylla_topology.IN_TRANSITION else working
-            self._add(dump, scylla_topology.NODE, host, {"node_state": state}, _place(place))
+            self._add(
+                dump, scylla_topology.NODE, host, {scylla_topology.NODE_STATE: state}, _place(place)
+            )
         row, *place = next(iter(dump.rows.values()))
-        state = scylla_topology.state_named(str(row.get("transition_state") or "null"))
-        seen: dict[str, object] = {"transition_state": state}
+        state = scylla_topology.state_named(
+            str(row.get("transition_state") or TransitionState.null.name)
+        )
+        seen: dict[str, object] = {scylla_topology.TRANSITION_STATE: state}
         if dump.complete:
-            seen["in_transition"] = working
+            seen[scylla_topology.IN_TRANSITION_IS] = working
         self._add(dump, scylla_topology.TRANSITION, "topology", seen, _place(place))
         self._generations(dump, row, _place(place))
 
     def _generations(self, dump: Snapshot, row: Row, place: tuple[int, int]) -> None:
         unpublished = _ids(row.get("unpublished_cdc_generations"))
-        lives = dict.fromkeys(_ids(row.get("new_cdc_generation_data_uuid")), "written")
-        lives |= dict.fromkeys(_ids(row.get("committed_cdc_generations")), "published")
-        lives |= dict.fromkeys(unpublished, "committed")
+        lives = dict.fromkeys(_ids(row.get("new_cdc_generation_data_uuid")), Life.written.name)
+        lives |= dict.fromkeys(_ids(row.get("committed_cdc_generations")), Life.published.name)
+        lives |= dict.fromkeys(unpublished, Life.committed.name)
         for generation, life in lives.items():
             self._lives[dump.series, generation] = life
-            self._add(dump, scylla_cdc.MACHINE, generation, {"life": life}, place)
+            self._add(dump, scylla_cdc.MACHINE, generation, {scylla_cdc.LIFE: life}, place)
         for (series, generation), life in list(self._lives.items()):
             gone = series == dump.series and generation not in lives
-            if gone and life in ("committed", "published"):
-                self._lives[series, generation] = "cleared"
-                self._add(dump, scylla_cdc.MACHINE, generation, {"life": "cleared"}, place)
+            if gone and life in (Life.committed.name, Life.published.name):
+                self._lives[series, generation] = Life.cleared.name
+                self._add(
+                    dump,
+                    scylla_cdc.MACHINE,
+                    generation,
+                    {scylla_cdc.LIFE: Life.cleared.name},
+                    place,
+                )
 
     # -- the other tables ------------------------------------------------------------------------------
 
@@ -208,16 +228,19 @@ class Snapshots:
                 changes += 1
             self._resizes[dump.series, table] = row.get("tablet_count"), changes
             key = f"{table}:{token}" + (f"@{changes}" if changes else "")
-            seen = {"stage": row.get("stage") or "none", "kind": row.get("transition")}
+            seen = {
+                scylla_tablets.STAGE: row.get("stage") or Stage.none.name,
+                scylla_tablets.KIND: row.get("transition"),
+            }
             self._add(dump, scylla_tablets.MACHINE, key, seen, _place(place))
 
     def _requests(self, dump: Snapshot, _: Snapshot | None) -> None:
         for (request,), (row, *place) in dump.rows.items():
             seen = {
-                "asked": True,
-                "started": bool(row.get("start_time")),
-                "error": bool(row.get("error")),
-                "done": is_true(row.get("done")),
+                TopologyRequest.asked.name: True,
+                TopologyRequest.started.name: bool(row.get("start_time")),
+                TopologyRequest.error.name: bool(row.get("error")),
+                TopologyRequest.done.name: is_true(row.get("done")),
             }
             self._add(dump, REQUEST, request, seen, _place(place))
 
@@ -226,14 +249,20 @@ class Snapshots:
             if not task:  # the row of the static columns
                 continue
             aborted = is_true(row.get("aborted")) or row.get("state") == "ABORTED"
-            life = "aborted" if aborted else "normal"
-            self._add(dump, scylla_views.MACHINE, task, {"life": life}, _place(place))
+            life = (TaskLife.aborted if aborted else TaskLife.normal).name
+            self._add(dump, scylla_views.MACHINE, task, {scylla_views.LIFE: life}, _place(place))
         if last is None or not dump.complete:
             return
         # Nothing is there any more to point at: the line is that where the row was seen last.
         for key, (_, *place) in last.rows.items():
             if key not in dump.rows and key[0]:
-                self._add(dump, scylla_views.MACHINE, key[0], {"life": "dropped"}, _place(place))
+                self._add(
+                    dump,
+                    scylla_views.MACHINE,
+                    key[0],
+                    {scylla_views.LIFE: TaskLife.dropped.name},
+                    _place(place),
+                )
 
     # -- system.group0_history -------------------------------------------------------------------------
 

@@ -14,14 +14,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_states import HybridTime, InJob
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import FrozenMap
+from stagewright.traces.databases.names import leaf, sizes, states
+from stagewright.traces.databases.yugabytedb.yugabyte_jobs import (
+    IN_JOB,
+    IS_BACKFILLING,
+    JOB,
+    PERMISSION,
+    PERMISSIONS,
+    TABLET,
+    JobsReading,
+)
+from stagewright.traces.databases.yugabytedb.yugabyte_line import (
+    PREFIX,
+    RELEVANT,
+    LogRecord,
+    parse_log_line,
+)
+from stagewright.traces.databases.yugabytedb.yugabyte_times import in_time
 from stagewright.traces.readers.lines import line_parts
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.relevant import begins_with, records_in
-from stagewright.traces.readers.yugabyte_jobs import JOB, PERMISSIONS, TABLET, JobsReading
-from stagewright.traces.readers.yugabyte_line import PREFIX, RELEVANT, LogRecord, parse_log_line
-from stagewright.traces.readers.yugabyte_times import in_time
 from stagewright.traces.recording import (
     ALL_HIDDEN,
     NOTHING_HIDDEN,
@@ -31,12 +48,12 @@ from stagewright.traces.recording import (
 
 # Of a job these are told: that a leader begins or goes on, the read time, that all tablets are done.
 _TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
-    "is_backfilling": frozenset({True}),
-    "read_time": frozenset({"first", "later"}),
-    "job[index0]": frozenset({"success"}),
+    IS_BACKFILLING: frozenset({True}),
+    leaf(BackfillJob.read_time): states(HybridTime),
+    IN_JOB: states([InJob.success]),
 }
-_ONE_INDEX = FrozenMap({"Index": 1, "Tablet": 1})  # all tablets of the table count as one
-_NUMBERED = frozenset({"Index", "Tablet"})
+_ONE_INDEX = FrozenMap(sizes({Index: 1, Tablet: 1}))  # all tablets of the table count as one
+_NUMBERED = frozenset(sizes({Index: 1, Tablet: 1}))
 JOB_RECORDING = Recording(hidden_but(_TOLD_OF_A_JOB), False, False, _ONE_INDEX, numbered=_NUMBERED)
 TABLET_RECORDING = Recording(NOTHING_HIDDEN, from_start=False, end_marked=False)
 
@@ -68,7 +85,7 @@ def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "
         reading.take(one)
     reading.finish()
     told = frozenset(reading.told)
-    hidden = hidden_but({"permission": told}) if told else ALL_HIDDEN
+    hidden = hidden_but({PERMISSION: told}) if told else ALL_HIDDEN
     recordings = {
         PERMISSIONS: Recording(hidden, from_start=False, end_marked=False, numbered=_NUMBERED),
         JOB: JOB_RECORDING,

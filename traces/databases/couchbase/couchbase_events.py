@@ -18,22 +18,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.partition_rebalance import (
+    Move,
+    Node,
+    PartitionRebalance,
+)
+from stagewright.machines.couchbase.partitions.partition_states import PartitionGroup
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
+from stagewright.traces.databases.names import called, leaf, sizes, step
 from stagewright.traces.readers.lines import line_parts, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.relevant import sorted_out
 from stagewright.traces.recording import HiddenSteps, Recording
 
-MACHINE = "PartitionRebalance"
+MACHINE = called(PartitionRebalance)
 FORM = "couchbase-master-events"
 _PROBE_BYTES = 1 << 20
 EVENT = r'"ts"\s*:\s*\d+(?:\.\d+)?[^\n]*"type"\s*:\s*"[a-z]\w*"|"type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d'
 
-_START, _TAKE_OVER, _ACTIVATE, _MAP, _FINISH, _STOP = (
-    *("start", "take_over", "activate", "update_map", "finish", "stop"),
-)
+R = PartitionRebalance
+_START, _TAKE_OVER, _ACTIVATE = step(R.start), step(R.take_over), step(R.activate)
+_MAP, _FINISH, _STOP = step(R.update_map), step(R.finish), step(R.stop)
 # Which step an event tells.
 _TOLD_BY = {
     "indexingInitiated": _START,
@@ -54,12 +62,24 @@ _TYPES = (
 _RELEVANT = rf'"type"\s*:\s*"(?:{"|".join(_TYPES)})"|^\s*[^\s{{]'
 _HIDDEN = frozenset(
     {
-        *("create", "write", "replicate", "index", "apply_pending_transition", "pause"),
-        *("release_old", "resume", "nodes.clean"),
-        "activate",  # told by the node, maybe late
+        *(
+            step(action)
+            for action in (
+                R.create,
+                R.write,
+                R.replicate,
+                R.index,
+                R.apply_pending_transition,
+                R.pause,
+            )
+        ),
+        *(step(action) for action in (R.release_old, R.resume)),
+        step(PartitionGroup.clean, of=R.nodes),
+        _ACTIVATE,  # told by the node, maybe late
     }
 )
-_P, _OLD, _NEW = "partition0", "node0", "node1"
+_P, _OLD, _NEW = Partition(0).name, Node(0).name, Node(1).name
+_MOVE, _MASTER = leaf(R.move, Partition(0)), leaf(R.master, Partition(0))
 
 
 @dataclass(frozen=True)
@@ -174,9 +194,9 @@ def interpret(files: Sequence[Sequence[tuple[int, Told]]], profile: str = "") ->
         HiddenSteps(hidden),
         False,
         False,
-        FrozenMap({"Partition": 1}),
-        FrozenMap({"queries": 0}),
-        numbered=frozenset({"Node", "Partition"}),
+        FrozenMap(sizes({Partition: 1})),
+        FrozenMap({R.queries.name: 0}),
+        numbered=frozenset(sizes({Node: 2, Partition: 1})),
     )
     return Interpreted(moves.events, {MACHINE: recording}, moves.notes())
 
@@ -225,13 +245,13 @@ class _Moves:
             return
         match told.kind:
             case "indexingInitiated" | "backfillPhaseStarted":
-                self._once(part, told, move, _START, {"move[partition0]": "indexing"})
+                self._once(part, told, move, _START, {_MOVE: Move.indexing.name})
             case "waitIndexUpdatedStarted" | "takeoverStarted":
                 if not move.paused:
                     move.paused = True
-                    self._event(part, told, move, None, {"move[partition0]": "paused"})
+                    self._event(part, told, move, None, {_MOVE: Move.paused.name})
             case "takeoverEnded":
-                self._once(part, told, move, _TAKE_OVER, {"move[partition0]": "taken_over"})
+                self._once(part, told, move, _TAKE_OVER, {_MOVE: Move.taken_over.name})
             case "vbucketStateChange":
                 self._changed(part, told, move)
             case "updateMap":
@@ -254,9 +274,7 @@ class _Moves:
         number = self._numbers[key]
         move = _Move(f"{told.bucket}/{told.vbucket}/move{number}", old, new)
         self._moves[key] = move
-        self._event(
-            part, told, move, None, {"master[partition0]": _OLD, "move[partition0]": "none"}
-        )
+        self._event(part, told, move, None, {_MASTER: _OLD, _MOVE: Move.none.name})
 
     def _changed(self, part: int, told: Told, move: _Move) -> None:
         if self._node(told.node) != move.new or told.state != "active":
@@ -265,11 +283,11 @@ class _Moves:
             self._counts["nodes told late that a partition is active there"] += 1
             move.steps.add(_ACTIVATE)
             return
-        self._once(part, told, move, _ACTIVATE, {"move[partition0]": "activated"})
+        self._once(part, told, move, _ACTIVATE, {_MOVE: Move.activated.name})
 
     def _mapped(self, part: int, told: Told, move: _Move, key: tuple[str, int]) -> None:
         if self._node(told.after[0]) == move.new:
-            seen = {"move[partition0]": "mapped", "master[partition0]": _NEW}
+            seen = {_MOVE: Move.mapped.name, _MASTER: _NEW}
             self._once(part, told, move, _MAP, seen)
         elif self._node(told.after[0]) != move.old:
             self._counts["moves were overtaken by another change of the map"] += 1
@@ -280,7 +298,7 @@ class _Moves:
             return
         del self._moves[key]
         if _START in move.steps and _TAKE_OVER not in move.steps:
-            self._once(part, told, move, _STOP, {"move[partition0]": "none"})
+            self._once(part, told, move, _STOP, {_MOVE: Move.none.name})
         self._counts["moves were stopped"] += 1
 
     def _maybe_finished(self, move: _Move, key: tuple[str, int]) -> None:
@@ -294,7 +312,7 @@ class _Moves:
             self._counts["moves have no end in the log"] += 1
             return
         part, told = move.done
-        self._once(part, told, move, _FINISH, {"move[partition0]": "none"})
+        self._once(part, told, move, _FINISH, {_MOVE: Move.none.name})
 
     def _once(
         self, part: int, told: Told, move: _Move, step: str, seen: Mapping[str, object]

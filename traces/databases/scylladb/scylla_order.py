@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from stagewright.traces.readers import scylla_tablets, scylla_topology, scylla_views
-from stagewright.traces.readers.scylla_line import LogRecord
-from stagewright.traces.readers.scylla_prefix import NO_YEAR
+from stagewright.traces.databases.scylladb import scylla_tablets, scylla_topology, scylla_views
+from stagewright.traces.databases.scylladb.scylla_line import LogRecord
+from stagewright.traces.databases.scylladb.scylla_prefix import NO_YEAR
 
 COORDINATORS = frozenset(
     {

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from stagewright.traces.readers import (
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.views.view_task import Life
+from stagewright.traces.databases.scylladb import (
     scylla_balancer,
     scylla_cdc,
     scylla_tablets,
@@ -17,10 +19,10 @@ from stagewright.traces.readers import (
     scylla_versions,
     scylla_views,
 )
-from stagewright.traces.readers.scylla_book import Book, Effect, Source
-from stagewright.traces.readers.scylla_generations import Generations
-from stagewright.traces.readers.scylla_order import Placed
-from stagewright.traces.readers.scylla_turns import Turns
+from stagewright.traces.databases.scylladb.scylla_book import Book, Effect, Source
+from stagewright.traces.databases.scylladb.scylla_generations import Generations
+from stagewright.traces.databases.scylladb.scylla_order import Placed
+from stagewright.traces.databases.scylladb.scylla_turns import Turns
 from stagewright.traces.recording import Recording
 
 _TOPOLOGY = "topology"  # the one entity of the topology as a whole
@@ -185,7 +187,7 @@ class Reading:
         key = f"{words['table']}:{words['tablet']}"
         if resize := self._resizes[words["table"]]:
             key += f"@{resize}"
-        return Effect(scylla_tablets.MACHINE, key, {"stage": words["stage"]}, source)
+        return Effect(scylla_tablets.MACHINE, key, {scylla_tablets.STAGE: words["stage"]}, source)
 
     def _resize(self, one: Placed, _: Source) -> None:
         table = one.record.words["table"]
@@ -206,21 +208,23 @@ class Reading:
         self.book.add(Effect(scylla_topology.TRANSITION, _TOPOLOGY, observed, source))
 
     def _node(self, node: str, state: str, source: Source) -> None:
-        self.book.add(Effect(scylla_topology.NODE, node, {"node_state": state}, source))
+        self.book.add(
+            Effect(scylla_topology.NODE, node, {scylla_topology.NODE_STATE: state}, source)
+        )
 
     def _enter(self, one: Placed, source: Source) -> None:
         state = scylla_topology.state_named(one.record.words["state"])
-        self._topology({"transition_state": state}, source)
+        self._topology({scylla_topology.TRANSITION_STATE: state}, source)
 
     def _find(self, one: Placed, source: Source) -> None:
         self._working = node = one.record.words["node"]
         state = one.record.words["state"]
         working = state if state in scylla_topology.IN_TRANSITION else None
-        self._topology({"in_transition": working}, source)
+        self._topology({scylla_topology.IN_TRANSITION_IS: working}, source)
         self._node(node, state, source)
 
     def _leave(self, one: Placed, source: Source) -> None:
-        self._node(one.record.words["node"], "left", source)
+        self._node(one.record.words["node"], NodeState.left.name, source)
 
     # -- CDC generations -------------------------------------------------------------------------------
 
@@ -257,13 +261,17 @@ class Reading:
 
     def _tasks(self, one: Placed, source: Source) -> list[Effect]:
         words = one.record.words
-        observed = {k: v for k, v in words.items() if k in ("life", "call", "work")}
+        observed = {
+            k: v
+            for k, v in words.items()
+            if k in (scylla_views.LIFE, scylla_views.CALL, scylla_views.WORK)
+        }
         ids = scylla_views.ids_in(words.get("ids") or words.get("id") or "")
         made = [words[name] for name in ("new", "second") if name in words]
         action = words.get("action")
         return [
             *(self._task(i, observed, source, action) for i in ids),
-            *(self._task(i, {"life": "normal"}, source) for i in made),
+            *(self._task(i, {scylla_views.LIFE: Life.normal.name}, source) for i in made),
         ]
 
     def _task(
@@ -311,7 +319,9 @@ def effects_of(reason: str, working: str, source: Source) -> list[Effect]:
     """What a commit for a reason changes; `working`: the host id of the node that it is about, if known."""
     effects: list[Effect] = []
     if generation := scylla_cdc.told_by(reason):
-        effects.append(Effect(scylla_cdc.MACHINE, generation[0], {"life": generation[1]}, source))
+        effects.append(
+            Effect(scylla_cdc.MACHINE, generation[0], {scylla_cdc.LIFE: generation[1].name}, source)
+        )
     if cleared := scylla_cdc.CLEARED.search(reason):
         effects.append(Effect(scylla_cdc.MACHINE, "", {"cleared before": cleared["bound"]}, source))
     told = scylla_topology.told_by(reason)
@@ -319,14 +329,14 @@ def effects_of(reason: str, working: str, source: Source) -> list[Effect]:
         return effects
     observed: dict[str, object] = {}
     if told.transition is not None:
-        observed["transition_state"] = told.transition
+        observed[scylla_topology.TRANSITION_STATE] = told.transition
     if told.working is not None:
-        observed["in_transition"] = told.working or None
+        observed[scylla_topology.IN_TRANSITION_IS] = told.working or None
     if observed:
         effects.append(Effect(scylla_topology.TRANSITION, _TOPOLOGY, observed, source))
     for node, state in told.nodes:
         if node or working:
-            key, seen = node or working, {"node_state": state}
+            key, seen = node or working, {scylla_topology.NODE_STATE: state}
             effects.append(Effect(scylla_topology.NODE, key, seen, source))
     return effects
 

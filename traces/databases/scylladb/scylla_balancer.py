@@ -6,7 +6,7 @@ are no events, and a resize is told in a note.
 
 from __future__ import annotations
 
-from stagewright.traces.readers.scylla_forms import UUID, form
+from stagewright.traces.databases.scylladb.scylla_forms import UUID, form
 
 RESIZE = "resize"  # the tablet ids of a table begin anew
 DECISION = "resize decision"

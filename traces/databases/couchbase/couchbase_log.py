@@ -15,15 +15,22 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from stagewright.machines.couchbase.partitions.group_states import Partition
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.readers.couchbase_groups import MACHINE as STATES, GroupsReading
-from stagewright.traces.readers.couchbase_record import PREFIX, RELEVANT, Record, parse_record
-from stagewright.traces.readers.couchbase_replicas import (
+from stagewright.traces.databases.couchbase.couchbase_groups import MACHINE as STATES, GroupsReading
+from stagewright.traces.databases.couchbase.couchbase_record import (
+    PREFIX,
+    RELEVANT,
+    Record,
+    parse_record,
+)
+from stagewright.traces.databases.couchbase.couchbase_replicas import (
     MACHINE as REPLICAS,
     RECORDING as REPLICAS_RECORDING,
     ReplicasReading,
 )
+from stagewright.traces.databases.names import sizes
 from stagewright.traces.readers.lines import Lines, last_line_end, lines_of
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 from stagewright.traces.readers.relevant import begins_with, sorted_out
@@ -33,7 +40,11 @@ _LINES_MAX = 60  # of one record; what is longer is a list of something else
 _NEXT = re.compile(PREFIX.encode())
 _FIRST = re.compile(PREFIX.encode(), re.MULTILINE)
 STATES_RECORDING = Recording(
-    NOTHING_HIDDEN, False, False, FrozenMap({"Partition": 1}), numbered=frozenset({"Partition"})
+    NOTHING_HIDDEN,
+    False,
+    False,
+    FrozenMap(sizes({Partition: 1})),
+    numbered=frozenset(sizes({Partition: 1})),
 )
 
 

@@ -7,28 +7,42 @@ removed. What the two indexes do by themselves in between is hidden.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
+from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
+from stagewright.machines.couchbase.partitions.partition_states import (
+    Content,
+    Entry,
+    PartitionGroup,
+)
+from stagewright.spec.machine import Part
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.readers.couchbase_record import GroupName, Record, Said
+from stagewright.spec.variables import Var
+from stagewright.traces.databases.couchbase.couchbase_record import GroupName, Record, Said
+from stagewright.traces.databases.names import called, leaf, sizes, step
 from stagewright.traces.recording import HiddenSteps, Recording
 
-MACHINE = "PartitionReplicas"
-_P = "partition0"
+MACHINE = called(PartitionReplicas)
+R = PartitionReplicas
+PARTITION = Partition(0)
+_P = PARTITION.name
 _NO_IDS: frozenset[int] = frozenset()
 _HIDDEN = frozenset(
     {
-        *("write", "index_main", "index_replica", "main.clean", "replica.clean"),
-        *("apply_pending_in_main", "apply_pending_in_replica"),
-        *("activate_replica", "clean_up_replica"),
+        *(step(action) for action in (R.write, R.index_main, R.index_replica)),
+        *(step(PartitionGroup.clean, of=index) for index in (R.main, R.replica)),
+        *(step(action) for action in (R.apply_pending_in_main, R.apply_pending_in_replica)),
+        *(step(action) for action in (R.activate_replica, R.clean_up_replica)),
     }
 )
 RECORDING = Recording(
     HiddenSteps(_HIDDEN),
     False,
     False,
-    FrozenMap({"Partition": 1}),
-    numbered=frozenset({"Partition"}),
+    FrozenMap(sizes({Partition: 1})),
+    numbered=frozenset(sizes({Partition: 1})),
 )
 
 
@@ -62,7 +76,9 @@ class ReplicasReading:
                 for p in sorted(record.lists["replicas"]):
                     found = self._replicas.pop((index, p), None)
                     if found is not None and not found.on_transfer:
-                        self._event(part, record, found, "remove_replica", {"replicas": []})
+                        self._event(
+                            part, record, found, step(R.remove_replica), {leaf(R.replicas): []}
+                        )
             case Said.TRANSFERRED:
                 for p in sorted(record.lists["transferred"]):
                     self._transferred(part, record, (index, p))
@@ -85,14 +101,14 @@ class ReplicasReading:
             if found.on_transfer != (p in before):
                 # No record told of that: nothing that the indexes do by themselves explains it.
                 seen = _leaves(on_transfer=p in before)
-                self._event(part, record, found, "main.clean", seen)
+                self._event(part, record, found, step(PartitionGroup.clean, of=R.main), seen)
             found.on_transfer = p in after
             if p in after - before:
                 seen = {**_leaves(on_transfer=True), **_main(record, p)}
-                self._event(part, record, found, "fail_over", seen)
+                self._event(part, record, found, step(R.fail_over), seen)
             elif p in before - after:
                 cleaned_up = p in lists["cleanup partitions after"]
-                action = "set_cleanup" if cleaned_up else "set_passive"
+                action = step(R.set_cleanup if cleaned_up else R.set_passive)
                 seen = {**_leaves(on_transfer=False), **_main(record, p)}
                 self._event(part, record, found, action, seen)
                 del self._replicas[key]
@@ -106,17 +122,17 @@ class ReplicasReading:
             if found is None:
                 continue
             if p in active:
-                seen: dict[str, object] = {f"replica.group[{_P}].abit": True}
-                self._event(part, record, found, "activate_replica", seen)
+                seen: dict[str, object] = {_in(R.replica, Entry.abit): True}
+                self._event(part, record, found, step(R.activate_replica), seen)
             elif found.on_transfer:  # else the main index tells next that it is removed
-                seen = {f"replica.group[{_P}].content.cbit": True}
-                self._event(part, record, found, "clean_up_replica", seen)
+                seen = {_in(R.replica, Entry.content, Content.cbit): True}
+                self._event(part, record, found, step(R.clean_up_replica), seen)
 
     def _transferred(self, part: int, record: Record, key: tuple[GroupName, int]) -> None:
         if found := self._replicas.pop(key, None):
-            main: dict[str, object] = {f"main.group[{_P}].abit": True}
+            main: dict[str, object] = {_in(R.main, Entry.abit): True}
             seen = {**_leaves(on_transfer=False), **main}
-            self._event(part, record, found, "finish_transfer", seen)
+            self._event(part, record, found, step(R.finish_transfer), seen)
 
     def _follow(
         self, part: int, record: Record, key: tuple[GroupName, int], *, on_transfer: bool
@@ -126,7 +142,7 @@ class ReplicasReading:
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
         again = f"#{number}" if number > 1 else ""
         found = self._replicas[key] = _Replica(f"{key[0]}/{key[1]}{again}", on_transfer)
-        seen = {"replicas": [_P], **_leaves(on_transfer=on_transfer)}
+        seen = {leaf(R.replicas): [_P], **_leaves(on_transfer=on_transfer)}
         self._event(part, record, found, None, seen)
 
     def _event(
@@ -155,13 +171,19 @@ class ReplicasReading:
 
 
 def _leaves(*, on_transfer: bool) -> dict[str, object]:
-    return {"on_transfer": [_P] if on_transfer else []}
+    return {leaf(R.on_transfer): [_P] if on_transfer else []}
 
 
 def _main(record: Record, p: int) -> dict[str, object]:
     """What the record says of the partition in the main index, after it."""
-    told = {"abit": "active", "pbit": "passive", "content.cbit": "cleanup"}
-    return {
-        f"main.group[{_P}].{leaf}": p in record.lists[f"{state} partitions after"]
-        for leaf, state in told.items()
+    told = {
+        _in(R.main, Entry.abit): "active",
+        _in(R.main, Entry.pbit): "passive",
+        _in(R.main, Entry.content, Content.cbit): "cleanup",
     }
+    return {name: p in record.lists[f"{state} partitions after"] for name, state in told.items()}
+
+
+def _in(index: Part[PartitionGroup], *fields: Var[Any, Any]) -> str:
+    """What an index says of the partition."""
+    return leaf(PartitionGroup.group, PARTITION, *fields, of=index)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from stagewright.spec.trace import Event
-from stagewright.traces.readers.scylla_versions import profile_for
+from stagewright.traces.databases.scylladb.scylla_versions import profile_for
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers.lines import compression, lines_of
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.scylla_rows import (
+from stagewright.traces.databases.scylladb.scylla_rows import (
     Begins,
     Broken,
     Ends,
@@ -35,7 +33,9 @@ from stagewright.traces.readers.scylla_rows import (
     time_in,
     without_time,
 )
-from stagewright.traces.readers.scylla_snapshots import Snapshot, Snapshots
+from stagewright.traces.databases.scylladb.scylla_snapshots import Snapshot, Snapshots
+from stagewright.traces.readers.lines import compression, lines_of
+from stagewright.traces.readers.parts import Interpreted, Part, Tally
 
 _PROBE_LINES = 1000
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.traces.readers.scylla_book import Book, Effect, Source
-from stagewright.traces.readers.scylla_cdc import MACHINE, time_order
+from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration, Life
+from stagewright.traces.databases.scylladb.scylla_book import Book, Effect, Source
+from stagewright.traces.databases.scylladb.scylla_cdc import LIFE, MACHINE, time_order
 
 
 class Generations:
@@ -28,28 +29,28 @@ class Generations:
             self._clear(str(effect.observed["cleared before"]), effect.source)
             return
         self._book.add(effect)
-        self._life[effect.key] = effect.observed["life"]
-        life, source = effect.observed["life"], effect.source
-        if life == "committed":
+        self._life[effect.key] = effect.observed[LIFE]
+        life, source = effect.observed[LIFE], effect.source
+        if life == Life.committed.name:
             if self._committed:
-                self._add(self._committed[-1], {"superseded": True}, source)
+                self._add(self._committed[-1], {CdcGeneration.superseded.name: True}, source)
             self._committed.append(effect.key)
-        elif life == "published" and effect.key in self._committed:
+        elif life == Life.published.name and effect.key in self._committed:
             place = self._committed.index(effect.key)
             if place:
-                self._add(self._committed[place - 1], {"overtaken": True}, source)
+                self._add(self._committed[place - 1], {CdcGeneration.overtaken.name: True}, source)
 
     def use(self, key: str, source: Source) -> None:
         """A node has begun to use a generation."""
-        self._add(key, {"used": True}, source)
+        self._add(key, {CdcGeneration.used.name: True}, source)
 
     def _clear(self, bound: str, source: Source) -> None:
         for generation in self._committed:
             if generation not in self._cleared and time_order(generation) < time_order(bound):
                 self._cleared.add(generation)
-                self._life[generation] = "cleared"
+                self._life[generation] = Life.cleared.name
                 self._add(generation, {}, source)
 
     def _add(self, key: str, observed: Mapping[str, object], source: Source) -> None:
-        life = {"life": self._life[key]} if key in self._life else {}
+        life = {LIFE: self._life[key]} if key in self._life else {}
         self._book.add(Effect(MACHINE, key, {**life, **observed}, source))

@@ -7,19 +7,48 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_states import (
+    SEED,
+    YUGABYTE_2,
+    YUGABYTE_2026,
+    InJob,
+    Step,
+)
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index
+from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions, Job
+from stagewright.machines.yugabytedb.indexes.index_states import (
+    YSQL,
+    YSQL_NO_DO_BACKFILL,
+    Permission,
+)
 from stagewright.spec.trace import Event
-from stagewright.traces.readers.yugabyte_line import LogRecord, Said
-from stagewright.traces.readers.yugabyte_times import Placed
+from stagewright.traces.databases.names import called, leaf, step
+from stagewright.traces.databases.yugabytedb.yugabyte_line import LogRecord, Said
+from stagewright.traces.databases.yugabytedb.yugabyte_times import Placed
 
-PERMISSIONS, JOB, TABLET = "IndexPermissions", "BackfillJob", "BackfillTablet"
-_REMOVED = ("write_and_delete_while_removing", "delete_only_while_removing", "index_unused")
-_READY = "read_write_and_delete"
-_WRITTEN, _BACKFILL = "write_and_delete", "do_backfill"
+PERMISSIONS, JOB, TABLET = called(IndexPermissions), called(BackfillJob), called(BackfillTablet)
+INDEX = Index(0)  # a job is followed for each of its indexes by itself
+PERMISSION = leaf(IndexPermissions.permission)
+FULLY_APPLIED = leaf(IndexPermissions.fully_applied)
+JOB_OF_INDEX = leaf(IndexPermissions.job)
+IS_BACKFILLING = leaf(BackfillJob.is_backfilling)
+IN_JOB = leaf(BackfillJob.job, INDEX)
+STEP = leaf(BackfillJob.step)
+SCAN, BEGIN = leaf(BackfillTablet.scan), leaf(BackfillTablet.begin)
+_REMOVED = (
+    Permission.write_and_delete_while_removing.name,
+    Permission.delete_only_while_removing.name,
+    Permission.index_unused.name,
+)
+_READY = Permission.read_write_and_delete.name
+_WRITTEN, _BACKFILL = Permission.write_and_delete.name, Permission.do_backfill.name
 _POSTGRES_ID = re.compile(r"[0-9a-f]{8}00003000[89ab]000[0-9a-f]{12}")  # YSQL makes ids of its oids
 
 _OF_JOBS = (
-    "yugabyte-2.x",
-    "yugabyte-2026",
+    YUGABYTE_2.name,
+    YUGABYTE_2026.name,
 )  # profiles of jobs; the others are those of permissions
 
 _NOTES = {
@@ -168,7 +197,7 @@ class JobsReading:
         skipped = (state.permission, permission) == (_WRITTEN, _READY)
         self._skipped += skipped and index not in self._eras
         state.permission, state.served = permission, False
-        self._event(PERMISSIONS, index, one, {"permission": permission})
+        self._event(PERMISSIONS, index, one, {PERMISSION: permission})
 
     def _altered(self, one: Placed) -> None:
         """Every tablet has the version: clients are served what is ready."""
@@ -176,7 +205,7 @@ class JobsReading:
             state = self._index(index)
             if table == one.record.table and state.permission == _READY and not state.served:
                 state.served = True
-                self._event(PERMISSIONS, index, one, {"permission": _READY, "fully_applied": None})
+                self._event(PERMISSIONS, index, one, {PERMISSION: _READY, FULLY_APPLIED: None})
 
     def _removed(self, one: Placed) -> None:
         for index, permission in one.record.permissions:
@@ -206,16 +235,16 @@ class JobsReading:
             self._table_of[index] = record.table
             state = self._index(index)
             state.past = state.removed_since_done = False
-            seen: dict[str, object] = {"job": "running"}
+            seen: dict[str, object] = {JOB_OF_INDEX: Job.running.name}
             if permission := permissions.get(index):
-                seen["permission"] = state.permission = permission
+                seen[PERMISSION] = state.permission = permission
             if not goes_on:
                 state.failed = False
-                seen["fully_applied"] = None
+                seen[FULLY_APPLIED] = None
             if not state.failed and state.permission not in _REMOVED:
                 self._event(PERMISSIONS, index, one, seen)
-            action = "resume" if goes_on else "launch"
-            self._event(JOB, index, one, {"is_backfilling": True}, action)
+            action = step(BackfillJob.resume if goes_on else BackfillJob.launch)
+            self._event(JOB, index, one, {IS_BACKFILLING: True}, action)
 
     def _taken_over(self, one: Placed, job: _Job) -> None:
         """What the last leader had under way may be written or not: follow these indexes anew."""
@@ -283,17 +312,17 @@ class JobsReading:
                 self._settle(job)
                 if not job.scanning:
                     job.scanning = True
-                    self._each(job, one, {"step": "backfill_tablets"})
+                    self._each(job, one, {STEP: Step.backfill_tablets.name})
                 self._chunk(one, job)
             case Said.TABLET_DONE | Said.TABLET_FAILED:
                 self._settle(job)
-                scan = "done" if record.said is Said.TABLET_DONE else "failed"
+                scan = (Scan.done if record.said is Said.TABLET_DONE else Scan.failed).name
                 tablet = self._tablet(one, job)
-                self._event(TABLET, tablet.entity, one, {"scan": scan})
+                self._event(TABLET, tablet.entity, one, {SCAN: scan})
             case Said.ALL_DONE:
                 self._settle(job)
                 job.done = True
-                self._each(job, one, {"job[index0]": "success"}, "find_all_done")
+                self._each(job, one, {IN_JOB: InJob.success.name}, step(BackfillJob.find_all_done))
             case Said.FAILED:
                 self._failed(one, record.ids)
             case Said.NO_TIME:
@@ -307,7 +336,12 @@ class JobsReading:
     def _settle(self, job: _Job) -> None:
         """Work goes on after the read time was chosen: so that is written."""
         if job.chosen is not None:
-            self._each(job, job.chosen, {"step": "backfill_tablets"}, "choose_read_time")
+            self._each(
+                job,
+                job.chosen,
+                {STEP: Step.backfill_tablets.name},
+                step(BackfillJob.choose_read_time),
+            )
             job.chosen, job.scanning = None, True
 
     def _failed(self, one: Placed, indexes: Iterable[str]) -> None:
@@ -316,19 +350,19 @@ class JobsReading:
             if state.failed:
                 continue
             state.failed = True
-            self._event(JOB, index, one, {"job[index0]": "failed"})
+            self._event(JOB, index, one, {IN_JOB: InJob.failed.name})
             if state.permission not in _REMOVED:
-                self._event(PERMISSIONS, index, one, {"job": "failed"})
+                self._event(PERMISSIONS, index, one, {JOB_OF_INDEX: Job.failed.name})
 
     def _ended(self, one: Placed, job: _Job) -> None:
         """The permissions are written, the job is cleared, and the leader is free for another one."""
         self._settle(job)
         for index, permission in one.record.permissions:
             state = self._index(index)
-            seen: dict[str, object] = {"step": "none", "is_backfilling": False}
+            seen: dict[str, object] = {STEP: Step.none.name, IS_BACKFILLING: False}
             removed = state.permission in _REMOVED
             # An index that is gone from its table is passed over without a word.
-            gone = state.permission == "index_unused" or (removed and not self.told)
+            gone = state.permission == Permission.index_unused.name or (removed and not self.told)
             gone = gone and not state.removed_since_done
             if state.past or gone or (removed and permission in _REMOVED):
                 self._event(JOB, index, one, seen)  # it was past that, or has gone on by now
@@ -338,9 +372,13 @@ class JobsReading:
                 self._restart(PERMISSIONS, index)
                 self._restart(JOB, index)
             else:
-                self._event(JOB, index, one, {**seen, "permission[index0]": permission})
+                self._event(
+                    JOB, index, one, {**seen, leaf(BackfillJob.permission, INDEX): permission}
+                )
                 state.permission, state.served = permission, False
-                self._event(PERMISSIONS, index, one, {"permission": permission, "job": "none"})
+                self._event(
+                    PERMISSIONS, index, one, {PERMISSION: permission, JOB_OF_INDEX: Job.none.name}
+                )
             state.past = state.removed_since_done = state.failed = False
         del self._jobs[job.table]
 
@@ -350,14 +388,14 @@ class JobsReading:
         tablet = self._tablet(one, job)
         key, before = one.record.key, tablet.key
         tablet.key = key
-        seen: dict[str, object] = {"scan": "chunk"}
+        seen: dict[str, object] = {SCAN: Scan.chunk.name}
         if before is not None:
-            order = "same" if key == before else "further" if key > before else "back"
-            seen["begin"] = order
+            order = Begin.same if key == before else Begin.further if key > before else Begin.back
+            seen[BEGIN] = order.name
         elif not key:
-            seen["begin"] = "at_the_start"
+            seen[BEGIN] = Begin.at_the_start.name
         elif job.begun and job.leaders == 1:
-            seen["begin"] = "further"  # than nothing: its first chunk begins at the start
+            seen[BEGIN] = Begin.further.name  # than nothing: its first chunk begins at the start
         self._event(TABLET, tablet.entity, one, seen)
 
     def _tablet(self, one: Placed, job: _Job) -> _Tablet:
@@ -366,11 +404,11 @@ class JobsReading:
         if tablet is None:
             tablet = job.tablets[name] = _Tablet(f"{name}@job{job.number}", leader=job.leaders)
             if job.begun and job.leaders == 1:
-                none: dict[str, object] = {"scan": "not_begun", "begin": "none"}
+                none: dict[str, object] = {SCAN: Scan.not_begun.name, BEGIN: Begin.none.name}
                 self._event(TABLET, tablet.entity, job.launched, none)
         if tablet.leader < job.leaders:
             tablet.leader = job.leaders
-            self._event(TABLET, tablet.entity, job.launched, {}, "take_over")
+            self._event(TABLET, tablet.entity, job.launched, {}, step(BackfillTablet.take_over))
         return tablet
 
     # -- events --------------------------------------------------------------------------------------------
@@ -420,20 +458,20 @@ class JobsReading:
         """Of the profile that was asked for, what is this machine's; else what the index itself shows."""
         of_jobs = self._profile in _OF_JOBS
         if machine == JOB:
-            return self._profile if of_jobs or self._profile == "seed" else ""
+            return self._profile if of_jobs or self._profile == SEED.name else ""
         if machine == TABLET:
             return ""
         if self._profile and not of_jobs:
             return self._profile
-        return self._eras.get(entity, "ysql") if _POSTGRES_ID.fullmatch(entity) else ""
+        return self._eras.get(entity, YSQL.name) if _POSTGRES_ID.fullmatch(entity) else ""
 
 
 def _eras(records: Iterable[LogRecord]) -> dict[str, str]:
     """The era of each index that a job backfills while its permission is still WRITE_AND_DELETE."""
     return {
-        index: "ysql-no-do-backfill"
+        index: YSQL_NO_DO_BACKFILL.name
         for record in records
         if record.said is Said.LAUNCHED
         for index, permission in record.permissions
-        if permission == "write_and_delete"
+        if permission == _WRITTEN
     }

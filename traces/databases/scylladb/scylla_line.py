@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from stagewright.traces.readers import (
+from stagewright.traces.databases.scylladb import (
     scylla_balancer,
     scylla_cdc,
     scylla_tablets,
@@ -17,8 +17,8 @@ from stagewright.traces.readers import (
     scylla_versions,
     scylla_views,
 )
-from stagewright.traces.readers.scylla_forms import LineForm
-from stagewright.traces.readers.scylla_prefix import take_apart
+from stagewright.traces.databases.scylladb.scylla_forms import LineForm
+from stagewright.traces.databases.scylladb.scylla_prefix import take_apart
 
 FORMS: tuple[LineForm, ...] = (
     *scylla_tablets.FORMS,

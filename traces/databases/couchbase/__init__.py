@@ -1,0 +1,1 @@
+"""Couchbase: the logs of its view engine, and the events of its rebalances."""

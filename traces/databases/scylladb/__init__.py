@@ -1,0 +1,1 @@
+"""ScyllaDB: its logs, and its tables of topology, tablets, tasks and requests."""

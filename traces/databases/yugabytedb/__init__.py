@@ -1,0 +1,1 @@
+"""YugabyteDB: the logs of its masters."""
