@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -111,6 +111,24 @@ class IndexFile:
             self.flush()
         return read_chunk(self.disk.read, position)
 
+    def read_many(self, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The payloads of several chunks, by position and size in the file, in the order given.
+
+        Those that lie close together come with one call. Raises CorruptFileError.
+        """
+        found: dict[int, bytes] = {}
+        for first, last, chunks in _spans(places):
+            if last > self._written and self._pending:
+                self.flush()
+            stored = self.disk.read(first, last - first)
+            for position, size in chunks:
+                part = stored[position - first : position - first + size]
+                try:
+                    found[position] = read_chunk(lambda _at, _size, part=part: part, position)
+                except CorruptFileError:  # the size may be what is wrong
+                    found[position] = read_chunk(self.disk.read, position)
+        return [found[position] for position, _ in places]
+
     def last_snapshot(self) -> Snapshot:
         """The last valid header, looked for from the end backwards; raises NoHeaderError."""
         for snapshot in self.snapshots():
@@ -139,6 +157,24 @@ class IndexFile:
             self._users -= 1
             if self._users == 0:
                 self.disk.close()
+
+
+def _spans(
+    places: Sequence[tuple[int, int]],
+) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Chunks that lie close together: from where, to where, and their positions and sizes."""
+    chunks: list[tuple[int, int]] = []
+    first = last = 0
+    for position, size in sorted(places):
+        if chunks and (position > last + BLOCK or position - first > WRITE_SIZE):
+            yield first, last, chunks
+            chunks = []
+        if not chunks:
+            first = last = position
+        chunks.append((position, size))
+        last = max(last, position + size)
+    if chunks:
+        yield first, last, chunks
 
 
 def header_positions(disk: Disk) -> Iterator[int]:

@@ -6,31 +6,36 @@ partitions is dropped without being read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.file.masks import mask_bytes
-from stagewright.impl.view_engine.tree.loops import cut, merge_leaf, upper_bounds
+from stagewright.impl.view_engine.tree.loops import upper_bounds
+from stagewright.impl.view_engine.tree.merge_loops import cut_leaves, merge_leaves
 from stagewright.impl.view_engine.tree.nodes import (
     INNER_SIZE,
     LEAF_SIZE,
     InnerNode,
     Pointer,
     Shape,
-    pack_pointer,
+    packed_size,
     read_node,
-    reduction_of,
+    read_nodes,
     write_inner,
     write_leaves,
 )
-from stagewright.impl.view_engine.tree.packed import Operations, Packed
+from stagewright.impl.view_engine.tree.packed import Operations, Packed, PackedItemsError
 
 Array = NDArray[Any]
+
+MOST_TOGETHER = 64  # siblings that are read at once
+STOPS_AFTER = 8  # of them, where somebody may say that it is enough
 
 
 @dataclass
@@ -80,6 +85,14 @@ def purge(
     return worker.run(root)
 
 
+class _Opened(NamedTuple):
+    """A subtree that is read: the operations `low` … `high` are for it."""
+
+    pointer: Pointer
+    low: int
+    high: int
+
+
 @dataclass
 class _Applier:
     file: IndexFile
@@ -94,11 +107,11 @@ class _Applier:
         self._purge_bytes = np.frombuffer(mask_bytes(self.purge), np.uint8)
 
     def run(self, root: Pointer | None) -> Pointer | None:
-        whole = 0, len(self.operations)
         if root is None:
-            made = self._write_rows(self._merged(self.shape.packed(b""), *whole)[0])
+            [made] = self._leaves([b""], [(0, len(self.operations))])
+            made = made or []
         else:
-            made = self._subtree(root, *whole)
+            made = self._subtrees([root], [0, len(self.operations)])
         while len(made) > 1:
             made = self._write_pointers(made)
         return self._without_single_parents(made[0]) if made else None
@@ -111,96 +124,126 @@ class _Applier:
                 return root
             root = node.pointers[0]
 
-    def _subtree(self, pointer: Pointer, low: int, high: int) -> list[Pointer]:
-        """What stands for a subtree after the operations low … high: itself, new ones, or nothing."""
-        if low == high:
-            unwanted = pointer.mask & self.purge
-            if not unwanted or self.work.stopped:
-                return [pointer]
-            if unwanted == pointer.mask:
-                self.work.values_purged += pointer.values
-                return []
-            if self.enough(self.work):
-                self.work.stopped = True
-                return [pointer]
-        self.work.nodes_read += 1
-        node = read_node(self.file, self.shape, pointer.position)
-        if isinstance(node, InnerNode):
-            return self._inner(pointer, node, low, high)
-        rows, changed = self._merged(node, low, high)
-        return self._write_rows(rows) if changed else [pointer]
+    def _subtrees(self, pointers: Sequence[Pointer], bounds: Sequence[int]) -> list[Pointer]:
+        """What stands for siblings: each itself, new ones, or nothing.
 
-    def _inner(self, pointer: Pointer, node: InnerNode, low: int, high: int) -> list[Pointer]:
+        The operations `bounds[i]` … `bounds[i + 1]` are for sibling i. Those that are to be read are
+        read together, and leaves among them are merged and written together.
+        """
+        slots: list[list[Pointer]] = []
+        opened: dict[int, _Opened] = {}
+        most = MOST_TOGETHER if self.enough is _never else STOPS_AFTER
+        for i, pointer in enumerate(pointers):
+            if len(opened) == most:
+                self._open(opened, slots)
+            low, high = bounds[i], bounds[i + 1]
+            slots.append([pointer])
+            if low < high:
+                opened[i] = _Opened(pointer, low, high)
+            elif self.purge and (unwanted := pointer.mask & self.purge) and not self.work.stopped:
+                if unwanted == pointer.mask:
+                    self.work.values_purged += pointer.values
+                    slots[i] = []
+                elif self.enough(self.work):
+                    self.work.stopped = True
+                else:
+                    opened[i] = _Opened(pointer, low, high)
+        self._open(opened, slots)
+        return [pointer for made in slots for pointer in made]
+
+    def _open(self, opened: dict[int, _Opened], slots: list[list[Pointer]]) -> None:
+        """Read them, put what becomes of them into their slots, and forget them."""
+        for i, made in zip(opened, self._made_of([*opened.values()]), strict=True):
+            slots[i] = made
+        opened.clear()
+
+    def _made_of(self, opened: list[_Opened]) -> list[list[Pointer]]:
+        self.work.nodes_read += len(opened)
+        nodes = read_nodes(self.file, [one.pointer for one in opened], self.shape)
+        leaves = [i for i, node in enumerate(nodes) if isinstance(node, bytes)]
+        merged = self._leaves(
+            [node for node in nodes if isinstance(node, bytes)],
+            [(opened[i].low, opened[i].high) for i in leaves],
+            [opened[i].pointer for i in leaves],
+        )
+        of_leaf = dict(zip(leaves, merged, strict=True))
+        made: list[list[Pointer]] = []
+        for i, (one, node) in enumerate(zip(opened, nodes, strict=True)):
+            if isinstance(node, InnerNode):
+                made.append(self._inner(one, node))
+            else:
+                found = of_leaf[i]
+                made.append([one.pointer] if found is None else found)
+        return made
+
+    def _inner(self, one: _Opened, node: InnerNode) -> list[Pointer]:
         keys, at = self.operations.keys, self.operations.at
-        bounds = upper_bounds(*node.sort_keys, keys, at, low, high).tolist() if low < high else []
-        made: list[Pointer] = []
-        first = low
-        for i, child in enumerate(node.pointers):
-            last = bounds[i] if bounds and i + 1 < len(node.pointers) else high
-            made += self._subtree(child, first, last)
-            first = last
-        if made == list(node.pointers):
-            return [pointer]
-        return self._write_pointers(made)
+        bounds = [one.low] * (len(node.pointers) + 1)
+        if one.low < one.high:
+            bounds[1:] = upper_bounds(*node.sort_keys, keys, at, one.low, one.high).tolist()
+        bounds[-1] = one.high  # what is above all keys goes to the last
+        made = self._subtrees(node.pointers, bounds)
+        return [one.pointer] if made == list(node.pointers) else self._write_pointers(made)
 
-    def _merged(self, leaf: Packed, low: int, high: int) -> tuple[Packed, bool]:
+    def _leaves(
+        self,
+        items: Sequence[bytes],
+        parts: Sequence[tuple[int, int]],
+        pointers: Sequence[Pointer] = (),
+    ) -> list[list[Pointer] | None]:
+        """What each leaf becomes; None if it stays. `items`: those of each, `parts`: its operations."""
+        if not items:
+            return []
+        old, ends = self._joined(items, pointers)
         operations = self.operations
-        data, changed, purged = merge_leaf(
-            leaf.data,
-            leaf.items,
-            *leaf.sort_keys,
+        data, out_ends, changed, purged = merge_leaves(
+            old.data,
+            old.items,
+            *old.sort_keys,
+            ends,
             operations.rows.data,
             operations.rows.items,
             operations.keys,
             operations.at,
             operations.inserts,
-            low,
-            high,
+            np.array(parts, np.int64),
             self._purge_bytes,
+            self.shape.is_view,
         )
+        self.work.values_purged += int(purged)
         rows = self.shape.packed(data)
-        if purged:
-            self.work.values_purged += self._values(leaf, rows, low, high, int(purged))
-        return rows, bool(changed)
+        row_ends = np.searchsorted(rows.items[:, 2], out_ends, "right")
+        cuts, became = cut_leaves(rows.items, row_ends, LEAF_SIZE)
+        written = iter(write_leaves(self.file, self.shape, rows, cuts))
+        self.work.nodes_written += len(cuts)
+        return [
+            [*islice(written, count)] if changed_here else None
+            for count, changed_here in zip(became.tolist(), changed.tolist(), strict=True)
+        ]
 
-    def _values(self, leaf: Packed, rows: Packed, low: int, high: int, purged: int) -> int:
-        """How many values the purged rows had: rows of views may have several."""
-        if not self.shape.is_view or low != high:
-            return purged
-        return _count(leaf) - _count(rows)
-
-    def _write_rows(self, rows: Packed) -> list[Pointer]:
-        """Leaves of about equal size, none above the threshold if its rows allow that."""
-        if not len(rows):
-            return []
-        size = len(rows.data)
-        target = size if size <= LEAF_SIZE else size // -(-size // LEAF_SIZE)
-        ends = (
-            cut(rows.items, max(target - _mean(size, len(rows)), 1)).tolist()
-            if size > LEAF_SIZE
-            else []
-        )
-        if not ends or ends[-1] != len(rows):
-            ends.append(len(rows))
-        made = write_leaves(self.file, self.shape, rows, np.array(ends, np.int64))
-        self.work.nodes_written += len(made)
-        return made
+    def _joined(
+        self, items: Sequence[bytes], pointers: Sequence[Pointer]
+    ) -> tuple[Packed, NDArray[np.int64]]:
+        """The rows of several leaves, and before which row each ends. Raises CorruptFileError."""
+        byte_ends = np.cumsum([len(of_leaf) for of_leaf in items])
+        rows = self.shape.packed(b"".join(items))
+        try:
+            found = rows.items[:, 2]
+        except PackedItemsError:
+            found = np.zeros(0, np.int64)
+        ends = np.searchsorted(found, byte_ends, "right")
+        if not np.array_equal(np.concatenate(([0], found))[ends], byte_ends):
+            for pointer in pointers:  # one of them does not end with an item: it says so
+                read_node(self.file, self.shape, pointer.position)
+        return rows, ends
 
     def _write_pointers(self, pointers: list[Pointer]) -> list[Pointer]:
         """Inner nodes of about equal size above these subtrees; each has at least two if there are two."""
-        sizes = [len(pack_pointer(pointer)) for pointer in pointers]
-        nodes = min(-(-sum(sizes) // INNER_SIZE), max(len(pointers) // 2, 1))
+        size = sum(packed_size(pointer) for pointer in pointers)
+        nodes = min(-(-size // INNER_SIZE), max(len(pointers) // 2, 1))
         made: list[Pointer] = []
         for i in range(nodes):
             part = pointers[len(pointers) * i // nodes : len(pointers) * (i + 1) // nodes]
             made.append(write_inner(self.file, self.shape, part))
         self.work.nodes_written += len(made)
         return made
-
-
-def _mean(size: int, rows: int) -> int:
-    return size // (2 * rows)
-
-
-def _count(rows: Packed) -> int:
-    return reduction_of(Shape(is_view=True), rows).count if len(rows) else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -69,28 +69,39 @@ class Reduction:
 
     def encode(self) -> bytes:
         """As it stands in a pointer; raises ReduceError where the values are too long."""
-        parts = [self.count.to_bytes(_COUNT_BYTES, "big"), self.mask.to_bytes(MASK_BYTES, "big")]
-        size = _FIXED + sum(2 + len(value) for value in self.values)
-        if size > LARGEST_REDUCTION:
-            raise ReduceError(
-                "reduce", f"the reduction has {size} bytes, more than 65535: it must shrink"
-            )
-        parts += (len(value).to_bytes(2, "big") + value for value in self.values)
-        return b"".join(parts)
+        return _encoded(self.count, self.mask.to_bytes(MASK_BYTES, "big"), self.values)
 
     @classmethod
     def decode(cls, data: bytes) -> Reduction:
         """The inverse; raises ValueError."""
-        values: list[bytes] = []
-        at = _FIXED
-        while at + 2 <= len(data):
-            size = int.from_bytes(data[at : at + 2], "big")
-            values.append(data[at + 2 : at + 2 + size])
-            at += 2 + size
-        if at != len(data):
-            raise ValueError("a reduction is shorter than it says")
         count = int.from_bytes(data[:_COUNT_BYTES], "big")
-        return cls(count, int.from_bytes(data[_COUNT_BYTES:_FIXED], "big"), tuple(values))
+        mask = int.from_bytes(data[_COUNT_BYTES:_FIXED], "big")
+        return cls(count, mask, _values_of(data))
+
+
+def _encoded(count: int, mask: bytes, values: Sequence[bytes]) -> bytes:
+    parts = [count.to_bytes(_COUNT_BYTES, "big"), mask]
+    for value in values:
+        parts += (min(len(value), LARGEST_REDUCTION).to_bytes(2, "big"), value)
+    made = b"".join(parts)
+    if len(made) > LARGEST_REDUCTION:
+        raise ReduceError(
+            "reduce", f"the reduction has {len(made)} bytes, more than 65535: it must shrink"
+        )
+    return made
+
+
+def _values_of(data: bytes) -> tuple[bytes, ...]:
+    """What each reduce function made of the values; raises ValueError."""
+    values: list[bytes] = []
+    at = _FIXED
+    while at + 2 <= len(data):
+        size = int.from_bytes(data[at : at + 2], "big")
+        values.append(data[at + 2 : at + 2 + size])
+        at += 2 + size
+    if at != len(data):
+        raise ValueError("a reduction is shorter than it says")
+    return tuple(values)
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ BACK_INDEX = Shape(is_view=False)
 
 
 class InnerNode:
-    """The pointers of an inner node, and their keys as they compare."""
+    """The pointers of an inner node, their keys as they compare, and their reductions in parts."""
 
     def __init__(self, pointers: Sequence[Pointer], packed: Packed) -> None:
         self.pointers = pointers
@@ -118,13 +129,46 @@ class InnerNode:
     def sort_keys(self) -> tuple[Array, Array]:
         return self._packed.sort_keys
 
+    @cached_property
+    def reductions(self) -> list[Reduction]:
+        """Of each child; raises ValueError for damage."""
+        return [Reduction.decode(pointer.reduction) for pointer in self.pointers]
+
 
 def read_node(file: IndexFile, shape: Shape, position: int) -> InnerNode | Packed:
     """The node at a position; raises CorruptFileError."""
     kept = file.inner_nodes.get(position)
     if isinstance(kept, InnerNode):
         return kept
-    data = file.read(position)
+    return _node(file, shape, position, file.read(position))
+
+
+def read_nodes(
+    file: IndexFile, pointers: Sequence[Pointer], shape: Shape
+) -> list[InnerNode | bytes]:
+    """The top nodes of several subtrees; of a leaf the bytes of its items, not looked at yet.
+
+    Raises CorruptFileError.
+    """
+    found: list[InnerNode | bytes] = []
+    missing: list[int] = []
+    for i, pointer in enumerate(pointers):
+        kept = file.inner_nodes.get(pointer.position)
+        found.append(kept if isinstance(kept, InnerNode) else b"")
+        if not isinstance(kept, InnerNode):
+            missing.append(i)
+    payloads = file.read_many([(pointers[i].position, pointers[i].size) for i in missing])
+    for i, data in zip(missing, payloads, strict=True):
+        if data[:1] == b"\1":
+            found[i] = data[1:]
+        else:
+            node = _node(file, shape, pointers[i].position, data)
+            assert isinstance(node, InnerNode)
+            found[i] = node
+    return found
+
+
+def _node(file: IndexFile, shape: Shape, position: int, data: bytes) -> InnerNode | Packed:
     kind = data[0] if data else -1
     if kind not in (INNER, LEAF):
         raise CorruptFileError(position, f"a node starts with 0 or 1, not with {kind}")
@@ -159,16 +203,23 @@ def pack_pointer(pointer: Pointer) -> bytes:
     )
 
 
+def packed_size(pointer: Pointer) -> int:
+    """How many bytes `pack_pointer` gives."""
+    return 5 + len(pointer.key) + _POINTER + len(pointer.reduction)
+
+
 def write_leaves(file: IndexFile, shape: Shape, rows: Packed, ends: Array) -> list[Pointer]:
     """Append the leaves that end before the items `ends`; gives their pointers."""
+    if not len(ends):
+        return []
     reductions = leaf_reductions(shape, rows, ends)
     made: list[Pointer] = []
-    first = 0
-    for end, reduction in zip(ends.tolist(), reductions, strict=True):
-        position, size = file.append(b"\1" + rows.part(first, end).tobytes())
-        key, value, _ = rows.items[end - 1].tolist()
-        made.append(Pointer(rows.data[key:value].tobytes(), position, size, reduction))
-        first = end
+    data = rows.data.tobytes()
+    start = int(rows.items[0, 0]) - 5
+    for (key, value, end), reduction in zip(rows.items[ends - 1].tolist(), reductions, strict=True):
+        position, size = file.append(b"\1" + data[start:end])
+        made.append(Pointer(data[key:value], position, size, reduction))
+        start = end
     return made
 
 
@@ -183,7 +234,18 @@ def write_inner(file: IndexFile, shape: Shape, pointers: Sequence[Pointer]) -> P
 
 def rereduced(shape: Shape, pointers: Sequence[Pointer]) -> bytes:
     """The reduction of several subtrees together."""
-    return joined(shape, [Reduction.decode(pointer.reduction) for pointer in pointers]).encode()
+    parts = [pointer.reduction for pointer in pointers]
+    counts = (int.from_bytes(part[:_COUNT_BYTES], "big") for part in parts)
+    masks = np.frombuffer(b"".join([part[_COUNT_BYTES:_FIXED] for part in parts]), np.uint8)
+    mask: bytes = np.bitwise_or.reduce(masks.reshape(len(parts), MASK_BYTES), axis=0).tobytes()
+    values: tuple[bytes, ...] = ()
+    if shape.reducers:
+        of_children = [_values_of(part) for part in parts]
+        values = tuple(
+            reducer.rereduce([of_child[i] for of_child in of_children])
+            for i, reducer in enumerate(shape.reducers)
+        )
+    return _encoded(sum(counts), mask, values)
 
 
 def joined(shape: Shape, parts: Sequence[Reduction]) -> Reduction:
@@ -202,21 +264,35 @@ def joined(shape: Shape, parts: Sequence[Reduction]) -> Reduction:
 
 def leaf_reductions(shape: Shape, rows: Packed, ends: Array) -> list[bytes]:
     """The reduction of each leaf of packed rows that ends before an item of `ends`."""
-    return [part.encode() for part in reductions_of(shape, rows, ends)]
+    return [_encoded(*part) for part in _reduced(shape, rows, ends)]
 
 
 def reductions_of(shape: Shape, rows: Packed, ends: Array) -> list[Reduction]:
     """As `leaf_reductions`, in parts."""
+    return [
+        Reduction(count, int.from_bytes(mask, "big"), values)
+        for count, mask, values in _reduced(shape, rows, ends)
+    ]
+
+
+def _reduced(
+    shape: Shape, rows: Packed, ends: Array
+) -> Iterator[tuple[int, bytes, tuple[bytes, ...]]]:
+    """Count, mask and values of each leaf."""
     numbers = any(reducer.name in ("_sum", "_stats") for reducer in shape.reducers)
-    counts, masks, totals, odd = summarise(rows.data, rows.items, ends, shape.is_view, numbers)
-    made: list[Reduction] = []
-    for i, count in enumerate(counts.tolist()):
-        first = 0 if i == 0 else int(ends[i - 1])
-        leaf = _LeafOf(rows, first, int(ends[i]), totals[i], int(odd[i]), numbers)
-        given = LeafRows(count, leaf.totals, leaf.rows)
-        values = tuple(reducer.reduce(given) for reducer in shape.reducers)
-        made.append(Reduction(count, int.from_bytes(masks[i].tobytes(), "big"), values))
-    return made
+    found = summarise(rows.data, rows.items, ends, shape.is_view, numbers)
+    masks = found[1].tobytes()
+    first = 0
+    columns = (found[0].tolist(), found[2].tolist(), found[3].tolist(), ends.tolist())
+    for i, (count, totals, odd, end) in enumerate(zip(*columns, strict=True)):
+        mask = masks[i * MASK_BYTES : (i + 1) * MASK_BYTES]
+        values: tuple[bytes, ...] = ()
+        if shape.reducers:
+            leaf = _LeafOf(rows, first, end, totals if numbers and odd < 0 else None)
+            given = LeafRows(count, leaf.totals, leaf.rows)
+            values = tuple([reducer.reduce(given) for reducer in shape.reducers])
+        yield count, mask, values
+        first = end
 
 
 def reduction_of(shape: Shape, rows: Packed) -> Reduction:
@@ -228,17 +304,15 @@ class _LeafOf:
     """The rows `first` … `last` of packed ones, for reduce functions."""
 
     def __init__(
-        self, packed: Packed, first: int, last: int, totals: Array, odd: int, numbers: bool
+        self, packed: Packed, first: int, last: int, totals: Sequence[float] | None
     ) -> None:
         self._packed = packed
         self._first, self._last = first, last
-        self._totals = totals
-        self._odd = odd
-        self._numbers = numbers
+        self._totals = totals  # None where they have to be computed, or there are none
 
     def totals(self) -> Totals:
-        if self._odd < 0 and self._numbers:
-            return Totals(*self._totals.tolist())
+        if self._totals is not None:
+            return Totals(*self._totals)
         numbers: list[float] = []
         for row in self.rows():
             try:

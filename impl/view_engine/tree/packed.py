@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,17 @@ def pack(key: bytes, value: bytes) -> bytes:
     return (len(key) << 28 | len(value)).to_bytes(5, "big") + key + value
 
 
+def pack_all(rows: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Several items. Raises ValueError for a key or value that is too long for the format."""
+    if rows and (
+        max([len(key) for key, _ in rows]) > LONGEST_KEY
+        or max([len(value) for _, value in rows]) > LONGEST_VALUE
+    ):
+        return b"".join([pack(key, value) for key, value in rows])
+    parts = [((len(k) << 28 | len(v)).to_bytes(5, "big"), k, v) for k, v in rows]
+    return b"".join([piece for part in parts for piece in part])
+
+
 class Packed:
     """Packed items after the first `start` bytes of `data`; `collated` says how their keys compare."""
 
@@ -58,7 +69,7 @@ class Packed:
     @classmethod
     def of(cls, rows: Iterable[tuple[bytes, bytes]], *, collated: bool) -> Packed:
         """From keys and values as they stand in leaves."""
-        return cls(b"".join(pack(key, value) for key, value in rows), collated=collated)
+        return cls(pack_all([*rows]), collated=collated)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -158,9 +169,9 @@ class Operations:
         collated: bool,
     ) -> Operations:
         """Removals first: a key that is removed and inserted is inserted."""
-        gone = [pack(key, b"") for key in removed]
-        new = [pack(key, value) for key, value in inserted]
-        rows = Packed(b"".join((*gone, *new)), collated=collated)
+        gone = [(key, b"") for key in removed]
+        new = [*inserted]
+        rows = Packed(pack_all([*gone, *new]), collated=collated)
         return cls(rows, np.repeat(np.array([0, 1], np.uint8), [len(gone), len(new)]))
 
     def __len__(self) -> int:

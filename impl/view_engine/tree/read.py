@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -149,39 +149,57 @@ def reduce_range(
     """
     if root is None:
         return None
-    parts = list(_reductions(_Reduce(file, shape, wanted, visited), root, range_))
+    work = _Reduce(file, shape, wanted, visited)
+    work.reduce(root, range_)
+    parts = work.parts
     return joined(shape, parts) if len(parts) > 1 else (parts[0] if parts else None)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Reduce:
     file: IndexFile
     shape: Shape
     wanted: int
     visited: Callable[[int], None]
+    parts: list[Reduction] = field(default_factory=list)
 
+    def reduce(self, pointer: Pointer, range_: Range) -> None:
+        """Collect the reductions of what lies in a range of a subtree."""
+        every = self.wanted == EVERY_PARTITION
+        whole = range_.low is None and range_.high is None
+        if whole and (every or pointer.mask & ~self.wanted == 0):
+            self.parts.append(Reduction.decode(pointer.reduction))
+            return
+        if not every and not pointer.mask & self.wanted:
+            return
+        self.visited(pointer.position)
+        node = read_node(self.file, self.shape, pointer.position)
+        if isinstance(node, Packed):
+            self._leaf(node, range_)
+            return
+        first, last = _children(node, range_)
+        for i in range(first, last):
+            if first < i < last - 1 and every:  # wholly in the range, and wanted
+                if i == first + 1:
+                    self.parts += node.reductions[i : last - 1]
+                continue
+            self.reduce(node.pointers[i], _part(range_, i == first, i + 1 == last))
 
-def _reductions(work: _Reduce, pointer: Pointer, range_: Range) -> Iterator[Reduction]:
-    if not pointer.mask & work.wanted:
-        return
-    whole = range_.low is None and range_.high is None
-    if whole and pointer.mask & ~work.wanted == 0:
-        yield Reduction.decode(pointer.reduction)
-        return
-    work.visited(pointer.position)
-    node = read_node(work.file, work.shape, pointer.position)
-    if isinstance(node, Packed):
+    def _leaf(self, node: Packed, range_: Range) -> None:
         first, last = _bounds(node.sort_keys, range_)
-        rows = wanted_rows(work.shape.packed(node.part(first, last)), work.shape, work.wanted)
-        if len(rows):
-            yield reduction_of(work.shape, rows)
-        return
-    first, last = _children(node, range_)
-    for i in range(first, last):
-        low = range_.low if i == first else None
-        # The keys of the children before the last are below `high`, and so are all their rows.
-        high = range_.high if i + 1 == last else None
-        yield from _reductions(work, node.pointers[i], Range(low, high))
+        if first < last:
+            part = self.shape.packed(node.part(first, last))
+            rows = wanted_rows(part, self.shape, self.wanted)
+            if len(rows):
+                self.parts.append(reduction_of(self.shape, rows))
+
+
+def _part(range_: Range, first: bool, last: bool) -> Range:
+    """What of a range is left to ask of one child of a node.
+
+    The keys of the children before the last are below `high`, and so are all their rows.
+    """
+    return Range(range_.low if first else None, range_.high if last else None)
 
 
 def wanted_rows(rows: Packed, shape: Shape, wanted: int) -> Packed:

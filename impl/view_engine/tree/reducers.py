@@ -36,8 +36,7 @@ class ReduceRow(NamedTuple):
     value: bytes
 
 
-@dataclass(frozen=True)
-class LeafRows:
+class LeafRows(NamedTuple):
     """What a reduce function gets of a leaf; what it does not ask for is not computed."""
 
     count: int
