@@ -5,7 +5,7 @@
 See `docs/view-engine.md`.
 """
 
-from stagewright.impl.view_engine.design.declared import doc, emit, item, meta_id
+from stagewright.impl.view_engine.design.declaration import doc, emit, item, meta_id
 from stagewright.impl.view_engine.design.design import View
 from stagewright.impl.view_engine.engine import ViewEngine, ViewEngineError
 from stagewright.impl.view_engine.query.local import Answer, QueryError, Row

@@ -27,7 +27,7 @@ from stagewright.impl.view_engine.group.triggers import Triggers, look_after
 from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.files import remove_leftovers
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
-from stagewright.impl.view_engine.query.local import Answer, Row, answer, rows
+from stagewright.impl.view_engine.query.local import Answer, Row, Streamed, answer, rows, streamed
 from stagewright.impl.view_engine.query.params import Query
 
 
@@ -126,6 +126,11 @@ class ViewEngine:
         with self._lock:
             return {name: sorted(entry.definition) for name, entry in self._catalog.entries.items()}
 
+    def definition(self, name: str) -> Mapping[str, Any]:
+        """The views of a design document as they are stored; of Python functions their identity."""
+        with self._lock:
+            return self._catalog.entries[name].definition
+
     def views_of(self, name: str) -> dict[str, View]:
         """The views of a design document; none if there is none of that name."""
         with self._lock:
@@ -146,6 +151,12 @@ class ViewEngine:
         asked = query or Query(**parameters)
         with self._snapshot(design, asked) as snapshot:
             yield from rows(snapshot, view, asked)
+
+    @contextmanager
+    def streaming(self, design: str, view: str, query: Query) -> Iterator[Streamed]:
+        """As `stream`, with what it is an answer about; rows can be read until the end of `with`."""
+        with self._snapshot(design, query) as snapshot:
+            yield streamed(snapshot, view, query)
 
     def compact(self, design: str) -> Compaction:
         """Rewrite the index of a design document without what is not used any more; queries go on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from stagewright.impl.view_engine.design.declared import (
+from stagewright.impl.view_engine.design.declaration import (
     Condition,
     Declared,
     Path,

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stagewright.impl.view_engine.design.declared import Declared, DeclaredMapper
+from stagewright.impl.view_engine.design.declaration import Declared
+from stagewright.impl.view_engine.design.declared import DeclaredMapper
 from stagewright.impl.view_engine.design.declared_text import parse_declared
+from stagewright.impl.view_engine.design.emitted import EmittedRows
 from stagewright.impl.view_engine.design.javascript import JavaScriptFunctions
 from stagewright.impl.view_engine.design.mapping import (
-    Emitted,
     MapError,
     MapFunction,
-    Mapped,
+    MappedBatch,
     Mapper,
     PythonMapper,
     function_identity,
@@ -167,38 +168,16 @@ class DesignDocument:
         if self._javascript is not None:
             self._javascript.close()
 
-    def map(self, changes: Sequence[Change]) -> tuple[list[Mapped], list[MapError]]:
+    def map(self, changes: Sequence[Change]) -> tuple[MappedBatch, list[MapError]]:
         """Run all map functions over a batch; what failed has no rows and is named."""
         errors: list[MapError] = []
-        columns: list[Sequence[Sequence[Emitted]]] = []
-        of_javascript = iter(self._javascript_columns(changes, errors))
+        columns: list[EmittedRows] = []
+        of_javascript = iter(() if self._javascript is None else self._javascript.map(changes))
         for number, mapper in enumerate(self._mappers):
-            if mapper is None:
-                columns.append(next(of_javascript))
-                continue
-            rows, failed = mapper.run(changes)
+            rows, failed = next(of_javascript) if mapper is None else mapper.run(changes)
             errors += (_error(changes[at], number, why) for at, why in failed)
             columns.append(rows)
-        by_change = zip(*columns, strict=True)
-        return [
-            Mapped(change, rows) for change, rows in zip(changes, by_change, strict=True)
-        ], errors
-
-    def _javascript_columns(
-        self, changes: Sequence[Change], errors: list[MapError]
-    ) -> list[list[Sequence[Emitted]]]:
-        numbers = [number for number, mapper in enumerate(self._mappers) if mapper is None]
-        columns: list[list[Sequence[Emitted]]] = [[] for _ in numbers]
-        if not numbers or self._javascript is None:
-            return columns
-        for change, of_change in zip(changes, self._javascript.map(changes), strict=True):
-            for number, column, rows in zip(numbers, columns, of_change, strict=True):
-                if isinstance(rows, str):
-                    errors.append(_error(change, number, rows))
-                    column.append(())
-                else:
-                    column.append(rows)
-        return columns
+        return MappedBatch(changes, columns), errors
 
 
 def _error(change: Change, number: int, why: str) -> MapError:

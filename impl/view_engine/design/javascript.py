@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from stagewright.impl.view_engine.design.mapping import Emitted
+import numpy as np
+
+from stagewright.impl.view_engine.design.emitted import EmittedRows
+from stagewright.impl.view_engine.design.split_loop import split_emitted
 from stagewright.impl.view_engine.documents.changes import Change
 
 TIME_LIMIT = 5.0  # seconds for one batch, or one document where a batch takes longer
@@ -23,9 +26,9 @@ MEMORY_LIMIT = 256 << 20  # bytes of V8's heap
 _SANDBOX = """
 (function () {
   'use strict';
-  var maps = [], reduces = [], rows = [], global = globalThis, evaluate = eval;
+  var maps = [], reduces = [], rows = '', global = globalThis, evaluate = eval;
   function text(value) { var t = JSON.stringify(value); return t === undefined ? 'null' : t; }
-  global.emit = function (key, value) { rows.push([text(key), text(value)]); };
+  global.emit = function (key, value) { rows += text(key) + '\\x1f' + text(value) + '\\x1e'; };
   global.sum = function (values) {
     var s = 0;
     for (var i = 0; i < values.length; i++) s += values[i];
@@ -38,12 +41,16 @@ _SANDBOX = """
     (kind === 'map' ? maps : reduces).push(f);
   };
   global.$run = function (texts, ids) {
-    return JSON.stringify(texts.map(function (body, d) {
-      return maps.map(function (map) {
-        rows = [];
-        try { map(JSON.parse(body), {id: ids[d]}); return rows; } catch (e) { return String(e); }
-      });
-    }));
+    return maps.map(function (map) {
+      var all = '';
+      for (var d = 0; d < texts.length; d++) {
+        rows = '';
+        try { map(JSON.parse(texts[d]), {id: ids[d]}); }
+        catch (e) { rows = '\\x1b' + JSON.stringify(String(e)); }
+        all += rows + '\\x1d';
+      }
+      return all;
+    }).join('\\x1c');
   };
   global.$reduce = function (number, keys, values, again) {
     return text(reduces[number](keys, values, again));
@@ -104,15 +111,12 @@ class JavaScriptFunctions:
         self._error_type: type[Exception] = Exception
         self._fresh_context()
 
-    def map(self, changes: Sequence[Change]) -> list[list[Sequence[Emitted] | str]]:
-        """For each change, for each map function: its rows, or what failed."""
+    def map(self, changes: Sequence[Change]) -> list[tuple[EmittedRows, list[tuple[int, str]]]]:
+        """For each map function the rows of all changes, and what failed: which change, and why."""
         present = [number for number, change in enumerate(changes) if change.body is not None]
-        found: list[list[Sequence[Emitted] | str]] = [[() for _ in self._maps] for _ in changes]
         with self._lock:
-            made = self._mapped([changes[number] for number in present])
-        for number, rows in zip(present, made, strict=True):
-            found[number] = rows
-        return found
+            texts = self._emitted([changes[number] for number in present])
+        return [_split(text, present, len(changes)) for text in texts]
 
     def reduce(self, number: int, keys: object, values: bytes, *, again: bool) -> bytes:
         """One reduction as JSON. Raises JavaScriptError."""
@@ -123,26 +127,22 @@ class JavaScriptFunctions:
             except self._error_type as error:
                 raise JavaScriptError(self._reason(error)) from None
 
-    def _mapped(self, changes: Sequence[Change]) -> list[list[Sequence[Emitted] | str]]:
-        if not changes:
-            return []
+    def _emitted(self, changes: Sequence[Change]) -> list[str]:
+        """For each map function what it emitted, as `split_emitted` reads it."""
+        if not changes or not self._maps:
+            return ["" for _ in self._maps]
         texts = [(change.body or b"").decode("utf-8", "replace") for change in changes]
         ids = [change.doc_id.decode("utf-8", "replace") for change in changes]
         try:
-            answer = json.loads(self._eval(f"$run({json.dumps(texts)}, {json.dumps(ids)})"))
+            answer = self._eval(f"$run({json.dumps(texts)}, {json.dumps(ids)})")
         except (self._error_type, ValueError) as error:  # a limit was reached
             reason = self._reason(error)
             if len(changes) == 1:
-                return [[reason for _ in self._maps]]
+                return [f"\x1b{json.dumps(reason)}\x1d" for _ in self._maps]
             half = len(changes) // 2
-            return self._mapped(changes[:half]) + self._mapped(changes[half:])
-        return [
-            [
-                rows if isinstance(rows, str) else [(k.encode(*_U), v.encode(*_U)) for k, v in rows]
-                for rows in of_change
-            ]
-            for of_change in answer
-        ]
+            halves = self._emitted(changes[:half]), self._emitted(changes[half:])
+            return [first + second for first, second in zip(*halves, strict=True)]
+        return answer.split("\x1c")
 
     def _eval(self, code: str) -> str:
         limits = {"timeout_sec": self._time_limit, "max_memory": self._memory_limit}
@@ -189,4 +189,13 @@ class JavaScriptFunctions:
         self._used_up = []
 
 
-_U = ("utf-8", "surrogatepass")
+def _split(
+    text: str, present: Sequence[int], changes: int
+) -> tuple[EmittedRows, list[tuple[int, str]]]:
+    """The rows of all changes, of which only those present were mapped; and what failed."""
+    data = text.encode("utf-8", "surrogatepass")
+    keys, key_ends, values, value_ends, ends, failed = split_emitted(np.frombuffer(data, np.uint8))
+    rows = np.zeros(changes, np.int64)
+    rows[present] = np.diff(ends, prepend=0)
+    errors = [(present[d], json.loads(data[start:stop])) for d, start, stop in failed.tolist()]
+    return EmittedRows(keys, key_ends, values, value_ends, np.cumsum(rows)), errors

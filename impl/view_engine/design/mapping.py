@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple, Protocol
 
+from stagewright.impl.view_engine.design.emitted import Emitted, EmittedRows
 from stagewright.impl.view_engine.design.json_text import json_text
 from stagewright.impl.view_engine.documents.changes import Change
 
-Emitted = tuple[bytes, bytes]  # key and value, as JSON
 MapFunction = Callable[[Any, Mapping[str, str]], Iterable[tuple[object, object]]]
 
 
@@ -31,12 +31,27 @@ class Mapped(NamedTuple):
     rows: Sequence[Sequence[Emitted]]  # by map function; none for a deleted document
 
 
+class MappedBatch(NamedTuple):
+    """What all map functions of a design document made of a batch of changes."""
+
+    changes: Sequence[Change]
+    columns: Sequence[EmittedRows]  # by map function
+
+    def documents(self) -> list[Mapped]:
+        """Change by change."""
+        rows = zip(*self.columns, strict=True)
+        return [Mapped(change, of) for change, of in zip(self.changes, rows, strict=True)]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        return sum(column.size for column in self.columns) + 64 * len(self.changes)
+
+
 class Mapper(Protocol):
     """One map function, over batches. Failures are given back, by document; nothing is raised for them."""
 
-    def run(
-        self, changes: Sequence[Change]
-    ) -> tuple[list[Sequence[Emitted]], list[tuple[int, str]]]:
+    def run(self, changes: Sequence[Change]) -> tuple[EmittedRows, list[tuple[int, str]]]:
         """The rows of each change, and what failed: which change, and why."""
         ...
 
@@ -47,9 +62,7 @@ class PythonMapper:
 
     function: MapFunction
 
-    def run(
-        self, changes: Sequence[Change]
-    ) -> tuple[list[Sequence[Emitted]], list[tuple[int, str]]]:
+    def run(self, changes: Sequence[Change]) -> tuple[EmittedRows, list[tuple[int, str]]]:
         rows: list[Sequence[Emitted]] = []
         failed: list[tuple[int, str]] = []
         for number, change in enumerate(changes):
@@ -63,7 +76,7 @@ class PythonMapper:
                     failed.append((number, f"{type(error).__name__}: {error}"))
                     found = []
             rows.append(found)
-        return rows, failed
+        return EmittedRows.of(rows), failed
 
 
 def function_identity(function: Callable[..., object]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from stagewright.impl.view_engine.file.header import FailoverLog
@@ -44,8 +44,10 @@ class Source(Protocol):
         """Which histories the partition had: the uuid and first sequence number of each, newest first."""
         ...
 
-    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Change]:
+    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Sequence[Change]]:
         """The changes after `since`, each document once, in the order of their sequence numbers.
+
+        They come in parts of any size.
 
         Only when all have come, the reader has what the partition had at one moment: a document that
         changed twice comes with its second change.

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from stagewright.impl.view_engine.file.header import FailoverLog
 from stagewright.impl.view_engine.file.masks import MOST_PARTITIONS
 
 USUAL_PARTITIONS = 64
-READ_SIZE = 1000  # rows fetched at once
+READ_SIZE = 500  # rows fetched at once
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -98,6 +98,12 @@ class DocumentStore:
         body: bytes | None = row[0] if row else None
         return body
 
+    def count(self) -> int:
+        """How many documents there are."""
+        query = "SELECT count(*) FROM documents WHERE body IS NOT NULL"
+        with closing(self._connection().execute(query)) as found:
+            return int(found.fetchone()[0])
+
     def forget_deletions(self) -> int:
         """Remove all tombstones; indexes that have not seen them start anew. Gives how many."""
         with self._lock, self._connection() as connection:
@@ -115,19 +121,20 @@ class DocumentStore:
     def failover_log(self, partition: int) -> FailoverLog:
         return self._log(partition)[0]
 
-    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Change]:
+    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Sequence[Change]]:
         now, purged = self._log(partition)
         back_to = rollback_point(since, log, now)
         if back_to < since:
             raise RollbackError(partition, back_to)
         if 0 < since < purged:
             raise RollbackError(partition, 0)
-        query = "SELECT seq, id, body FROM documents WHERE partition = ? AND seq > ? ORDER BY seq"
+        query = (
+            "SELECT partition, seq, id, body FROM documents WHERE partition = ? AND seq > ? "
+            f"{'' if since else 'AND body IS NOT NULL '}ORDER BY seq"
+        )
         with closing(self._connection().execute(query, (partition, since))) as found:
             while rows := found.fetchmany(READ_SIZE):
-                for seq, doc_id, body in rows:
-                    if body is not None or since:
-                        yield Change(partition, seq, doc_id, body)
+                yield [*map(Change._make, rows)]
 
     def close(self) -> None:
         """Close the connections of all threads."""

@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from stagewright.impl.view_engine.file.chunks import (
@@ -124,7 +125,7 @@ class IndexFile:
             for position, size in chunks:
                 part = stored[position - first : position - first + size]
                 try:
-                    found[position] = read_chunk(lambda _at, _size, part=part: part, position)
+                    found[position] = read_chunk(partial(_given, part), position)
                 except CorruptFileError:  # the size may be what is wrong
                     found[position] = read_chunk(self.disk.read, position)
         return [found[position] for position, _ in places]
@@ -157,6 +158,11 @@ class IndexFile:
             self._users -= 1
             if self._users == 0:
                 self.disk.close()
+
+
+def _given(part: bytes, _at: int, _size: int) -> bytes:
+    """Reads a part that is there already."""
+    return part
 
 
 def _spans(

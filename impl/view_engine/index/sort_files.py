@@ -30,12 +30,11 @@ class ExternalSort:
         self._made = 0
         self.items = 0
 
-    def add(self, items: list[bytes]) -> None:
-        """Packed items, each in bytes of its own or several together."""
-        part = b"".join(items)
-        self._parts.append(part)
-        self._size += len(part)
-        self.items += len(items)
+    def add(self, items: bytes, count: int) -> None:
+        """Packed items, and how many they are."""
+        self._parts.append(items)
+        self._size += len(items)
+        self.items += count
         if self._size >= self._memory:
             self._spill()
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from stagewright.impl.view_engine.design.design import DesignDocument
-from stagewright.impl.view_engine.design.mapping import MapError, Mapped
+from stagewright.impl.view_engine.design.mapping import MapError, Mapped, MappedBatch
 from stagewright.impl.view_engine.documents.changes import Change, Source
 from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import IndexFile
+from stagewright.impl.view_engine.index.packing import pack_batch
 from stagewright.impl.view_engine.index.progress import is_behind
 from stagewright.impl.view_engine.index.queues import BoundedQueue, QueueClosedError
 from stagewright.impl.view_engine.index.sort_files import SORT_MEMORY, ExternalSort
@@ -20,12 +21,10 @@ from stagewright.impl.view_engine.index.writing import (
     Record,
     apply_batch,
     root_of,
-    rows_of_document,
 )
 from stagewright.impl.view_engine.tree.build import build
-from stagewright.impl.view_engine.tree.entries import back_key
 from stagewright.impl.view_engine.tree.nodes import BACK_INDEX
-from stagewright.impl.view_engine.tree.packed import Packed, pack
+from stagewright.impl.view_engine.tree.packed import Packed
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,21 @@ class _Loaded(NamedTuple):
     """Changes of one partition; `end` where its snapshot is complete: the seq up to which it is."""
 
     partition: int
-    changes: list[Change]
+    changes: Sequence[Change]
     end: int | None
 
 
-class _MappedPart(NamedTuple):
+class _Part(NamedTuple):
+    """Which changes of a batch are of one partition: those before `last` that no earlier part has."""
+
     partition: int
-    documents: list[Mapped]
+    last: int
     end: int | None
+
+
+class _MappedParts(NamedTuple):
+    batch: MappedBatch
+    parts: list[_Part]
 
 
 Checkpoint = Callable[[IndexHeader], IndexHeader]
@@ -83,7 +89,7 @@ class Updater:
         self._on_map_error = on_map_error
         self._limits = limits or UpdaterLimits()
         self._loaded: BoundedQueue[_Loaded] = BoundedQueue(self._limits.map_queue)
-        self._mapped: BoundedQueue[_MappedPart] = BoundedQueue(self._limits.write_queue)
+        self._mapped: BoundedQueue[_MappedParts] = BoundedQueue(self._limits.write_queue)
         self._stop = threading.Event()
         self.record: Record | None = None  # set by the group at a checkpoint, while it compacts
         self._logs: dict[int, FailoverLog] = {}
@@ -144,34 +150,43 @@ class Updater:
     ) -> None:
         """All changes since, partition by partition."""
         for partition, since in behind.items():
-            part: list[Change] = []
-            size = 0
             last = high[partition]  # deletions at the end may not come, if nothing was there before
-            for change in self._source.snapshot(partition, since, logs.get(partition, ())):
-                part.append(change)
-                size += len(change.body or b"") + len(change.doc_id)
-                last = max(last, change.seq)
-                if (
-                    len(part) >= self._limits.documents_a_call
-                    or size >= self._limits.map_queue // 2
-                ):
-                    self._loaded.put(_Loaded(partition, part, None), size)
-                    part, size = [], 0
-            self._loaded.put(_Loaded(partition, part, last), size)
+            for part in self._source.snapshot(partition, since, logs.get(partition, ())):
+                last = max(last, part[-1].seq if part else last)
+                for changes in self._in_calls(part):
+                    self._loaded.put(_Loaded(partition, changes, None), _size_of(changes))
+            self._loaded.put(_Loaded(partition, [], last), 0)
         self._loaded.end()
+
+    def _in_calls(self, changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+        """As many changes as a mapper gets together, and as the queue can hold twice."""
+        most = self._limits.documents_a_call
+        if len(changes) <= most and _size_of(changes) <= self._limits.map_queue // 2:
+            yield changes
+            return
+        part: list[Change] = []
+        size = 0
+        for change in changes:
+            part.append(change)
+            size += len(change.body or b"") + len(change.doc_id)
+            if len(part) >= most or size >= self._limits.map_queue // 2:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
 
     def _map(self) -> None:
         """Changes of several partitions go through the map functions together."""
-        for parts in _together(self._loaded, self._limits.documents_a_call):
-            mapped, errors = self._design.map([c for part in parts for c in part.changes])
+        for loaded in _together(self._loaded, self._limits.documents_a_call):
+            parts: list[_Part] = []
+            changes: list[Change] = []
+            for one in loaded:
+                changes += one.changes
+                parts.append(_Part(one.partition, len(changes), one.end))
+            batch, errors = self._design.map(changes)
             for error in errors:
                 self._on_map_error(error)
-            first = 0
-            for part in parts:
-                documents = mapped[first : first + len(part.changes)]
-                first += len(part.changes)
-                size = sum(_size(document) for document in documents)
-                self._mapped.put(_MappedPart(part.partition, documents, part.end), size)
+            self._mapped.put(_MappedParts(batch, parts), batch.size)
         self._mapped.end()
 
     def _build(self, header: IndexHeader) -> IndexHeader:
@@ -184,22 +199,12 @@ class Updater:
         ]
         seqs = dict(header.seqs)
         try:
-            for part in self._mapped:
-                entries: list[bytes] = []
-                items: list[list[bytes]] = [[] for _ in views]
-                for document in part.documents:
-                    trees, entry = rows_of_document(document)
-                    if entry:
-                        change = document.change
-                        entries.append(pack(back_key(change.partition, change.doc_id), entry))
-                    for number, rows in enumerate(trees):
-                        items[number] += (pack(*row) for row in rows)
-                ids.add(entries)
-                for view, of_view in zip(views, items, strict=True):
-                    view.add(of_view)
-                self.documents += len(part.documents)
-                if part.end is not None:
-                    seqs[part.partition] = part.end
+            for batch, parts in self._mapped:
+                packed = pack_batch(batch)
+                for sort, items in zip((ids, *views), packed, strict=True):
+                    sort.add(*items)
+                self.documents += len(batch.changes)
+                seqs.update((part.partition, part.end) for part in parts if part.end is not None)
             id_root = build(self._file, BACK_INDEX, self._going_on(ids.sorted()))
             roots = tuple(
                 root_of(build(self._file, shape, self._going_on(view.sorted())))
@@ -220,11 +225,11 @@ class Updater:
         batch: list[Mapped] = []
         size = unwritten = 0
         reached: dict[int, int] = {}
-        for part in self._mapped:
+        for part, documents in self._parts():
             if self._stop.is_set():
                 raise UpdateStoppedError
-            batch += part.documents
-            size += sum(_size(document) for document in part.documents)
+            batch += documents
+            size += sum(_size(document) for document in documents)
             if part.end is not None:
                 reached[part.partition] = part.end
             if size >= self._limits.batch:
@@ -235,6 +240,14 @@ class Updater:
                 header = self._write(header, batch, reached)
                 batch, size, unwritten, reached = [], 0, 0, {}
         return self._write(header, batch, reached) if reached else header
+
+    def _parts(self) -> Iterator[tuple[_Part, list[Mapped]]]:
+        for batch, parts in self._mapped:
+            documents = batch.documents()
+            first = 0
+            for part in parts:
+                yield part, documents[first : part.last]
+                first = part.last
 
     def _apply(self, header: IndexHeader, batch: list[Mapped]) -> IndexHeader:
         self.documents += len(batch)
@@ -271,6 +284,10 @@ def _together(loaded: BoundedQueue[_Loaded], most: int) -> Iterator[list[_Loaded
             parts, documents = [], 0
     if parts:
         yield parts
+
+
+def _size_of(changes: Sequence[Change]) -> int:
+    return sum([len(change.body or b"") + len(change.doc_id) for change in changes])
 
 
 def _size(document: Mapped) -> int:

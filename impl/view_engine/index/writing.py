@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from stagewright.impl.view_engine.design.mapping import Emitted, Mapped
+from stagewright.impl.view_engine.design.emitted import Emitted
+from stagewright.impl.view_engine.design.mapping import Mapped
 from stagewright.impl.view_engine.file.header import IndexHeader, Root
 from stagewright.impl.view_engine.file.index_file import IndexFile
 from stagewright.impl.view_engine.tree.apply import apply

@@ -61,19 +61,33 @@ class Answer:
         return len(self.rows)
 
 
+class Streamed(NamedTuple):
+    """As `Answer`, but the rows come one after the other."""
+
+    rows: Iterator[Row]
+    total_rows: int | None
+    seqs: Mapping[int, int]
+
+
 class QueryError(ValueError):
     """A query that cannot be answered; the text says what to change."""
 
 
 def answer(snapshot: GroupSnapshot, view: str, query: Query) -> Answer:
     """All rows at once."""
+    found = streamed(snapshot, view, query)
+    return Answer([*found.rows], found.total_rows, found.seqs)
+
+
+def streamed(snapshot: GroupSnapshot, view: str, query: Query) -> Streamed:
+    """The answer, with rows that are read while the snapshot is held."""
     place = _place(snapshot, view)
     root = snapshot.header.view_roots[place.tree]
     total = 0 if root is None else Pointer(b"", *root).values
     wanted = _wanted(snapshot, query)
     seqs = {**snapshot.header.seqs, **snapshot.header.unindexable_seqs}
-    return Answer(
-        rows=list(rows(snapshot, view, query)),
+    return Streamed(
+        rows=rows(snapshot, view, query),
         total_rows=None if _reduces(place, query) else total,
         seqs={partition: seqs[partition] for partition in partitions_of(wanted)},
     )

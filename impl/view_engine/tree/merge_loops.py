@@ -85,7 +85,7 @@ def merge_leaves(
                 seen = items[i, 2]
                 i += 1
                 continue
-            start, stop = new_items[j, 0] - 5, new_items[j, 2]
+            start, stop = int(new_items[j, 0]) - 5, int(new_items[j, 2])
             same = c == 0 and insert[j]
             same = same and compare(old, seen, items[i, 2], new, start, stop) == 0
             if not same and (c == 0 or insert[j]):

@@ -36,7 +36,8 @@ class ReduceRow(NamedTuple):
     value: bytes
 
 
-class LeafRows(NamedTuple):
+@dataclass(slots=True)  # one a leaf: not frozen, which would take longer to make
+class LeafRows:
     """What a reduce function gets of a leaf; what it does not ask for is not computed."""
 
     count: int

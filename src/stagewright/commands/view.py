@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ _EXAMPLES = """examples:
   stagewright view query shop sales total --group-level 1
   stagewright view query shop sales total --no-reduce --startkey '["NO"]' --endkey '["NO", {}]' --limit 5
   stagewright view list shop
+  stagewright view serve shop --port 5984
 """
 
 
@@ -61,6 +64,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     query.add_argument("--stale", choices=["ok", "update_after", "false"], default="false")
 
+    serve = actions.add_parser("serve", help="answer HTTP requests as CouchDB's _view does")
+    serve.add_argument("folder", type=Path)
+    serve.add_argument("--port", type=int, default=5984, help="0 takes a free one (5984)")
+    serve.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="who may connect: this machine only by default (127.0.0.1)",
+    )
+    serve.add_argument("--database", help="its name in addresses (the folder's name)")
+
     listed = actions.add_parser("list", help="print the design documents and how current they are")
     listed.add_argument("folder", type=Path)
     compact = actions.add_parser(
@@ -86,6 +99,7 @@ def execute(args: argparse.Namespace) -> int:
         "list": _list,
         "compact": _compact,
         "drop": _drop,
+        "serve": _serve,
     }
     try:
         if args.action != "load" and not (args.folder / "documents.sqlite").exists():
@@ -179,6 +193,16 @@ def _asked(args: argparse.Namespace) -> Query:
         group=args.group,
         group_level=args.group_level,
     )
+
+
+def _serve(engine: ViewEngine, args: argparse.Namespace) -> None:
+    from stagewright.impl.view_engine.http.server import ViewServer
+
+    name = args.database or args.folder.resolve().name
+    server = ViewServer(engine, database=name, host=args.host, port=args.port)
+    print(f"{server.url}/_design/…/_view/… (interrupt to end)", flush=True)
+    with server, suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def _list(engine: ViewEngine, _args: argparse.Namespace) -> None:

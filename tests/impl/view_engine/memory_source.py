@@ -61,7 +61,7 @@ class MemorySource:
     def failover_log(self, partition: int) -> FailoverLog:
         return self._logs[partition]
 
-    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Change]:
+    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[list[Change]]:
         self.streams += 1
         back_to = rollback_point(since, log, self._logs[partition])
         if back_to < since:
@@ -70,7 +70,7 @@ class MemorySource:
         newest = {change.doc_id: change for change in changes}
         for change in changes:
             if change.seq > since and newest[change.doc_id] is change:
-                yield change
+                yield [change]
 
 
 def _uuid(partition: int, generation: int) -> bytes:

@@ -50,10 +50,11 @@ def test_document_on_which_a_function_fails_keeps_its_rows_in_other_views() -> N
         Change(0, 2, b"e", b"no JSON"),
     ]
     mapped, errors = design.map(changes)
-    assert mapped[0].rows == ([('["Å","d"]'.encode(), b"1.5")], ())
-    assert mapped[1].rows == ((), ())
+    first, second = mapped.documents()
+    assert first.rows == ([('["Å","d"]'.encode(), b"1.5")], [])
+    assert second.rows == ([], [])
     assert [(e.doc_id, e.map_number, e.message.partition(":")[0]) for e in errors] == [
-        ("d", 1, "TypeError"), ("e", 0, "SyntaxError"), ("e", 1, "SyntaxError"),
+        ("e", 0, "SyntaxError"), ("d", 1, "TypeError"), ("e", 1, "SyntaxError"),
     ]  # fmt: skip
     design.close()
 
@@ -74,9 +75,9 @@ def test_document_on_which_a_function_fails_keeps_its_rows_in_other_views() -> N
 )
 def test_function_that_is_not_pure_fails(body: str, functions: list[JavaScriptFunctions]) -> None:
     functions.append(JavaScriptFunctions([f"function (doc) {{ {body}; }}"]))
-    [[found]] = functions[0].map([Change(0, 1, b"d", b"{}")])
-    assert isinstance(found, str)
-    assert "Error" in found
+    [(rows, [(number, why)])] = functions[0].map([Change(0, 1, b"d", b"{}")])
+    assert ([*rows], number) == ([[]], 0)
+    assert "Error" in why
 
 
 @pytest.mark.parametrize(
@@ -101,18 +102,35 @@ def test_endless_function_ends_and_the_other_documents_are_indexed(
     source = "function (doc) { while (doc.n == 3) {} emit(doc.n); }"
     functions.append(JavaScriptFunctions([source], time_limit=0.2))
     changes = [Change(0, n, b"d%d" % n, b'{"n": %d}' % n) for n in range(8)]
-    found = [rows for [rows] in functions[0].map(changes)]
-    assert found[3] == "the function ran longer than 0.2 seconds"
-    assert [rows for n, rows in enumerate(found) if n != 3] == [
-        [(b"%d" % n, b"null")] for n in range(8) if n != 3
-    ]
+    [(rows, failed)] = functions[0].map(changes)
+    assert failed == [(3, "the function ran longer than 0.2 seconds")]
+    assert [*rows] == [[(b"%d" % n, b"null")] if n != 3 else [] for n in range(8)]
 
 
 def test_function_that_takes_all_memory_ends(functions: list[JavaScriptFunctions]) -> None:
     source = "function (doc) { var a = []; while (doc.n == 1) a.push(new Array(1e6).fill(1)); emit(doc.n); }"
     functions.append(JavaScriptFunctions([source], time_limit=20, memory_limit=64 << 20))
-    found = [
-        rows
-        for [rows] in functions[0].map([Change(0, n, b"d", b'{"n": %d}' % n) for n in (0, 1, 2)])
-    ]
-    assert found == [[(b"0", b"null")], "the function used more than 64 MB", [(b"2", b"null")]]
+    changes = [Change(0, n, b"d", b'{"n": %d}' % n) for n in (0, 1, 2)]
+    [(rows, failed)] = functions[0].map(changes)
+    assert failed == [(1, "the function used more than 64 MB")]
+    assert [*rows] == [[(b"0", b"null")], [], [(b"2", b"null")]]
+
+
+def test_what_functions_emit_is_taken_apart_as_it_was_put_together(
+    functions: list[JavaScriptFunctions],
+) -> None:
+    """Separators, halves of surrogate pairs and nothing at all, in several functions and documents."""
+    odd = r"function (doc) { doc.each.forEach(function (x) { emit(x, [x]); }); }"
+    functions.append(JavaScriptFunctions([odd, "function (doc) { emit(doc.n); }"]))
+    bodies = [b'{"each": ["\\u001e\\u001f\\u001d\\u001b", "\\ud800", "\xc3\xa5"], "n": 1}', None]
+    bodies += [b'{"each": []}', b"[", b'{"each": [[], {"a": null}]}']
+    changes = [Change(0, n, b"d", body) for n, body in enumerate(bodies)]
+    [(rows, failed), (numbers, _)] = functions[0].map(changes)
+    assert [number for number, _ in failed] == [3]
+    texts = [r'"\u001e\u001f\u001d\u001b"', r'"\ud800"', '"å"']
+    assert [*rows] == [
+        [(text.encode(), f"[{text}]".encode()) for text in texts],
+        [], [], [],
+        [(b"[]", b"[[]]"), (b'{"a":null}', b'[{"a":null}]')],
+    ]  # fmt: skip
+    assert [len(of) for of in numbers] == [1, 0, 1, 0, 1]

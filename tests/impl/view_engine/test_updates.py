@@ -186,7 +186,7 @@ def test_sort_files_hold_what_memory_does_not(tmp_path: Path) -> None:
     rows += [(key, value + b"\0\0\x011") for key, value in rows[::7]]  # later ones win
     sort = ExternalSort(tmp_path, "t", SUMMED, memory=4000)
     for row in rows:
-        sort.add([pack(*row)])
+        sort.add(pack(*row), 1)
     assert len(list(tmp_path.iterdir())) > 20  # more than are merged at once
     found = [row for batch in sort.sorted() for row in batch.rows()]
     assert found == sorted(dict(rows).items(), key=lambda row: row[0][2:])

@@ -1,0 +1,1 @@
+"""Views over HTTP, as CouchDB and Couchbase serve them."""
