@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from stagewright.impl.runtime.beginnings import beginnings
 from stagewright.impl.runtime.candidates import Bucket, Candidates, Exactly, Keys, Source, Sources
 from stagewright.impl.runtime.columns import Column, Writes, columns_of, path_of
 from stagewright.impl.runtime.normal import leaves, normal
@@ -100,6 +101,9 @@ class Compiler:
         }
         self._known: dict[tuple[type, Any], str] = {}
         self.actions = {a.name: self._action(a) for a in definition.actions}
+        self.beginnings = {
+            kind: tuple(map(self._action, begin)) for kind, begin in beginnings(definition).items()
+        }
 
     def column(self, place: Node) -> Column | None:
         """The column that a place is in; None if it is more than a leaf, or no place."""

@@ -128,8 +128,7 @@ class Instance:
                 f"{self.program.definition.name} has nothing that is volatile, of {actor.name}",
                 help=f"its actors with variables of their own: {', '.join(sorted(known)) or 'none'}",
             )
-        for column in held:
-            self.cells.reset(column)
+        self.program.reset(self.cells, held)
 
     # -- steps -----------------------------------------------------------------------------------------
 
@@ -287,7 +286,7 @@ class Instance:
         if entity in members:
             raise InputError(f"{entity} is there already", help="give each its own name")
         _refuse_disorder(type(entity), [*members, entity])
-        self.cells.add(entity)
+        self.program.add(self.cells, entity)
 
     def remove(self, entity: Entity) -> None:
         """An entity goes, with all that is said of it.

@@ -7,7 +7,7 @@ of its instance: there is one account of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from enum import Enum
 from functools import cached_property
@@ -19,6 +19,7 @@ from stagewright.impl.runtime.control import control_column, edges_of, moved_by
 from stagewright.impl.runtime.present import Live
 from stagewright.impl.runtime.steps import machine_of
 from stagewright.spec.definition import Action, Definition
+from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DomainError
 from stagewright.spec.ground import GroundModel
 from stagewright.spec.interpreter import numbers_in
@@ -66,7 +67,31 @@ class Program:
     def cells(self, live: Live) -> Cells:
         """A state with these entities in which every variable is as it starts."""
         kinds = {kind: live.get(kind, ()) for kind in self.definition.entities}
-        return Cells(self.columns, self.compiler.indexed, kinds)
+        cells = Cells(self.columns, self.compiler.indexed, kinds)
+        cells.put(self._beginning(cells))
+        return cells
+
+    def add(self, cells: Cells, entity: Entity) -> None:
+        """An entity comes: everything of it is as it starts."""
+        cells.add(entity)
+        cells.put(self._beginning(cells, entity))
+
+    def reset(self, cells: Cells, columns: Collection[Column]) -> None:
+        """Let columns be as they start."""
+        for column in columns:
+            cells.reset(column)
+        indices = {column.index for column in columns}
+        began = self._beginning(cells)
+        cells.put({where: value for where, value in began.items() if where[0] in indices})
+
+    def _beginning(self, cells: Cells, entity: Entity | None = None) -> Writes:
+        """What begins as a function of its key; of one entity only, if it is named."""
+        writes: Writes = {}
+        kind = None if entity is None else type(entity)
+        for begin in self.compiler.beginnings.get(kind, ()):
+            arguments = () if entity is None else (entity,)
+            writes |= begin.effect(cells.held, cells.live, cells.buckets, *arguments)
+        return writes
 
     @cached_property
     def unmet(self) -> Callable[[Cells], bool]:
