@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import assert_never
 
 import numpy as np
@@ -16,6 +17,7 @@ from stagewright.checker.conformance.divergence import Move, Walk
 from stagewright.checker.conformance.route import Goals, Numbers
 from stagewright.checker.conformance.space import Instance, Space
 from stagewright.checker.conformance.suites import MOST_MOVES, Suite, by_state, planned
+from stagewright.checker.explicit.arrays import Bools
 from stagewright.spec.coverable import (
     ActionOf,
     Edge,
@@ -123,7 +125,11 @@ class _Places:
         self._cells: tuple[Cell, ...] = model.cells
         self._values = value_names(model.cells, model.scope)
         self._instances: dict[object, Instance] = {i.step: i for i in space.instances}
-        self._holds = space.holds(space.found.expanded) if _has_parts(space) else None
+
+    @cached_property
+    def _holds(self) -> Bools:
+        """Which conditions hold in which states; needed only where a requirement has parts."""
+        return self._space.holds(self._space.found.expanded)
 
     def of(self, thing: Thing) -> _Place | None:
         """The first place; None if there is none."""
@@ -170,7 +176,6 @@ class _Places:
                 yield edges[moves]
 
     def _with_part(self, thing: RequirementOf) -> Iterator[Numbers]:
-        assert self._holds is not None, "explored with parts"
         for step in self._steps_of(thing.action):
             instance = self._instances[self._space.steps[step]]
             condition = instance.parts.get((thing.requirement, thing.part))
@@ -191,7 +196,3 @@ class _Places:
         if first < self._space.initial:
             return _Place(-1, first)
         return _Place(int(np.flatnonzero(self._space.graph.targets == first)[0]))
-
-
-def _has_parts(space: Space) -> bool:
-    return any(instance.parts for instance in space.instances)

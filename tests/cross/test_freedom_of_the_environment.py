@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
+from random import Random
 
-import pytest
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from tests.random_machines.definitions import RandomMachine, machines
 
 from stagewright.checker.check import check
+from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.verdicts import IN_BOUNDS
-from stagewright.spec.definition import Budget, Definition
+from stagewright.spec.definition import Budget, Definition, PropertyKind
+from stagewright.spec.errors import InitialStatesError
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Report
 
-MACHINES = 100
-MOST_STATES = 2_000
+MACHINES = 60
+MOST_STATES = 500
+WITNESSES = (PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP)
+PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
-# One process: what it meets is explored once.
-pytestmark = pytest.mark.xdist_group("random machines")
 
-
-def broken(report: Report) -> set[str]:
-    return {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
+def broken(report: Report, definition: Definition) -> set[str]:
+    """What is violated; but for witnesses, which more freedom may well supply."""
+    witnesses = {p.name for p in definition.properties if p.kind in WITNESSES}
+    violated = {v.name for v in report.verdicts if v.outcome is Outcome.VIOLATED}
+    return violated - witnesses
 
 
 def of_the_environment(definition: Definition, name: str) -> Definition:
@@ -35,25 +40,31 @@ def of_the_environment(definition: Definition, name: str) -> Definition:
     return replace(definition, actions=actions, budgets=(*definition.budgets, Budget("whim", 1)))
 
 
-@pytest.mark.thorough
-def test_a_larger_budget_never_mends_a_promise(all_met: Any) -> None:
-    """Each action of the random machines, if it is the environment's: never, once, twice, without bound."""
-    met = [found.machine for found in all_met.machines.values() if not found.overflows]
+def test_a_larger_budget_never_mends_a_promise() -> None:
+    """An action of each of many machines, if it is the environment's: never, once, twice, without bound."""
     more: Counter[str] = Counter()
-    for machine in met[-MACHINES:]:
-        for action in machine.definition.actions:
-            if action.spends:
-                continue
-            definition = of_the_environment(machine.definition, action.name)
-            before: set[str] = set()
-            for limit in (0, 1, 2, None):
-                scope = Scope(
-                    machine.scope.sizes, FrozenMap({**machine.scope.budgets, "whim": limit})
-                )
-                report = check(definition, scope, limits=Limits(states=MOST_STATES))
-                if not report.exhausted or IN_BOUNDS in broken(report):
-                    break  # what lies beyond is not known
-                assert before <= broken(report), (action.name, limit, machine)
-                more.update(broken(report) - before if limit != 0 else ())
-                before = broken(report)
-    assert sum(more.values()) >= 3, more  # some promises do break
+
+    @settings(max_examples=MACHINES, suppress_health_check=PATIENT, phases=[Phase.generate])
+    @given(machines(), st.randoms(use_true_random=False))
+    def look(machine: RandomMachine, random: Random) -> None:
+        ours = [a.name for a in machine.definition.actions if not a.spends]
+        if not ours:
+            return
+        definition = of_the_environment(machine.definition, random.choice(ours))
+        before: set[str] = set()
+        for limit in (0, 1, 2, None):
+            scope = Scope(machine.scope.sizes, FrozenMap({**machine.scope.budgets, "whim": limit}))
+            limits = Limits(states=MOST_STATES)
+            try:
+                report = check(definition, scope, engine=EngineKind.NUMPY, limits=limits)
+            except InitialStatesError:
+                return
+            found = broken(report, definition)
+            if not report.exhausted or IN_BOUNDS in found:
+                break  # what lies beyond is not known
+            assert before <= found, limit
+            more.update(found - before if limit != 0 else ())
+            before = found
+
+    look()
+    assert more  # some promises do break by it

@@ -86,6 +86,14 @@ class Explored:
         return [(s, a, t) for s, a, t in self.edges if s != t]
 
     @cached_property
+    def after(self) -> dict[State, list[State]]:
+        """Where the steps lead that can be taken in a state."""
+        found: dict[State, list[State]] = {}
+        for source, _, target in self.edges:
+            found.setdefault(source, []).append(target)
+        return found
+
+    @cached_property
     def urged(self) -> dict[State, set[Step]]:
         """What is enabled in each state and would change something."""
         found: dict[State, set[Step]] = {s: set() for s in self.states}
@@ -193,12 +201,12 @@ class Explored:
 
     def _onward(self, begin: Set[State], region: Set[State]) -> set[State]:
         """The states that can be reached from some without leaving a region."""
-        found = set(begin)
-        while True:
-            more = {t for s, _, t in self.edges if s in found and t in region} - found
-            if not more:
-                return found
-            found |= more
+        found, todo = set(begin), list(begin)
+        while todo:
+            new = {t for t in self.after.get(todo.pop(), ()) if t in region} - found
+            found |= new
+            todo += new
+        return found
 
     def _breaks(self, start: Set[State], waiting: Set[State]) -> bool:
         """Whether some fair run waits for ever: by fixpoints, with no strongly connected parts in sight."""
@@ -247,12 +255,15 @@ def worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 def _before(edges: list[Edge], goal: set[State]) -> set[State]:
     """The states from which a path along the edges leads to the goal."""
-    found = set(goal)
-    while True:
-        more = {s for s, _, t in edges if t in found} - found
-        if not more:
-            return found
-        found |= more
+    before: dict[State, list[State]] = {}
+    for source, _, target in edges:
+        before.setdefault(target, []).append(source)
+    found, todo = set(goal), list(goal)
+    while todo:
+        new = set(before.get(todo.pop(), ())) - found
+        found |= new
+        todo += new
+    return found
 
 
 def _subsets(groups: list[frozenset[Step]]) -> Iterator[tuple[frozenset[Step], ...]]:

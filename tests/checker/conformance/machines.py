@@ -49,6 +49,18 @@ class Counter(Machine):
         self.count = 0
 
 
+class Fragile(Machine):
+    """Only a budgeted action, whose requirement has two sides."""
+
+    falls = budget(1)
+    up = flag(init=True)
+
+    @action(spends=falls)
+    def fall(self) -> None:
+        require(self.up | ~self.up, "up or down")
+        self.up = ~self.up
+
+
 class Votes(Machine):
     """Nodes vote, each once, and any of them may lead at the start."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-import pytest
 from hypothesis import assume, given, settings
-from tests.checker.conformance.machines import Counter
+from tests.checker.conformance.machines import Counter, Fragile
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 
@@ -15,6 +14,7 @@ from stagewright.checker.conformance.divergence import Walk
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.space import explored
 from stagewright.checker.conformance.suites import transition_tour
+from stagewright.checker.explicit.runs import step_of
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import define, scope_of
 from stagewright.spec.coverable import (
@@ -48,25 +48,28 @@ class Doing:
         self.model: GroundModel = ground(definition, scope)
         self.parts = parts_of(definition)
         self.things = list(dict.fromkeys(things_of(definition, scope, self.model.cells)))
+        self.names = value_names(self.model.cells, scope)
+        self.codes: dict[State, Sequence[int]] = {}
+        self.updates = {step_of(s): s.updates for s in self.model.steps}
+
+    def encoded(self, state: State) -> Sequence[int]:
+        if state not in self.codes:
+            self.codes[state] = self.model.encode(state)
+        return self.codes[state]
 
     def in_state(self, state: State) -> set[Thing]:
-        codes = self.model.encode(state)
-        return {n[codes[c] - low] for c, low, n in value_names(self.model.cells, self.model.scope)}
+        codes = self.encoded(state)
+        return {n[codes[c] - low] for c, low, n in self.names}
 
     def by(self, state: State, step: Step, after: State) -> set[Thing]:
         found = self.in_state(after) | {ActionOf(step.action)}
-        old, new = self.model.encode(state), self.model.encode(after)
-        for ground_step in self.model.steps:
-            if (ground_step.action.name, dict(ground_step.arguments)) == (
-                step.action,
-                dict(step.arguments),
-            ):
-                for index in ground_step.updates:
-                    cell = self.model.cells[index]
-                    if isinstance(cell.sort, EnumSort):
-                        source, target = (cell.sort.members[v[index]].name for v in (old, new))
-                        found.add(Move(cell.variable, source, target))
-                        found.add(Edge(cell.variable, source, target, step.action))
+        old, new = self.encoded(state), self.encoded(after)
+        for index in self.updates[step]:
+            cell = self.model.cells[index]
+            if isinstance(cell.sort, EnumSort):
+                source, target = (cell.sort.members[v[index]].name for v in (old, new))
+                found.add(Move(cell.variable, source, target))
+                found.add(Edge(cell.variable, source, target, step.action))
         for requirement, sides in self.parts.get(step.action, {}).items():
             for told, side in sides:
                 values = self.judge.values_of(step)
@@ -109,8 +112,7 @@ def small(machine: RandomMachine) -> Explored:
     return found
 
 
-@pytest.mark.thorough  # minutes, since the random machines have queues and records
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(machines())
 def test_what_any_run_does_is_reached_and_nothing_else_is(machine: RandomMachine) -> None:
     found = small(machine)
@@ -171,3 +173,10 @@ def test_a_suite_that_ends_early_says_what_it_has_not_reached() -> None:
     assert short.reached == (ValueOf("count", "1"),)
     assert not short.unreachable
     assert "stopped after 1 moves" in short.suite.note
+
+
+def test_where_a_budget_of_zero_shuts_all_actions_nothing_more_is_reached() -> None:
+    definition = define(Fragile)
+    scope = scope_of(definition, budgets={"falls": 0})
+    found = aimed_tour(explored(definition, scope, parts=True), Doing(definition, scope).things)
+    assert found.reached == (ValueOf("up", "yes"),)
