@@ -71,7 +71,7 @@ acquire(n) ==
         (("--to", "tla", "--run", "x.itf.json"), "without --run"),
         (("--to", "tla", "--size", "nod=2"), "did you mean `Node`"),
         (("--to", "tla", "--budget", "crashes=1"), "no budget named `crashes`"),
-        (("--to", "mermaid", "--size", "node=2"), "--to mermaid has no use for it"),
+        (("--to", "itf", "--size", "node=2"), "a run has no use for it"),
         (("--to", "tla", "--out", LEASE), "cannot write to"),
     ],
 )
