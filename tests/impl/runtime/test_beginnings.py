@@ -20,7 +20,7 @@ from stagewright.spec import (
     volatile,
 )
 from stagewright.spec.errors import InputError
-from stagewright.spec.values import FrozenMap
+from stagewright.spec.values import FrozenMap, Value
 
 
 class Guest(Entity):
@@ -87,7 +87,8 @@ def test_what_an_actor_forgets_begins_again_by_key(table: Instance) -> None:
 
 def test_what_a_state_says_goes_before_what_begins(table: Instance) -> None:
     anna, bert = Guest("anna"), Guest("bert")
-    other = Instance(table.program, {"beside": FrozenMap({anna: bert, bert: bert})})
+    beside: FrozenMap[Value | str, Value] = FrozenMap({anna: bert, bert: bert})
+    other = Instance(table.program, {"beside": beside})
     assert plain(other.state["beside"]) == {anna: bert, bert: bert}
     assert plain(other.state["plates"]) == {anna: FULL, bert: FULL}
     with pytest.raises(InputError, match="bert cannot go: `beside` still names it"):
