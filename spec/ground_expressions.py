@@ -346,6 +346,7 @@ class Expressions:
         b, (value, default) = self.builder, lowered
         assert isinstance(value, GroundNode)
         assert isinstance(default, GroundNode)
+        assert isinstance(node.args[0].sort, OptionalSort)  # else the codes would be one too high
         sort = node.sort
         low = sort.low if isinstance(sort, IntSort) else 0
         # None is coded as 0 and the i-th value as 1 + i: what stands for none here is never chosen.

@@ -220,12 +220,11 @@ class Expressions:
             case EnumSort():
                 makers.append(lambda: self._column(sort, depth - 1))
                 makers.append(lambda: self._or_else(sort, depth - 1))
-            case EntitySort():
+            case EntitySort(kind):
                 makers.append(lambda: self._or_else(sort, depth - 1))
+                makers += self._beside(sort, sort, depth - 1) if kind.is_ring else ()
             case OptionalSort(EnumSort()):
                 makers.append(lambda: self._column(sort, depth - 1))
-            case EntitySort(kind) if kind.is_ring:
-                makers += self._beside(sort, sort, depth - 1)
             case OptionalSort(EntitySort(kind) as element) if kind.is_ordered and not kind.is_ring:
                 makers += self._beside(element, sort, depth - 1)
             case RecordSort() if sort in SENT:
