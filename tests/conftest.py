@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from tests.thorough import VARIABLE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,6 +26,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """How much of the suite runs; by default all but what is marked `thorough`."""
     parser.addoption("--thorough", action="store_true", help="also run what takes long")
     parser.addoption("--quick", action="store_true", help="leave out what is slow or needs Spark")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests read how much is asked for when they are imported, also in other processes."""
+    if config.getoption("--thorough"):
+        os.environ[VARIABLE] = "thorough"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

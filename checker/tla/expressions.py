@@ -237,7 +237,7 @@ class Formulas:
         if isinstance(index, Literal) and isinstance(index.value, int):
             at = number(index.value + 1)
         else:
-            at = f"{self.text(index, Binds.SUM)} + 1"
+            at = f"{self.text(index, Binds.PRODUCT)} + 1"
         match node.op:
             case Op.ITEM if first:
                 return f"Head({sequence})", Binds.ATOM

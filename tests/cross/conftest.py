@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
+from tests.thorough import THOROUGH
 
 from stagewright.spec.verdict import Outcome
 
-MACHINES = 500
-EXAMPLES = 1200  # of which some repeat, and some are too large
+MACHINES = 500 if THOROUGH else 150
+EXAMPLES = 1200 if THOROUGH else 400  # of which some repeat, and some are too large
 MOST_STATES = 250
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 

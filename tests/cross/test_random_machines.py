@@ -6,9 +6,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored
+from tests.thorough import THOROUGH
 
 from stagewright.checker.check import check
 from stagewright.checker.symbolic.relation import StepRelation
@@ -22,7 +23,9 @@ from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Step
 
-EXAMPLES = 1200  # of which some repeat: see `test_enough_machines_of_all_kinds_were_met`
+EXAMPLES = (
+    1200 if THOROUGH else 400
+)  # of which some repeat: see `test_enough_machines_of_all_kinds_were_met`
 RUNTIME_STATES = 6
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
@@ -35,7 +38,7 @@ def step_of(step: GroundStep) -> Step:
 
 
 @pytest.mark.slow
-@settings(max_examples=EXAMPLES, suppress_health_check=PATIENT)
+@settings(max_examples=EXAMPLES, suppress_health_check=PATIENT, phases=[Phase.generate])
 @given(machine=machines())
 def test_every_backend_agrees_with_the_interpreter(met: Any, machine: RandomMachine) -> None:
     def look(found: Explored) -> None:

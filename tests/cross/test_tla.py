@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
@@ -13,13 +12,13 @@ import pytest
 from tests.checker.tla.joined import explore
 from tests.checker.tla.tlc import Tlc, tlc_in
 from tests.random_machines.explored import Explored
+from tests.thorough import THOROUGH
 
 from stagewright.checker.tla.changing import always_changes
 from stagewright.spec.definition import Fairness, Property, PropertyKind
 from stagewright.spec.fairness import assumptions
 from stagewright.spec.verdict import Outcome
 
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 MACHINES = 300 if THOROUGH else 60
 ON_FAIR_RUNS = 150 if THOROUGH else 6  # of each verdict
 WEAK, STRONG = Fairness.WEAK, Fairness.STRONG
@@ -56,7 +55,8 @@ def test_as_many_states_and_the_same_broken_invariants(explored: list[Explored],
     for one, told in zip(machines, found, strict=True):
         deadlock = {"NoDeadlock"} if one.no_deadlock is Outcome.VIOLATED else set[str]()
         assert told.distinct == len(one.states), one.machine
-        assert told.broken == broken(one, PropertyKind.INVARIANT) | deadlock, one.machine
+        states = broken(one, PropertyKind.INVARIANT) | broken(one, PropertyKind.ACCEPTS)
+        assert told.broken == states | deadlock, one.machine
     verdicts = Counter(bool(told.broken) for told in found)
     assert min(verdicts[True], verdicts[False]) > MACHINES / 10
 
@@ -106,7 +106,8 @@ def test_the_same_verdicts_on_fair_runs(explored: list[Explored], tlc: Tlc) -> N
     kinds = [kind for kind in PropertyKind if kind.of_fair_runs]
     machines = chosen(explored, kinds, each=ON_FAIR_RUNS)
     assumed = {kind for one in machines for kind in fairness_of(one)}
-    assert {(f, shared) for f in (WEAK, STRONG) for shared in (False, True)} <= assumed
+    if THOROUGH:
+        assert {(f, shared) for f in (WEAK, STRONG) for shared in (False, True)} <= assumed
     seen: Counter[tuple[PropertyKind, bool]] = Counter()
     for one in machines:
         promises = [p for kind in kinds for p in of_kind(one, kind)]
@@ -117,4 +118,5 @@ def test_the_same_verdicts_on_fair_runs(explored: list[Explored], tlc: Tlc) -> N
         if wrong:  # TLC does not say which of several is violated
             assert judged(tlc, one, wrong[-1:]), one.machine
         seen.update((p.kind, p in wrong) for p in (*right, *wrong[-1:]))
-    assert all(seen[kind, is_wrong] for kind in kinds for is_wrong in (False, True))
+    if THOROUGH:  # among few machines some kind of verdict may be missing
+        assert all(seen[kind, is_wrong] for kind in kinds for is_wrong in (False, True))

@@ -53,6 +53,7 @@ NODES = (Apply, Bound, Column, Field, Literal, Quantified, Read, Select)
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("random machines")]
 
 
+@pytest.mark.thorough
 def test_enough_machines_of_all_kinds_were_met(all_met: Any) -> None:
     assert len(all_met.machines) == 500
     counts: Counter[object] = Counter()
@@ -66,12 +67,14 @@ def test_enough_machines_of_all_kinds_were_met(all_met: Any) -> None:
     assert [thing for thing in wanted if counts[thing] < 5] == []
 
 
+@pytest.mark.thorough
 def test_most_machines_are_small_but_do_something(all_met: Any) -> None:
     sizes = [len(found.states) for found in all_met.machines.values()]
     assert sum(2 <= size <= 200 for size in sizes) > 350
     assert sum(size > 20 for size in sizes) > 50
 
 
+@pytest.mark.thorough
 def test_promises_of_every_kind_hold_and_break(met: Any) -> None:
     """Counted while the backends were compared; says nothing when this test runs alone."""
     if not met.outcomes:

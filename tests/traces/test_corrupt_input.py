@@ -10,7 +10,6 @@ import bz2
 import gzip
 import itertools
 import lzma
-import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.thorough import THOROUGH
 from tests.traces.corruptions import (
     OF_BYTES,
     OF_LINES,
@@ -44,7 +44,6 @@ Mutated = Callable[[str, int], list[Event]]
 Judge = Callable[[Sequence[Event]], tuple[TraceVerdict, int]]
 ENTITIES, FILES, EXPLAINED_EVERY = 6, 2, 10
 TOGETHER = 10  # corruptions of traces with names of their own that one run judges
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 OK = TraceVerdict.OK
 
 

@@ -5,13 +5,13 @@ The verdicts come from the recorded files alone: nothing is known here of what h
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.thorough import THOROUGH
 
 from stagewright.checker.check import check
 from stagewright.impl.cluster.defects import Defect
@@ -29,7 +29,6 @@ from stagewright.traces.engines import Embedded
 from stagewright.traces.trace_report import TraceReport
 from stagewright.traces.validate import validate
 
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 SEEDS = range(240 if THOROUGH else 12)
 BATCH = 12  # runs that are validated together
 SMALL: dict[str, object] = {"nodes": 4, "tablets": 3, "migrations": 6, "writes": 100}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.checker.tla.tlc import Tlc
+from tests.thorough import THOROUGH
 
 from stagewright.checker.check import check, only
 from stagewright.checker.limits import Limits
@@ -24,7 +24,6 @@ from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 TLC_STATES = 20_000  # a second's work for TLC
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"  # TLC takes seconds to start
 IN_EVERY_RUN = (
     "tablet",
     "tablet-migration",

@@ -5,13 +5,13 @@ Only the thorough profile tries them all: TLC takes from seconds to minutes for 
 
 from __future__ import annotations
 
-import os
 import subprocess
 from dataclasses import replace
 
 import pytest
 from tests.checker.tla.test_agrees_with_check import small_scope
 from tests.checker.tla.tlc import Tlc
+from tests.thorough import THOROUGH
 
 from stagewright.checker.check import check
 from stagewright.machines import SHIPPED
@@ -20,7 +20,6 @@ from stagewright.spec.loading import load
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome
 
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 SECONDS = 60  # for TLC, each time
 MOST_STATES = 3_000  # a temporal property takes TLC far longer than an invariant
 IN_EVERY_RUN = ("view-task", "cdc-publication@seed", "intranode-migration")

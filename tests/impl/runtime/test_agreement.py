@@ -6,13 +6,13 @@ order, or leads to the same state; a step goes through `transitions`.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
+from tests.thorough import THOROUGH
 
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.runtime.columns import Cells
@@ -27,7 +27,6 @@ from stagewright.spec.scope import Scope, living, scope_of
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
 
-THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 LOOKED_AT = 12  # steps in a state, beside the one that is taken
 PROFILES = [
