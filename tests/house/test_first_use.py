@@ -30,7 +30,7 @@ def bare_environment(tmp_path: Path) -> dict[str, str]:
             continue  # not this checkout's own .venv
         for program in Path(folder).iterdir():
             link = programs / program.name
-            if program.name not in JAVA_PROGRAMS and not link.exists():
+            if program.name not in JAVA_PROGRAMS and not os.path.lexists(link):
                 link.symlink_to(program)
     kept = {name: os.environ[name] for name in ("LANG", "PYENV_ROOT") if name in os.environ}
     if "PYENV_ROOT" not in kept and Path.home().joinpath(".pyenv").is_dir():

@@ -72,7 +72,9 @@ def merge_leaves(
             elif i == ends[leaf]:
                 c = 1
             else:
-                c = compare(keys, at[i], at[i + 1], new_keys, new_at[j], new_at[j + 1])
+                c = compare(
+                    keys, int(at[i]), int(at[i + 1]), new_keys, int(new_at[j]), int(new_at[j + 1])
+                )
             if c < 0:
                 v = items[i, 1]
                 part = (int(old[v]) << 8) | int(old[v + 1])

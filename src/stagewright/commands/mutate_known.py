@@ -32,9 +32,10 @@ def known(args: argparse.Namespace) -> int:
     from stagewright.machines import SHIPPED
     from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
 
-    own = args.machine is not None and args.machine not in SHIPPED
-    bugs = _of_user(args.machine) if own else _of_machine(KNOWN_BUGS, args.machine)
-    absent = () if args.machine else NOT_FOUND
+    machine: str = args.machine or ""
+    own = machine and machine not in SHIPPED
+    bugs = _of_user(machine) if own else _of_machine(KNOWN_BUGS, args.machine)
+    absent = () if machine else NOT_FOUND
 
     def told(bug: KnownBug, found: Rediscovery) -> None:
         mark = "found" if found.found else "NOT FOUND"
