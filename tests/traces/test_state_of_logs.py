@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from tests.models.lease import LeaseTable
+from tests.traces.databases.scylladb.test_scylla_tables import HOSTS, as_cqlsh, node
 from tests.traces.readers.reading import shipped
 from tests.traces.readers.test_mapped import GOOD, TEXT
 from tests.traces.readers.test_otlp import RUN, request, steps
-from tests.traces.readers.test_scylla_tables import HOSTS, as_cqlsh, node
 
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition

@@ -5,7 +5,7 @@ import io
 import json
 
 import pytest
-from tests.traces.readers.scylla_judged import interpret
+from tests.traces.databases.scylladb.scylla_judged import interpret
 
 from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
 from stagewright.traces.databases.scylladb.scylla_prefix import take_apart

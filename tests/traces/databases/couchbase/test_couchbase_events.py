@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORM = "couchbase-master-events"
-SAMPLE = (
-    Path(__file__).resolve().parent.parent / "samples" / "couchbase_events" / "master_events.log"
-)
+SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "couchbase_events" / "master_events.log"
 OLD, NEW = "10.0.0.1:11210", "10.0.0.2:11210"
 Events = list[tuple[str, dict[str, object]]]
 

@@ -1,7 +1,7 @@
 """The version that a ScyllaDB log names chooses the profile of each machine."""
 
 import pytest
-from tests.traces.readers.scylla_judged import NAMES, interpret, line, violations
+from tests.traces.databases.scylladb.scylla_judged import NAMES, interpret, line, violations
 
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import find

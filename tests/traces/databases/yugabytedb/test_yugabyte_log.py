@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.traces.readers.judged_log import JudgedLog, judged
-from tests.traces.readers.yugabyte_texts import (
+from tests.traces.databases.yugabytedb.yugabyte_texts import (
     INDEX,
     LOST,
     OTHER,
@@ -25,6 +24,7 @@ from tests.traces.readers.yugabyte_texts import (
     tablet_failed,
     updating,
 )
+from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.yugabytedb import yugabyte_log
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORM = "yugabyte-log"
-SAMPLES = Path(__file__).resolve().parent.parent / "samples" / "yugabyte"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "yugabyte"
 OF_POSTGRES = "000033cf00003000800000000000400d"
 
 

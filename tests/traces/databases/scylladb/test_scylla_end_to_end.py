@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.scylla_judged import NAMES, line
+from tests.traces.databases.scylladb.scylla_judged import NAMES, line
 
 from stagewright.machines import SHIPPED
 from stagewright.spec.definition import Definition
@@ -15,7 +15,7 @@ from stagewright.traces.options import Options
 from stagewright.traces.trace_report import TraceReport
 from stagewright.traces.validate import validate
 
-SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 HOST = "9b1f3f0e-2222-4c5e-9a5e-0d6a2f6f0002"
 
 

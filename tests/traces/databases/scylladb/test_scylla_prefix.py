@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.scylla_judged import interpret, line, violations
+from tests.traces.databases.scylladb.scylla_judged import interpret, line, violations
 
 from stagewright.traces.databases.scylladb import scylla_log
 from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line

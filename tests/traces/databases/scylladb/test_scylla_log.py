@@ -16,7 +16,7 @@ from stagewright.traces.databases.scylladb.scylla_tablets import (
 )
 from stagewright.traces.readers.parts import Interpreted, Part, Tally
 
-SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
 FORWARD = [
     "write_both_read_old",

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.scylla_judged import interpret, line, read, told, violations
+from tests.traces.databases.scylladb.scylla_judged import interpret, line, read, told, violations
 
 from stagewright.traces.databases.scylladb import scylla_cdc, scylla_topology
 from stagewright.traces.databases.scylladb.scylla_topology import NODE, TRANSITION
 
-SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 HOSTS = [f"9b1f3f0e-{n}{n}{n}{n}-4c5e-9a5e-0d6a2f6f000{n}" for n in range(1, 4)]
 FIRST, SECOND = (
     "3f1b2c00-b9b6-11f0-8de9-0242ac120002",

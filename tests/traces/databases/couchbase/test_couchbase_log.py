@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.traces.readers.couchbase_texts import GROUP, applying, marked, record, updated
+from tests.traces.databases.couchbase.couchbase_texts import (
+    GROUP,
+    applying,
+    marked,
+    record,
+    updated,
+)
 from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.spec.errors import InputError
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORM = "couchbase-log"
-SAMPLES = Path(__file__).resolve().parent.parent / "samples" / "couchbase"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "couchbase"
 
 
 def of_text(tmp_path: Path, *texts: str) -> JudgedLog:

@@ -6,8 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.judged_log import JudgedLog, judged
-from tests.traces.readers.yugabyte_texts import (
+from tests.traces.databases.yugabytedb.yugabyte_texts import (
     COMPLETED,
     INDEX,
     OTHER,
@@ -23,6 +22,7 @@ from tests.traces.readers.yugabyte_texts import (
     tablet_done,
     updating,
 )
+from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.spec.define import define

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.scylla_judged import told, violations
+from tests.traces.databases.scylladb.scylla_judged import told, violations
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.scylladb import scylla_rows, scylla_tables

@@ -6,7 +6,13 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.traces.readers.couchbase_texts import applying, cleaned, marked, record, updated
+from tests.traces.databases.couchbase.couchbase_texts import (
+    applying,
+    cleaned,
+    marked,
+    record,
+    updated,
+)
 from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates

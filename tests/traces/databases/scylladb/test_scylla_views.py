@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.traces.readers.scylla_judged import interpret, line, told, violations
+from tests.traces.databases.scylladb.scylla_judged import interpret, line, told, violations
 
 from stagewright.traces.databases.scylladb import scylla_log
 from stagewright.traces.databases.scylladb.scylla_views import MACHINE, TURN
