@@ -82,6 +82,7 @@ class SqliteGroup0:
         self._path = path
         self._poll = poll
         self._now = now
+        self._closed = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="group0")
         try:
             self._db = sqlite3.connect(
@@ -243,6 +244,8 @@ class SqliteGroup0:
     # -- transactions --------------------------------------------------------------------------------
 
     async def _do(self, work: Callable[[], T], *, reads: bool = False) -> T:
+        if self._closed:
+            raise Group0Error(f"{self._path} was closed", help="open the log again")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._transaction, work, reads)
 
@@ -266,5 +269,6 @@ class SqliteGroup0:
             self._db.execute("ROLLBACK")
 
     async def close(self) -> None:
+        self._closed = True
         await asyncio.get_running_loop().run_in_executor(self._thread, self._db.close)
         self._thread.shutdown()
