@@ -202,9 +202,9 @@ def transitions(folder: Path) -> dict[str, object]:
 
 def pm4py(folder: Path) -> dict[str, object]:
     """pm4py replays the traces as tokens on a Petri net that it has discovered from them."""
-    import pandas as pd
     import pyarrow.parquet as pq
 
+    pd: Any = import_module("pandas")  # a peer's, not in every environment
     pm: Any = import_module("pm4py")
     table = pd.concat(
         [pq.read_table(f, columns=["entity", "seq", "action"]).to_pandas() for f in _files(folder)]
