@@ -6,7 +6,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChu
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Tablet
-from stagewright.machines.yugabytedb.backfill.backfill_states import InJob
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, InJob
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
     MASTER,
     Index,
@@ -183,6 +183,42 @@ class ChunksRunAnyTime(BackfillRpcs):
 
     def _is_ready(self, r: Term[Request]) -> Bool:
         return self.rpc[r].at == At.sent
+
+
+@known_bug(
+    "Y03",
+    "design document 002",
+    breaks=(BackfillJob.tablets_are_independent, BackfillJob.tablets_are_backfilled_in_parallel),
+    sizes={Index: 1},
+    budgets={BackfillJob.aborts: 0, BackfillJob.faults: 0},
+)
+class OneTabletAtATime(BackfillJob):
+    """The master waits until a tablet is done before it asks another one."""
+
+    def _is_next(self, t: Term[JobTablet]) -> None:
+        super()._is_next(t)
+        others = some((o != t) & self._is_begun(o) for o in JobTablet)
+        require(~others, "no other tablet is being backfilled")
+
+    def _is_begun(self, t: Term[JobTablet]) -> Bool:
+        return some(
+            self._is_to_do(t, i) & (self.checkpoint[t][i] == Checkpoint.in_the_middle)
+            for i in Index
+        )
+
+
+@known_bug(
+    "Y04",
+    "design document 002",
+    breaks=BackfillJob.one_scan_is_for_all_indexes,
+    sizes={JobTablet: 1},
+    budgets={BackfillJob.aborts: 0, BackfillJob.faults: 0},
+)
+class EachIndexHasItsOwnScan(BackfillJob):
+    """Two indexes wait, and the job is for one of them: the table is scanned twice."""
+
+    def _shares_the_scan(self, other: Term[Index], i: Term[Index]) -> Bool:
+        return other == i
 
 
 BUGS = known_bugs_in(globals())

@@ -15,7 +15,7 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
 )
 from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.spec import Term, choose, part, require
+from stagewright.spec import Term, action, choose, part, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -122,6 +122,38 @@ class InPlaceUpdatesSkipped(IndexRows):
         gone = choose(deletes, Stored.delete_marker, entry.stored)
         entry.stored = choose(writes, Stored.live, gone)
         entry.time = choose(writes | deletes, time, entry.time)
+
+
+@known_bug(
+    "Y01",
+    "yugabyte-db #26520, #26786",
+    breaks=IndexRows.writes_are_not_locked_out,
+    budgets={IndexRows.writes: 1, IndexRows.drops: 0},
+)
+class WritesAreLockedOut(IndexRows):
+    """The build of an index held a lock on its table: until it was published no client could write."""
+
+    def _begin(self, s: Term[Server], r: Term[Row]) -> None:
+        backfilled = self.index.permission == Permission.do_backfill
+        require(~backfilled, "no backfill holds the table's lock")
+        super()._begin(s, r)
+
+
+@known_bug(
+    "Y02",
+    "design document 002",
+    breaks=IndexRows.reads_are_not_locked_out,
+    budgets={IndexRows.writes: 0, IndexRows.drops: 0},
+)
+class ReadsAreLockedOut(IndexRows):
+    """The same for reads of the table."""
+
+    @action(by=CLIENT)
+    def read_table(self, r: Term[Row]) -> None:
+        """It waits until the index is published."""
+        require(self._now(r).is_some(), "the row is there")
+        backfilled = self.index.permission == Permission.do_backfill
+        require(~backfilled, "no backfill holds the table's lock")
 
 
 BUGS = known_bugs_in(globals())

@@ -192,14 +192,6 @@ class IndexRows(Machine):
         require(self._now(r).is_some(), "the row is there")
         self._begin(s, r)
 
-    @accepts(write)
-    def writes_are_not_locked_out(self, s: Term[Server], r: Term[Row]) -> Bool:
-        """002, the first goal: an index is added "without locking out reads or writes": nothing refuses a write
-        but another transaction that holds the row.
-        """
-        held = some(self.transaction[o].row == r for o in Server)
-        return self.transaction[s].row.is_none() & ~held
-
     @action
     def commit(self, s: Term[Server], r: Term[Row], time: Term[HybridTime]) -> None:
         """A transaction commits: row and entries change at one hybrid time, later than what it saw."""
@@ -250,11 +242,13 @@ class IndexRows(Machine):
         began now, on the same row. The row's lock sees to it, and GetSafeTime to those that are left.
         """
         require(self.transaction[s].row.is_none(), "the server is free")
-        locked = some(self.transaction[o].row == r for o in Server)
-        require(~locked, "no other transaction holds the row's lock")
+        require(~self._is_held(r), "no other transaction holds the row's lock")
         self.transaction[s].row = r
         self.transaction[s].old = self._now(r)
         self.transaction[s].under = self._plans_by(s)
+
+    def _is_held(self, r: Term[Row]) -> Bool:
+        return some(self.transaction[o].row == r for o in Server)
 
     def _end(self, s: Term[Server]) -> None:
         self.transaction[s].row = None
@@ -431,6 +425,30 @@ class IndexRows(Machine):
         return number_of(self.clock[s]) >= number_of(self.t_read)
 
     # -- promises ------------------------------------------------------------------------------------
+
+    @accepts(write)
+    def writes_are_not_locked_out(self, s: Term[Server], r: Term[Row]) -> Bool:
+        """002, the first goal: an index is added "without locking out reads or writes": nothing refuses a write
+        but another transaction that holds the row (yugabyte-db #26520, #26786).
+        """
+        return self.transaction[s].row.is_none() & ~self._is_held(r)
+
+    @accepts(delete)
+    def deletes_are_not_locked_out(self, s: Term[Server], r: Term[Row]) -> Bool:
+        """The same of a row that is to be deleted."""
+        free = self.transaction[s].row.is_none() & ~self._is_held(r)
+        return free & self._now(r).is_some()
+
+    @accepts(commit)
+    def transactions_can_commit(self, s: Term[Server], r: Term[Row]) -> Bool:
+        """What was written may be committed, however far the index is; while the model has times left."""
+        seen = later(self.clock[s], self.updated[r])
+        return (self.transaction[s].row == r) & (seen != LAST)
+
+    @accepts(read_table)
+    def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
+        """002: "All the queries/updates continue against MyTable (and the existing indexes if any)"."""
+        return self._now(r).is_some()
 
     @invariant
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:

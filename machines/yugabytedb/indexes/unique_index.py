@@ -23,6 +23,7 @@ from stagewright.spec import (
     Record,
     SetVar,
     Term,
+    accepts,
     action,
     budget,
     choose,
@@ -269,6 +270,11 @@ class UniqueIndex(Machine):
         after = time.any_of(*AFTER_T_READ)
         self.shared_later = self.shared_later | (after & others)
 
+    def _has_had(self, o: Term[Row], k: Term[Key]) -> Bool:
+        """At `t_read` or later the index has, or had, the row under the key."""
+        since = some(self.stored[k][t].row == o for t in AFTER_T_READ)
+        return (self.key_at_t_read[o] == k) | since
+
     def _t_read_is_past(self) -> None:
         require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
 
@@ -278,6 +284,30 @@ class UniqueIndex(Machine):
         require((r == q) | ~one_key, "a batch has one operation a key")
 
     # -- promises ------------------------------------------------------------------------------------
+
+    @accepts(insert)
+    def keys_that_no_row_has_are_free(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> Bool:
+        """002, Design Goals: the index is built "without locking out reads or writes": a client is refused a key
+        only if another row has it.
+        """
+        unused = every(self.key[o] != k for o in Row) & self.key[r].is_none()
+        in_order = number_of(self.now) < number_of(time)
+        return unused & in_order & (self.build != Build.failed)
+
+    @accepts(read)
+    def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
+        """002: "All the queries/updates continue against MyTable"."""
+        return self.key[r].is_some()
+
+    @accepts(backfill)
+    def rows_without_a_rival_are_backfilled(self, r: Term[Row]) -> Bool:
+        """A row passes both checks if no other has had its key at `t_read` or since."""
+        scanned = ~self.now.any_of(*BEFORE_T_READ)
+        rival = some(
+            (o != r) & some((self.key_at_t_read[r] == k) & self._has_had(o, k) for k in Key)
+            for o in Row
+        )
+        return (self.build == Build.running) & scanned & ~rival
 
     @invariant
     def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
