@@ -46,16 +46,12 @@ class Column:
     keys: tuple[KeySort, ...]
     sort: Sort  # a scalar, or a set
     default: Any  # of a variable that may start as anything: some value, None of an entity
+    is_set: bool  # what it holds is a set, of which single members are written
 
     @property
     def name(self) -> str:
         """As a definition writes it: `tasks.life`."""
         return ".".join((self.variable.name, *self.fields))
-
-    @property
-    def is_set(self) -> bool:
-        """Whether what it holds is a set, of which single members are written."""
-        return isinstance(self.sort, SetSort)
 
 
 def columns_of(definition: Definition) -> tuple[Column, ...]:
@@ -64,7 +60,8 @@ def columns_of(definition: Definition) -> tuple[Column, ...]:
     for variable in definition.variables:
         for fields, keys, sort, start in _leaves(variable.sort, variable.initial):
             default = _some(sort) if isinstance(start, AnyValue) else start
-            found.append(Column(len(found), variable, fields, keys, sort, default))
+            is_set = isinstance(sort, SetSort)
+            found.append(Column(len(found), variable, fields, keys, sort, default, is_set))
     return tuple(found)
 
 
@@ -141,48 +138,48 @@ class Cells:
         held = self.held[column]
         return held if key is None else held.get(key, self.columns[column].default)
 
-    def put(self, writes: Writes) -> None:
-        """Let writes count."""
+    def put(self, writes: Writes) -> Writes:
+        """Let writes count; what undoes them."""
+        undo: Writes = {}
+        all_held, columns, buckets = self.held, self.columns, self.buckets
         for where, value in writes.items():
             i, key = where[0], where[1]
-            column, held = self.columns[i], self.held[i]
+            column, held = columns[i], all_held[i]
             if len(where) == 3:
-                self._put_member(i, key, where[2], value)
+                undo[where] = self._put_member(i, key, where[2], value)
             elif key is None:
-                self.held[i] = set(value) if column.is_set else value
+                undo[where] = held
+                all_held[i] = set(value) if column.is_set else value
             else:
-                if i in self.buckets:
-                    buckets = self.buckets[i]
-                    buckets.get(held.get(key, column.default), {}).pop(key, None)
-                    buckets.setdefault(value, {})[key] = None
-                if value == column.default:
+                default = column.default
+                undo[where] = old = held.get(key, default)
+                if i in buckets:
+                    found = buckets[i]
+                    found.get(old, {}).pop(key, None)
+                    found.setdefault(value, {})[key] = None
+                if value == default:
                     held.pop(key, None)
                 else:
                     held[key] = set(value) if column.is_set else value
+        return undo
 
-    def _put_member(self, i: int, key: Any, member: Any, value: bool) -> None:
+    def _put_member(self, i: int, key: Any, member: Any, value: bool) -> bool:
+        """Let a member be in a set, or not; whether it was."""
         held = self.held[i]
         if key is None:
+            was = member in held
             (held.add if value else held.discard)(member)
-            return
+            return was
         default = self.columns[i].default
         group = held.get(key)
-        if group is None:
-            group = held[key] = set(default)
-        (group.add if value else group.discard)(member)
-        if group == default:
-            del held[key]
-
-    def before(self, writes: Writes) -> Writes:
-        """What undoes them."""
-        undo: Writes = {}
-        for where in writes:
-            now = self.read(where[0], where[1])
-            if len(where) == 3:
-                undo[where] = where[2] in now
-            else:
-                undo[where] = set(now) if self.columns[where[0]].is_set else now
-        return undo
+        was = member in (default if group is None else group)
+        if was != value:
+            if group is None:
+                group = held[key] = set(default)
+            (group.add if value else group.discard)(member)
+            if group == default:
+                del held[key]
+        return was
 
     def reset(self, column: Column) -> None:
         """Let a column be as it starts."""

@@ -65,6 +65,7 @@ _INFIX = {
     Op.OR: "or",
 }
 _Names = dict[Bound, str]
+_Target = tuple[Column, tuple[Node, ...], Node | None]
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Compiler:
             "values_now": values_now,
             "once": _once,
         }
-        self._known: dict[tuple[type, Any], str] = {}
+        self._read: set[int] = set()  # columns that the function in the making reads by key
         self.actions = {a.name: self._action(a) for a in definition.actions}
         self.beginnings = {
             kind: tuple(map(self._action, begin)) for kind, begin in beginnings(definition).items()
@@ -112,7 +113,8 @@ class Compiler:
 
     def condition(self, condition: Node) -> Callable[..., bool]:
         """A condition on the state as a function of columns, living entities and buckets."""
-        source = f"def holds(s, L, x):\n    return {self._expr(normal(condition), {})}"
+        body = [f"    return {self._expr(normal(condition), {})}"]
+        source = "\n".join(self._function("def holds(s, L, x):", body))
         return self._made(source, "a condition")["holds"]  # type: ignore[no-any-return]
 
     def _made(self, source: str, what: str) -> dict[str, Any]:
@@ -126,24 +128,34 @@ class Compiler:
         names = {p: f"p{i}_{p.name}" for i, p in enumerate(action.params)}
         requirements = [(r.name, normal(r.condition)) for r in action.requirements]
         head = ", ".join(["s", "L", "x", *names.values()])
-        lines = [f"def guard({head}):", "    failed = []"]
+        guard = ["    failed = []"]
         for name, condition in requirements:
-            lines.append(f"    if not {self._expr(condition, names)}: failed.append({name!r})")
-        lines += ["    return failed", "", f"def effect({head}):", "    w = {}"]
-        lines += self._effects(action, names)
-        lines += ["    return w", "", "def choices(s, L, x):"]
-        lines += self._choices(action, [c for _, c in requirements], names)
+            guard.append(f"    if not {self._expr(condition, names)}: failed.append({name!r})")
+        guard.append("    return failed")
+        lines = self._function(f"def guard({head}):", guard)
+        effects = ["    w = {}", *self._effects(action, names), "    return w"]
+        lines += self._function(f"def effect({head}):", effects)
+        choices = list(self._choices(action, [c for _, c in requirements], names))
+        lines += self._function("def choices(s, L, x):", choices)
         source = "\n".join(lines)
         made = self._made(source, action.name)
         return Compiled(action, made["guard"], made["effect"], made["choices"], source)
 
+    def _function(self, head: str, body: list[str]) -> list[str]:
+        """A function of the columns, which looks up once how each that it reads by key is read."""
+        reads = [f"    g{i} = s[{i}].get" for i in sorted(self._read)]
+        self._read.clear()
+        return [head, *reads, *body]
+
     def _effects(self, action: Action, names: _Names) -> Iterator[str]:
         written = [leaf for a in action.assignments for leaf in leaves(a)]
-        columns = [self._target(leaf)[0].index for leaf in written]
-        for leaf, column in zip(written, columns, strict=True):
-            yield from self._assignment(action, leaf, names, several=columns.count(column) > 1)
+        targets = [self._target(leaf) for leaf in written]
+        for leaf, target in zip(written, targets, strict=True):
+            others = [t for t in targets if t is not target]
+            several = any(_may_be_one(target, other) for other in others)
+            yield from self._assignment(action, leaf, names, several=several)
 
-    def _target(self, assignment: Assignment) -> tuple[Column, tuple[Node, ...], Node | None]:
+    def _target(self, assignment: Assignment) -> _Target:
         """Column, keys and member (of a set) of a leaf's place."""
         match assignment.place:
             case Select(base, key) if isinstance(base.sort, SetSort):
@@ -154,7 +166,7 @@ class Compiler:
     def _assignment(
         self, action: Action, assignment: Assignment, outer: _Names, *, several: bool
     ) -> Iterator[str]:
-        """`several`: other assignments of the action write the same column, maybe the same place."""
+        """`several`: other assignments of the action may write the same place."""
         pad, names = "    ", dict(outer)
         place, value = assignment.place, assignment.value
         for bound in assignment.binders:
@@ -219,7 +231,8 @@ class Compiler:
                 if not keys:
                     return f"s[{column.index}]"
                 default = self._constant(column.default)
-                return f"s[{column.index}].get({self._key(keys, names)}, {default})"
+                self._read.add(column.index)
+                return f"g{column.index}({self._key(keys, names)}, {default})"
 
     def _applied(self, node: Apply, names: _Names) -> str:
         match node:
@@ -334,6 +347,16 @@ def _entity(sort: Sort) -> type[Entity]:
     found = sort.element if isinstance(sort, OptionalSort) else sort
     assert isinstance(found, EntitySort)
     return found.kind
+
+
+def _may_be_one(one: _Target, other: _Target) -> bool:
+    """Whether two assignments may write one place: not if a key or a member differs whatever the state is."""
+    if one[0] is not other[0]:
+        return False
+    pairs = [*zip(one[1], other[1], strict=True), (one[2], other[2])]
+    return not any(
+        isinstance(a, Literal) and isinstance(b, Literal) and a.value != b.value for a, b in pairs
+    )
 
 
 def _once(

@@ -60,8 +60,7 @@ class StepModel:
     @control.setter
     def control(self, member: Enum | str) -> None:
         """The target is entered: all that the step writes counts."""
-        self.undo = self.cells.before(self.writes)
-        self.cells.put(self.writes)
+        self.undo = self.cells.put(self.writes)
         assert self.control is member, "two accounts of the control state differ"
 
     def target(self) -> Enum | str:
