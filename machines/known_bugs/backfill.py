@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Until
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
-from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request
+from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request as Rpc
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, InJob
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
@@ -12,7 +12,14 @@ from stagewright.machines.yugabytedb.backfill.backfill_table import (
     Index,
     Tablet as JobTablet,
 )
-from stagewright.spec import Bool, Term, action, choose, only_when, require, some
+from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
+    RATE,
+    SLOTS,
+    BackfillThrottle,
+    Request,
+    Task,
+)
+from stagewright.spec import Bool, Term, action, choose, count, every, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -92,7 +99,7 @@ class FailedRequestsAreForgotten(BackfillChunks):
     "yugabyte-db tablet_service.cc, all_past_backfill: read, not reported",
     profile="yugabyte-2.x",
     breaks=(BackfillRpcs.every_index_can_be_usable_or_gone, BackfillRpcs.every_job_ends),
-    sizes={Index: 1, Request: 1},
+    sizes={Index: 1, Rpc: 1},
     budgets={BackfillRpcs.aborts: 0, BackfillRpcs.lost: 0},
 )
 class PastWithoutAPosition(BackfillRpcs):
@@ -101,7 +108,7 @@ class PastWithoutAPosition(BackfillRpcs):
     done: so it is asked again, for ever.
     """
 
-    def _tells_the_end(self, r: Term[Request]) -> Bool:
+    def _tells_the_end(self, r: Term[Rpc]) -> Bool:
         return self.rpc[r].at == At.backfilled
 
 
@@ -134,7 +141,7 @@ class AnswersToAnotherJob(BackfillRpcs):
     for one to the new job: its indexes get a checkpoint, and no row of theirs was read.
     """
 
-    def _is_for_this_job(self, r: Term[Request]) -> None:
+    def _is_for_this_job(self, r: Term[Rpc]) -> None:
         """Any job."""
 
 
@@ -173,7 +180,7 @@ class OneFailureFailsAll(BackfillChunks):
     "Z47",
     "yugabyte-db #33123, #20041, #20178",
     breaks=(BackfillRpcs.chunks_run_only_at_do_backfill,),
-    sizes={Index: 1, Request: 1},
+    sizes={Index: 1, Rpc: 1},
     budgets={BackfillRpcs.lost: 0},
 )
 class ChunksRunAnyTime(BackfillRpcs):
@@ -181,7 +188,7 @@ class ChunksRunAnyTime(BackfillRpcs):
     when the index is being dropped, is carried out.
     """
 
-    def _is_ready(self, r: Term[Request]) -> Bool:
+    def _is_ready(self, r: Term[Rpc]) -> Bool:
         return self.rpc[r].at == At.sent
 
 
@@ -219,6 +226,34 @@ class EachIndexHasItsOwnScan(BackfillJob):
 
     def _shares_the_scan(self, other: Term[Index], i: Term[Index]) -> Bool:
         return other == i
+
+
+@known_bug("Y05", "design document 002", breaks=BackfillThrottle.rate_is_bounded)
+class WaitingIsCredit(BackfillThrottle):
+    """A request that has waited for its slot reads faster than it may: the average since it was sent is kept."""
+
+    def _is_below_rate(self, task: Term[Task]) -> Bool:
+        waited = (self.elapsed[task] >= 1) & (self.this_second[task] <= RATE)
+        return super()._is_below_rate(task) | (waited & (self.read[task] <= RATE))
+
+
+@known_bug("Y06", "design document 002", breaks=BackfillThrottle.each_task_has_its_own_rate)
+class OneCounterForAllTasks(BackfillThrottle):
+    """All tasks share one counter: the more tablets there are, the slower is each."""
+
+    def _is_below_rate(self, task: Term[Task]) -> Bool:
+        first = every(self.this_second[o] == 0 for o in Task)
+        return first | ((self.this_second[task] > 0) & super()._is_below_rate(task))
+
+
+@known_bug("Y07", "design document 002", breaks=BackfillThrottle.free_slots_are_given)
+class OneLimitForTheCluster(BackfillThrottle):
+    """The slots of one server are taken for those of all."""
+
+    def _has_free_slot(self, task: Term[Task]) -> Bool:
+        return super()._has_free_slot(task) & (
+            count(self.request[o] == Request.running for o in Task) < SLOTS
+        )
 
 
 BUGS = known_bugs_in(globals())

@@ -1,7 +1,8 @@
-"""Throttling of the backfill: slots of a tablet server, rows per second of a task, and the time of a request.
+"""Throttling of the backfill: slots of each tablet server, rows per second of a task, and the time of a request.
 
-A request gets a slot, reads rows no faster than it may, and answers before its deadline; then another one gets
-the slot. A second is as long as it takes every running task to read what it may.
+A request gets a slot of its server, reads rows just as fast as it may, and answers before its deadline; then another
+one gets the slot. A second is as long as it takes every running task to read what it may. The tasks may be of one
+job, or of the jobs of several tables, which share the slots.
 """
 
 from __future__ import annotations
@@ -10,25 +11,29 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.machines.yugabytedb.indexes.index_actors import Server
 from stagewright.spec import (
+    ANY,
     Actor,
     Bool,
     Entity,
     LeadsTo,
     Machine,
     Number,
-    NumberVar,
     Term,
+    accepts,
     action,
     always_reachable,
     budget,
     choose,
+    constant,
     count,
     equivalent_loss,
     equivalent_weakening,
     equivalents,
     every,
     final,
+    history,
     invariant,
     leads_to,
     liveness,
@@ -37,6 +42,7 @@ from stagewright.spec import (
     per,
     require,
     some,
+    sometimes,
     step_property,
 )
 
@@ -49,7 +55,7 @@ GRACE = 1  # seconds: `backfill_index_timeout_grace_margin_ms`
 
 
 class Task(Entity, scope=2):
-    """The backfill of a tablet, on the one tablet server that is looked at."""
+    """The backfill of a tablet; its leader is on one of the tablet servers."""
 
 
 class Request(Enum):
@@ -63,7 +69,7 @@ class Request(Enum):
 
 
 class BackfillThrottle(Machine):
-    """Tasks share the slots of a tablet server."""
+    """Tasks share the slots of their tablet servers, and each has a rate of its own."""
 
     crashes = budget(1, doc="tablet leaders that go away while a request runs")
 
@@ -71,8 +77,11 @@ class BackfillThrottle(Machine):
     elapsed = per(Task, number(0, DEADLINE - 1))  # seconds since the request was sent
     read = per(Task, number(0, ROWS))  # rows that were read and not yet answered
     recorded = per(Task, number(0, ROWS))  # the checkpoint
-    slots_in_use: NumberVar = number(0, SLOTS + 1)
+    server = constant(per(Task, one_of(Server, init=ANY)))
+    slots_in_use = per(Server, number(0, SLOTS + 1))
     this_second = per(Task, number(0, ROWS))  # "the number of rows being processed per second"
+    # what has happened
+    read_in_second = history(per(Task, number(0, ROWS)))
 
     @action(by=MASTER, fair=WEAK)
     def ask(self, task: Term[Task]) -> None:
@@ -87,10 +96,11 @@ class BackfillThrottle(Machine):
     def start(self, task: Term[Task]) -> None:
         """A slot is free, and at least half of the request's time is left."""
         require(self.request[task] == Request.queued, "request is there")
-        self._a_slot_is_free()
+        require(self._has_free_slot(task), "a slot of the server is free")
         require(self._has_time(task), "half of its time is left")
         self.request[task] = Request.running
-        self.slots_in_use = self.slots_in_use + 1
+        server = self.server[task]
+        self.slots_in_use[server] = self.slots_in_use[server] + 1
 
     @action(by=TABLET_SERVER, fair=WEAK)
     def refuse(self, task: Term[Task]) -> None:
@@ -104,9 +114,10 @@ class BackfillThrottle(Machine):
         """A row is read and its entries are written, if the task has not read too many in this second."""
         require(self.request[task] == Request.running, "request has a slot")
         require(self._reached(task) < ROWS, "a row is left")
-        self._may_read(task)
+        require(self._is_below_rate(task), "the rate is not reached in this second")
         self.read[task] = self.read[task] + 1
         self.this_second[task] = self.this_second[task] + 1
+        self.read_in_second[task] = self.read_in_second[task] + 1
 
     @action(by=TABLET_SERVER, fair=WEAK)
     def answer(self, task: Term[Task]) -> None:
@@ -114,7 +125,7 @@ class BackfillThrottle(Machine):
         require(self.request[task] == Request.running, "request has a slot")
         require(self._is_due(task), "tablet is done, or time is up")
         self.request[task] = Request.answered
-        self._free_slot()
+        self._free_slot(task)
 
     @action(by=MASTER, fair=WEAK)
     def record_checkpoint(self, task: Term[Task]) -> None:
@@ -128,7 +139,7 @@ class BackfillThrottle(Machine):
         """The tablet's leader goes away with what it was doing; its slot is free."""
         require(self.request[task] == Request.running, "request has a slot")
         self._end(task)
-        self._free_slot()
+        self._free_slot(task)
 
     @action(by=MASTER, fair=WEAK)
     def time_out(self, task: Term[Task]) -> None:
@@ -148,20 +159,19 @@ class BackfillThrottle(Machine):
             late = choose(waits & ~in_time, Request.late, self.request[task])
             self.request[task] = late
             self.this_second[task] = 0
+            self.read_in_second[task] = 0
 
     # -- what recurs -----------------------------------------------------------------------------------------------
 
-    def _a_slot_is_free(self) -> None:
-        require(self.slots_in_use < SLOTS, "a slot is free")
+    def _has_free_slot(self, task: Term[Task]) -> Bool:
+        return self.slots_in_use[self.server[task]] < SLOTS
 
-    def _free_slot(self) -> None:
-        self.slots_in_use = self.slots_in_use - 1
+    def _free_slot(self, task: Term[Task]) -> None:
+        server = self.server[task]
+        self.slots_in_use[server] = self.slots_in_use[server] - 1
 
     def _has_time(self, task: Term[Task]) -> Bool:
         return self.elapsed[task] <= DEADLINE // 2
-
-    def _may_read(self, task: Term[Task]) -> None:
-        require(self._is_below_rate(task), "the rate is not reached in this second")
 
     def _is_below_rate(self, task: Term[Task]) -> Bool:
         return self.this_second[task] < RATE
@@ -175,7 +185,7 @@ class BackfillThrottle(Machine):
     def _is_busy(self, task: Term[Task]) -> Bool:
         """Something of it happens before the second is over."""
         request = self.request[task]
-        starts = (request == Request.queued) & self._has_time(task) & (self.slots_in_use < SLOTS)
+        starts = (request == Request.queued) & self._has_time(task) & self._has_free_slot(task)
         reads = (request == Request.running) & (self._is_due(task) | self._is_below_rate(task))
         return starts | reads
 
@@ -185,23 +195,40 @@ class BackfillThrottle(Machine):
     # -- promises ----------------------------------------------------------------------------------------------------
 
     @invariant
-    def slots_are_bounded(self) -> Bool:
+    def slots_are_bounded(self, s: Term[Server]) -> Bool:
         """002: "the maximum number of backfill operations happening on any YB-TServer across tablets can also be
         specified in order to rate-limit backfilling".
         """
-        return count(self.request[task] == Request.running for task in Task) <= SLOTS
+        return self._running(s) <= SLOTS
 
     @invariant
-    def slots_are_given_back(self) -> Bool:
+    def slots_are_given_back(self, s: Term[Server]) -> Bool:
         """A slot is held by a request that runs, and by no other: also when a tablet's leader goes away."""
-        running = count(self.request[task] == Request.running for task in Task)
-        return self.slots_in_use == running
+        return self.slots_in_use[s] == self._running(s)
+
+    @accepts(start)
+    def free_slots_are_given(self, task: Term[Task]) -> Bool:
+        """The limit is that of "any YB-TServer": what runs on other servers, for whichever table, takes no slot."""
+        free = every((self.server[task] == s).implies(self._running(s) < SLOTS) for s in Server)
+        return (self.request[task] == Request.queued) & (self.elapsed[task] == 0) & free
+
+    @sometimes
+    def servers_work_in_parallel(self) -> Bool:
+        """002, Design Goals: the build is distributed, "utilizing multiple/all nodes in the cluster"."""
+        return every(self._running(s) == SLOTS for s in Server)
 
     @invariant
     def rate_is_bounded(self, task: Term[Task]) -> Bool:
-        """002: "the desired number of rows of the primary table MyTable to process per second", for each task."""
-        seconds = self.elapsed[task] + 1
-        return self.read[task] <= sum((seconds for _ in range(1, RATE)), seconds)
+        """002: "the desired number of rows of the primary table MyTable to process per second", in each second: the
+        time that a request has waited for its slot is no credit.
+        """
+        return self.read_in_second[task] <= RATE
+
+    @accepts(read_row)
+    def each_task_has_its_own_rate(self, task: Term[Task]) -> Bool:
+        """002: "Note that this counter is maintained per backfill task", and a task may read as fast as is desired."""
+        unread = self.recorded[task] + self.read[task] < ROWS
+        return (self.request[task] == Request.running) & unread & (self.read_in_second[task] < RATE)
 
     @invariant
     def nothing_is_read_in_vain(self, task: Term[Task]) -> Bool:
@@ -213,6 +240,11 @@ class BackfillThrottle(Machine):
         """A request that gets a slot has time for a row: the next one begins further on."""
         return (self.request[task] == Request.answered).implies(self.read[task] > 0)
 
+    @sometimes
+    def large_tablets_take_several_requests(self, task: Term[Task]) -> Bool:
+        """002, "Checkpointing": a request covers "only a portion of the tablet's key range", for its time is up."""
+        return (self.request[task] == Request.answered) & (self._reached(task) < ROWS)
+
     @step_property
     def done_tablets_are_left_alone(self, after: Self, task: Term[Task]) -> Bool:
         """002: requests are issued "as necessary for completing the entire key range for the tablet"."""
@@ -223,6 +255,11 @@ class BackfillThrottle(Machine):
     def checkpoints_only_advance(self, after: Self, task: Term[Task]) -> Bool:
         """002: "The entire build process should not need to restart"."""
         return after.recorded[task] >= self.recorded[task]
+
+    def _running(self, s: Term[Server]) -> Number:
+        return count(
+            (self.request[task] == Request.running) & (self.server[task] == s) for task in Task
+        )
 
     @final
     def all_tablets_are_done(self) -> Bool:

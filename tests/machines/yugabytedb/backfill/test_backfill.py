@@ -22,7 +22,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
 from stagewright.machines.yugabytedb.backfill.backfill_states import InJob, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index
-from stagewright.machines.yugabytedb.backfill.backfill_throttle import BackfillThrottle
+from stagewright.machines.yugabytedb.backfill.backfill_throttle import ROWS, SLOTS, BackfillThrottle
 from stagewright.spec import Machine, choose, every, require, some
 from stagewright.spec.define import define
 from stagewright.spec.ground_eval import successors
@@ -56,7 +56,7 @@ def checked(
         ("backfill-split", 690),
         ("backfill-safe-time", 26_378),
         ("backfill-leaders", 7_648),
-        ("backfill-throttle", 12_588),
+        ("backfill-throttle", 35_020),
         ("backfill-tablet", 14),
     ],
 )
@@ -88,7 +88,7 @@ def test_each_machine_is_counted_here() -> None:
         (BackfillRpcs, {"request": 1}, {"aborts": 2, "changes": 2}),
         (BackfillSplit, {"tablet": 3}, {"failovers": 2}),
         (BackfillLeaders, {"thread": 3}, {"failures": 0}),
-        (BackfillThrottle, {"task": 3}, {"crashes": 0}),
+        (BackfillThrottle, {"task": 3, "server": 1}, {"crashes": 0}),
     ],
     ids=str,
 )
@@ -276,15 +276,15 @@ class VersionsAreNotCompared(BackfillLeaders):
 class EverybodyGetsASlot(BackfillThrottle):
     """`num_concurrent_backfills_allowed` is not looked at."""
 
-    def _a_slot_is_free(self) -> None:
-        pass
+    def _has_free_slot(self, task: Any) -> Any:
+        return self.slots_in_use[self.server[task]] <= SLOTS
 
 
 class NoRate(BackfillThrottle):
     """`backfill_index_rate_rows_per_sec` is not looked at."""
 
-    def _may_read(self, task: Any) -> None:
-        pass
+    def _is_below_rate(self, task: Any) -> Any:
+        return self.this_second[task] < ROWS
 
 
 class LaunchBeforeTabletsKnow(BackfillJob):
