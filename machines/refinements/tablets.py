@@ -5,11 +5,13 @@ from __future__ import annotations
 from stagewright.machines.scylladb.cluster import Tablet
 from stagewright.machines.scylladb.tablets import (
     intranode_migration,
+    load_balancer,
     tablet_commits,
     tablet_repair,
     tablet_replica_stages,
 )
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration
+from stagewright.machines.scylladb.tablets.load_balancer import LoadBalancer
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration as M
@@ -137,3 +139,23 @@ def a_tablet_that_is_committed(
 
 def _stage_that_is_committed(stage: tablet_commits.Stage) -> Stage:
     return Stage[stage.name]
+
+
+@refinement(
+    profiles={"": NEWEST},
+    at=({load_balancer.Tablet: 2},),
+    steps={
+        LoadBalancer.persist_plan: [
+            (M.start, None),
+            (M.write_both, None),
+            (M.begin_streaming, None),
+        ],
+        LoadBalancer.finish_migration: [M.use_new, M.begin_cleanup, M.end, M.finish],
+        LoadBalancer.revert_migration: [M.revert, M.finish_revert],
+    },
+)
+def a_tablet_that_is_balanced(
+    balancer: LoadBalancer, seen: M, t: Term[load_balancer.Tablet]
+) -> None:
+    """The load balancer tells apart whether a tablet has yet to stream, has streamed, or is undone."""
+    seen.stage = balancer.stage[t]

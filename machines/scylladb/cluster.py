@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 from stagewright.spec import Actor, Entity
 
 CLIENT = Actor("client")
@@ -14,3 +16,11 @@ class Node(Entity, scope=2):
 
 class Tablet(Entity, scope=1):
     """A tablet of a table."""
+
+
+class Track(Enum):
+    """What the topology state machine does with tablets (`transition_state`)."""
+
+    idle = auto()
+    tablet_migration = auto()
+    topology_change = auto()

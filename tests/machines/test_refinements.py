@@ -45,6 +45,7 @@ WITH_A_STAGE = {
     "ViewBuilding",
     "TabletCommits",
     "Fencing",
+    "LoadBalancer",
 }
 
 

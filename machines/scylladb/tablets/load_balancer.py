@@ -2,14 +2,16 @@
 
 Source: design document 001 (topology-over-raft), "Load balancing", and the change that it came with: active
 migrations count as done, and the streaming load of both sides of a migration is bounded. What a migration
-does in its stages is in `tablet.py`.
+does in its stages is in `tablet.py`; three of them matter here: until a tablet has streamed, once it has, and
+while a migration that failed is undone.
 """
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Self
 
+from stagewright.machines.scylladb.cluster import Track
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec import (
     ANY,
     Actor,
@@ -39,6 +41,7 @@ from stagewright.spec import (
     initially,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     optional,
@@ -70,33 +73,15 @@ class Tablet(Entity, scope=3):
     """A tablet."""
 
 
-class Track(Enum):
-    """What the topology state machine is doing."""
-
-    idle = auto()
-    tablet_migration = auto()
-    topology_change = auto()
-
-
-class Phase(Enum):
-    """The stages of a migration, as far as the load balancer cares."""
-
-    none = auto()
-    streaming = auto()  # up to the stage `streaming`
-    switching = auto()  # from `write_both_read_new` on: nothing streams any more
-
-
 class LoadBalancer(Machine):
     """Tablet replicas on shards, and plans to move them."""
 
-    requests = budget(1, doc="topology changes that are requested")
-    drains = budget(1, doc="nodes of which all tablets are to go")
-
-    exercised_at = scopes(
-        {Tablet: 2, requests: 0},
-        {Tablet: 2, drains: 0},
-        {drains: 0, requests: 0},
+    disturbances = budget(
+        1,
+        doc="topology changes, nodes that drain, migrations that fail, changes of the coordinator",
     )
+
+    exercised_at = scopes({Tablet: 2, disturbances: 2}, {disturbances: 0})
 
     node = constant(per(Shard, one_of(Node)))
     # committed to group0
@@ -104,7 +89,7 @@ class LoadBalancer(Machine):
     request_pending: FlagVar = flag()
     draining: SetVar[Node] = set_of(Node)
     replicas = per(Tablet, set_of(Shard, init=ANY))
-    phase = per(Tablet, one_of(Phase, init=Phase.none))
+    stage = per(Tablet, one_of(Stage, init=Stage.none))
     leaving = per(Tablet, optional(Shard))
     pending = per(Tablet, optional(Shard))
     # the load balancer, in the memory of the topology coordinator
@@ -132,7 +117,14 @@ class LoadBalancer(Machine):
     def plan_migration(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> None:
         """The load balancer, invoked, adds a migration to its plan."""
         require(self.invoked, "it is invoked")
-        require(self._is_useful(t, leaving, pending), "the migration improves the balance")
+        require(~self.outdated, "nothing was committed since the plan was begun")
+        require(self._may_plan(), "no topology change is pending or goes on")
+        require(
+            self._can_move(t, leaving, pending),
+            "the tablet is at rest, and the replica may go there",
+        )
+        require(self._improves(leaving, pending), "the migration improves the balance")
+        require(self._has_room(leaving, pending), "neither shard streams as much as it may")
         self.plan_leaving[t] = leaving
         self.plan_pending[t] = pending
 
@@ -149,12 +141,7 @@ class LoadBalancer(Machine):
         """All migrations of the plan start, in one command to group0, which enters their track."""
         require(~self._plan_is_empty(), "something is planned")
         require(~self.outdated, "nothing was committed since the plan was begun")
-        self.track = Track.tablet_migration
-        for t in Tablet:
-            starts = self.plan_pending[t].is_some()
-            self.phase[t] = choose(starts, Phase.streaming, self.phase[t])
-            self.leaving[t] = choose(starts, self.plan_leaving[t], self.leaving[t])
-            self.pending[t] = choose(starts, self.plan_pending[t], self.pending[t])
+        self._start_what_is_planned()
         self._forget_plan()
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -169,22 +156,39 @@ class LoadBalancer(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def finish_streaming(self, t: Term[Tablet]) -> None:
         """A stage edge: the tablet has streamed, and the load balancer is invoked."""
-        require(self.phase[t] == Phase.streaming, "the tablet streams")
-        self.phase[t] = Phase.switching
+        require(self.stage[t] == Stage.streaming, "the tablet streams")
+        self.stage[t] = Stage.write_both_read_new
         self._commit()
         self.invoked = True
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_migration(self, t: Term[Tablet]) -> None:
         """The last stage edge: the pending replica has taken the place of the leaving one."""
-        require(self.phase[t] == Phase.switching, "the tablet has streamed")
+        require(self.stage[t] == Stage.write_both_read_new, "the tablet has streamed")
         for s in Shard:
             stays = self.replicas[t].has(s) & (self.leaving[t] != s)
             self.replicas[t].put(s, stays | (self.pending[t] == s))
-        self.phase[t] = Phase.none
-        self.leaving[t] = None
-        self.pending[t] = None
+        self._end(t)
+
+    @action(by=COORDINATOR, spends=disturbances)
+    def fail_streaming(self, t: Term[Tablet]) -> None:
+        """A stage edge: the tablet could not be streamed, and its migration is undone."""
+        require(self.stage[t] == Stage.streaming, "the tablet streams")
+        self.stage[t] = Stage.cleanup_target
         self._commit()
+        self.invoked = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def revert_migration(self, t: Term[Tablet]) -> None:
+        """The last stage edge of the way back: the replicas are what they were, and counted so again."""
+        require(self.stage[t] == Stage.cleanup_target, "the migration is undone")
+        self._end(t)
+
+    @action(by=COORDINATOR, spends=disturbances)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator. It knows what is committed, and invokes the balancer."""
+        self._forget_plan()
+        self.outdated = False
         self.invoked = True
 
     # -- the topology state machine ----------------------------------------------------------------------------
@@ -193,14 +197,14 @@ class LoadBalancer(Machine):
     def leave_track(self) -> None:
         """Nothing migrates, and nothing is to: the topology state machine leaves the track."""
         require(self.track == Track.tablet_migration, "in the tablet migration track")
-        at_rest = every(self.phase[t] == Phase.none for t in Tablet)
+        at_rest = every(self.stage[t] == Stage.none for t in Tablet)
         require(at_rest, "no tablet is in transition")
         done = ~self.invoked | self.request_pending
         require(done, "no plan is being made, or none is allowed")
         self.track = Track.idle
         self._commit()
 
-    @action(by=OPERATOR, spends=requests)
+    @action(by=OPERATOR, spends=disturbances)
     def request_topology_change(self) -> None:
         """A topology change is requested: the load balancer is silent until it is done."""
         self.request_pending = True
@@ -223,38 +227,34 @@ class LoadBalancer(Machine):
         self._commit()
         self.invoked = True
 
-    @action(by=OPERATOR, spends=drains)
+    @action(by=OPERATOR, spends=disturbances)
     def drain(self, n: Term[Node]) -> None:
         """A node is to leave: its tablets move to the others."""
         elsewhere = every(
-            (self._will_have(t, s) & (self.node[s] == n)).implies(self._has_another_place(t, n))
+            (self._will_have(t, s) & (self._drains(s) | (self.node[s] == n))).implies(
+                self._has_another_place(t, n)
+            )
             for t in Tablet
             for s in Shard
         )
-        require(elsewhere, "there is another node for each of its tablets")
+        require(elsewhere, "there is another node for each tablet of a node that drains")
         self.draining.add(n)
         self._commit()
         self.invoked = True
 
     # -- which migrations are useful ---------------------------------------------------------------------------
 
-    def _is_useful(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> Bool:
-        """A migration that may be planned: it improves the balance, and does not overload a shard."""
-        allowed = self._may_plan() & self._can_move(t, leaving, pending)
-        return allowed & self._improves(leaving, pending) & self._has_room(leaving, pending)
-
     def _may_plan(self) -> Bool:
         """001: "If there is a pending topology change request, the load balancer will not be invoked"."""
-        return ~self.request_pending & (self.track != Track.topology_change) & ~self.outdated
+        return ~self.request_pending & (self.track != Track.topology_change)
 
     def _can_move(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> Bool:
         """A replica can go there: the tablet is at rest, and no other replica of it is on that node."""
-        at_rest = (self.phase[t] == Phase.none) & self.plan_pending[t].is_none()
+        at_rest = (self.stage[t] == Stage.none) & self.plan_pending[t].is_none()
         taken = some(
             (r != leaving) & (self.node[r] == self.node[pending]) for r in self.replicas[t]
         )
-        here = self.replicas[t].has(leaving) & ~self.replicas[t].has(pending)
-        return at_rest & here & ~taken & ~self._drains(pending)
+        return at_rest & self.replicas[t].has(leaving) & ~taken & ~self._drains(pending)
 
     def _improves(self, leaving: Term[Shard], pending: Term[Shard]) -> Bool:
         """From a node that drains, or to a shard that has fewer replicas even afterwards."""
@@ -277,11 +277,11 @@ class LoadBalancer(Machine):
 
     def _reads(self, s: Term[Shard]) -> Number:
         """The active migrations that stream from a shard."""
-        return count((self.phase[t] == Phase.streaming) & (self.leaving[t] == s) for t in Tablet)
+        return count((self.stage[t] == Stage.streaming) & (self.leaving[t] == s) for t in Tablet)
 
     def _writes(self, s: Term[Shard]) -> Number:
         """The active migrations that stream to a shard."""
-        return count((self.phase[t] == Phase.streaming) & (self.pending[t] == s) for t in Tablet)
+        return count((self.stage[t] == Stage.streaming) & (self.pending[t] == s) for t in Tablet)
 
     # -- what recurs -------------------------------------------------------------------------------------------
 
@@ -298,15 +298,36 @@ class LoadBalancer(Machine):
         )
 
     def _is_of_use(self) -> Bool:
-        return some(
-            self._is_useful(t, leaving, pending)
-            for t in Tablet
-            for leaving in Shard
-            for pending in Shard
+        return (
+            ~self.outdated
+            & self._may_plan()
+            & some(
+                self._can_move(t, leaving, pending)
+                & self._improves(leaving, pending)
+                & self._has_room(leaving, pending)
+                for t in Tablet
+                for leaving in Shard
+                for pending in Shard
+            )
         )
 
     def _plan_is_empty(self) -> Bool:
         return every(self.plan_pending[t].is_none() for t in Tablet)
+
+    def _start_what_is_planned(self) -> None:
+        self.track = Track.tablet_migration
+        for t in Tablet:
+            starts = self.plan_pending[t].is_some()
+            self.stage[t] = choose(starts, Stage.streaming, self.stage[t])
+            self.leaving[t] = choose(starts, self.plan_leaving[t], self.leaving[t])
+            self.pending[t] = choose(starts, self.plan_pending[t], self.pending[t])
+
+    def _end(self, t: Term[Tablet]) -> None:
+        self.stage[t] = Stage.none
+        self.leaving[t] = None
+        self.pending[t] = None
+        self._commit()
+        self.invoked = True
 
     def _forget_plan(self) -> None:
         for t in Tablet:
@@ -317,63 +338,99 @@ class LoadBalancer(Machine):
         """A command to group0: whoever prepared another one has to start again."""
         self.outdated = ~self._plan_is_empty()
 
-    # -- promises ----------------------------------------------------------------------------------------------
+    # -- what is promised: in terms of what is committed, not of how the balancer counts ------------------------
 
-    @sometimes
+    def _streams(self, t: Term[Tablet]) -> Bool:
+        return self.stage[t] == Stage.streaming
+
+    def _outcome(self, s: Term[Shard]) -> Number:
+        """The replicas of a shard when all that goes on, and is planned, has ended well."""
+        return count(
+            (self.pending[t] == s)
+            | (self.plan_pending[t] == s)
+            | (self.replicas[t].has(s) & (self.leaving[t] != s) & (self.plan_leaving[t] != s))
+            for t in Tablet
+        )
+
+    def _helps(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        """To move this replica empties a node that drains, or brings two shards closer to each other."""
+        drains = some(self.node[leaving] == n for n in self.draining)
+        full = some(self.node[pending] == n for n in self.draining)
+        apart = every(
+            (r == leaving) | (self.node[r] != self.node[pending]) for r in self.replicas[t]
+        )
+        place = self.replicas[t].has(leaving) & ~self.replicas[t].has(pending) & apart & ~full
+        return place & (drains | (self._outcome(pending) + 1 < self._outcome(leaving)))
+
+    def _is_free(self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]) -> Bool:
+        """The tablet is at rest, and nothing is streamed from the one shard, or to the other one."""
+        at_rest = (self.stage[t] == Stage.none) & self.plan_pending[t].is_none()
+        reads = count(
+            (self._streams(o) & (self.leaving[o] == leaving)) | (self.plan_leaving[o] == leaving)
+            for o in Tablet
+        )
+        writes = count(
+            (self._streams(o) & (self.pending[o] == pending)) | (self.plan_pending[o] == pending)
+            for o in Tablet
+        )
+        return at_rest & (reads < MOST_READS) & (writes < MOST_WRITES)
+
+    def _is_silent(self) -> Bool:
+        return self.request_pending | (self.track == Track.topology_change)
+
+    @sometimes(at={Tablet: 2, disturbances: 1})
     def two_migrations_stream_at_once(self) -> Bool:
-        """001's change: "Allow load balancing to happen concurrently with tablet migrations"."""
-        return count(self.phase[t] == Phase.streaming for t in Tablet) >= 2
+        """001: "Tablets are migrated in parallel and independently"."""
+        return count(self._streams(t) for t in Tablet) >= 2
 
-    @sometimes
-    def one_starts_while_another_goes_on(self, after: Self) -> Bool:
-        """001's change: the plan is made while migrations are active, and counts them as done."""
-        goes_on = some(
-            (self.phase[t] != Phase.none) & (after.phase[t] == self.phase[t]) for t in Tablet
-        )
-        starts = some(
-            (self.phase[t] == Phase.none) & (after.phase[t] == Phase.streaming) for t in Tablet
-        )
-        return goes_on & starts
+    @sometimes(at={Tablet: 3, disturbances: 1})
+    def one_starts_while_another_streams(self, after: Self) -> Bool:
+        """001's change: "Allow load balancing to happen concurrently with tablet migrations"."""
+        goes_on = some(self._streams(t) & after._streams(t) for t in Tablet)
+        return goes_on & some(~self._streams(t) & after._streams(t) for t in Tablet)
+
+    @sometimes(at={Tablet: 3, disturbances: 1})
+    def one_starts_while_another_is_undone(self, after: Self) -> Bool:
+        """A migration that failed counts as done, like every active one, until its replica is back."""
+        undone = some(self.stage[t] == Stage.cleanup_target for t in Tablet)
+        return undone & some(~self._streams(t) & after._streams(t) for t in Tablet)
 
     @accepts(plan_migration)
     def what_helps_and_has_room_is_planned(
         self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
     ) -> Bool:
-        """001's change: the load balancer goes on while migrations are active; only streaming takes a slot of
-        a shard, and what is past it does not.
+        """001's change: "the load balancer can make progress with active migrations". Only a shard's own
+        streaming stands against one more, and "new migrations [are] started as soon as tablets finish streaming".
         """
-        busy = self.request_pending | (self.track == Track.topology_change) | self.outdated
-        at_rest = (self.phase[t] == Phase.none) & self.plan_pending[t].is_none()
-        has = self.replicas[t]
-        apart = every((r == leaving) | (self.node[r] != self.node[pending]) for r in has)
-        goes = has.has(leaving) & ~has.has(pending) & apart & ~self._drains(pending)
-        helps = self._drains(leaving) | (self._load(pending) + 1 < self._load(leaving))
-        reads = count(
-            ((self.phase[o] == Phase.streaming) & (self.leaving[o] == leaving))
-            | (self.plan_leaving[o] == leaving)
-            for o in Tablet
-        )
-        writes = count(
-            ((self.phase[o] == Phase.streaming) & (self.pending[o] == pending))
-            | (self.plan_pending[o] == pending)
-            for o in Tablet
-        )
-        room = (reads < MOST_READS) & (writes < MOST_WRITES)
-        return self.invoked & ~busy & at_rest & goes & helps & room
+        plans = self.invoked & ~self._is_silent() & ~self.outdated
+        return plans & self._helps(t, leaving, pending) & self._is_free(t, leaving, pending)
+
+    @invariant
+    def the_cluster_is_saturated(
+        self, t: Term[Tablet], leaving: Term[Shard], pending: Term[Shard]
+    ) -> Bool:
+        """001: the track "starts new migrations to keep the cluster saturated with streaming"; the load
+        balancer is invoked "continuously as long as it generates new migrations". Where it has stopped
+        looking, every migration that helps would overload a shard.
+        """
+        wanted = self._helps(t, leaving, pending) & self._is_free(t, leaving, pending)
+        return self.invoked | self._is_silent() | ~wanted
 
     @invariant
     def transitions_happen_in_their_track(self, t: Term[Tablet]) -> Bool:
         """001: "When the topology state machine is not in the tablet_migration track, it is guaranteed
         that there are no tablet transitions in the system."
         """
-        return (self.phase[t] != Phase.none).implies(self.track == Track.tablet_migration)
+        return (self.stage[t] != Stage.none).implies(self.track == Track.tablet_migration)
 
     @invariant
     def shards_are_not_overloaded(self, s: Term[Shard]) -> Bool:
         """001's change: the algorithm "tracks streaming concurrency on both source and target shards of
         active migrations and takes concurrency limit into account when producing new migrations".
         """
-        return (self._reads(s) <= MOST_READS) & (self._writes(s) <= MOST_WRITES)
+        reads = count(self._streams(t) & (self.leaving[t] == s) for t in Tablet)
+        writes = count(self._streams(t) & (self.pending[t] == s) for t in Tablet)
+        return (reads <= MOST_READS) & (writes <= MOST_WRITES)
 
     @invariant
     def replicas_are_on_different_nodes(self, r: Term[Shard], s: Term[Shard]) -> Bool:
@@ -381,7 +438,7 @@ class LoadBalancer(Machine):
         apart = (r == s) | (self.node[r] != self.node[s])
         together = some(
             (self.replicas[t].has(r) & self.replicas[t].has(s))
-            | (self._will_have(t, r) & self._will_have(t, s))
+            | (self.replicas[t].has(r) & (self.leaving[t] != r) & (self.pending[t] == s))
             for t in Tablet
         )
         return together.implies(apart)
@@ -389,15 +446,15 @@ class LoadBalancer(Machine):
     @invariant
     def a_migration_has_two_shards(self, t: Term[Tablet]) -> Bool:
         """A tablet in transition has a replica that leaves and one that is pending; one at rest has none."""
-        moves = self.phase[t] != Phase.none
+        moves = self.stage[t] != Stage.none
         return (self.leaving[t].is_some() == moves) & (self.pending[t].is_some() == moves)
 
     @step_property
     def a_tablet_has_one_transition_at_a_time(self, after: Self, t: Term[Tablet]) -> Bool:
         """A migration goes on to its end; no other one of its tablet starts before."""
-        moves = (self.phase[t] != Phase.none) & (after.phase[t] != Phase.none)
+        moves = (self.stage[t] != Stage.none) & (after.stage[t] != Stage.none)
         same = (after.leaving[t] == self.leaving[t]) & (after.pending[t] == self.pending[t])
-        back = (self.phase[t] == Phase.switching) & (after.phase[t] == Phase.streaming)
+        back = ~self._streams(t) & after._streams(t)
         return moves.implies(same & ~back)
 
     @step_property
@@ -405,7 +462,7 @@ class LoadBalancer(Machine):
         """001: with a pending request the load balancer is silent, "to allow for current migrations to
         drain, after which ... pending topology operation [is allowed] to start".
         """
-        starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
+        starts = (self.stage[t] == Stage.none) & (after.stage[t] != Stage.none)
         return starts.implies(~self.request_pending & (self.track != Track.topology_change))
 
     @step_property
@@ -421,50 +478,41 @@ class LoadBalancer(Machine):
         """001's change: active migrations are treated "as if they were already completed": a plan does not
         leave the shard that it takes from with less than the one that it gives to.
         """
-        starts = (self.phase[t] == Phase.none) & (after.phase[t] != Phase.none)
+        starts = (self.stage[t] == Stage.none) & (after.stage[t] != Stage.none)
         moved = starts & (after.leaving[t] == leaving) & (after.pending[t] == pending)
-        given = count(after._will_have(x, pending) for x in Tablet)
-        left = count(after._will_have(x, leaving) for x in Tablet)
-        in_order = self._drains(leaving) | (given <= left)
-        return moved.implies(in_order)
+        drains = some(self.node[leaving] == n for n in self.draining)
+        return moved.implies(drains | (after._outcome(pending) <= after._outcome(leaving)))
 
-    @invariant
-    def the_cluster_is_saturated(self) -> Bool:
-        """001: "continuously as long as it generates new migrations", and "invoked on transition of tablet
-        stages": where it is not invoked, there is nothing to plan.
-        """
-        return self.invoked | ~self._is_of_use()
-
-    @invariant
+    @lemma
     def a_plan_is_of_tablets_at_rest(self, t: Term[Tablet], s: Term[Shard]) -> Bool:
-        """Lemma: what moves, or is to, goes from a shard that has it to one that has not."""
+        """What moves, or is to, goes from a shard that has it to one that has not."""
         planned = self.plan_pending[t].is_some()
         both = (self.plan_leaving[t].is_some() == planned) & (
-            planned.implies(self.phase[t] == Phase.none)
+            planned.implies(self.stage[t] == Stage.none)
         )
         goes = (self.leaving[t] == s) | (self.plan_leaving[t] == s)
         comes = (self.pending[t] == s) | (self.plan_pending[t] == s)
         there = goes.implies(self.replicas[t].has(s)) & comes.implies(~self.replicas[t].has(s))
         return both & there
 
-    @invariant
+    @lemma
     def a_plan_leaves_room(self, s: Term[Shard]) -> Bool:
-        """Lemma: with what is planned the limits hold, too."""
+        """With what is planned the limits hold, too."""
         reads = self._reads(s) + count(self.plan_leaving[t] == s for t in Tablet)
         writes = self._writes(s) + count(self.plan_pending[t] == s for t in Tablet)
         return (reads <= MOST_READS) & (writes <= MOST_WRITES)
 
-    @invariant
+    @lemma
     def a_plan_that_counts_is_allowed(self) -> Bool:
-        """Lemma: nobody plans who is not invoked, and no plan outlives what was committed after it."""
+        """Nobody plans who is not invoked, and no plan outlives what was committed after it."""
         empty = self._plan_is_empty()
         changes = self.request_pending | (self.track == Track.topology_change)
         only_invoked = (self.invoked | empty) & ~(empty & self.outdated)
         return only_invoked & (empty | self.outdated | ~changes)
 
-    @invariant
+    @lemma
     def a_plan_does_not_overshoot(self, t: Term[Tablet], r: Term[Shard], s: Term[Shard]) -> Bool:
-        """Lemma: each migration of a plan that counts improves the balance, all taken together."""
+        """Each migration of a plan that counts improves the balance, all taken together."""
         planned = (self.plan_leaving[t] == r) & (self.plan_pending[t] == s) & ~self.outdated
         given = count(self._will_have(x, s) for x in Tablet)
         left = count(self._will_have(x, r) for x in Tablet)
@@ -472,9 +520,17 @@ class LoadBalancer(Machine):
 
     @liveness
     def balance_is_reached(self) -> LeadsTo:
-        """001: the plan, "when executed with active migrations will produce the desired result"."""
-        at_rest = every(self.phase[t] == Phase.none for t in Tablet) & self._plan_is_empty()
-        return leads_to(self._is_of_use(), ~self._is_of_use() & at_rest)
+        """001's change: the plans "when executed with active migrations will produce the desired result". Also
+        when one of them is undone: then no migration is left that would help.
+        """
+        at_rest = every(self.stage[t] == Stage.none for t in Tablet) & self._plan_is_empty()
+        helps = some(
+            self._helps(t, leaving, pending)
+            for t in Tablet
+            for leaving in Shard
+            for pending in Shard
+        )
+        return leads_to(~at_rest | helps, at_rest & ~helps)
 
     @liveness
     def draining_nodes_become_empty(self, n: Term[Node]) -> LeadsTo:
@@ -507,10 +563,15 @@ class LoadBalancer(Machine):
             "it is invoked",
             because="where it is not invoked there is nothing to plan",
         ),
+        equivalent_drop(
+            plan_migration,
+            "nothing was committed since the plan was begun",
+            because="a plan that has been overtaken is refused",
+        ),
         equivalent_weakening(
             plan_migration,
-            "the migration improves the balance",
-            because="a plan that has been overtaken is refused",
+            "the tablet is at rest, and the replica may go there",
+            because="where the plan has a tablet already, to move it again brings nothing",
         ),
         equivalent_drop(find_nothing, "it is invoked", because="otherwise nothing happens"),
         equivalent_drop(
@@ -525,10 +586,12 @@ class LoadBalancer(Machine):
         ),
         equivalent_weakening(
             drain,
-            "there is another node for each of its tablets",
+            "there is another node for each tablet of a node that drains",
             because="among few nodes, where one tablet finds a place the others do too",
         ),
-        equivalent_loss(drain, draining, because="a node that stays does no harm"),
+        equivalent_loss(
+            fail_over, invoked, because="where its predecessor found nothing, there is nothing"
+        ),
         equivalent_loss(
             _commit, outdated, because="only a request makes a plan wrong; others make it no better"
         ),

@@ -8,10 +8,9 @@ may still be on their way, when the stage has moved on or the coordinator is ano
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node, Tablet
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node, Tablet, Track
 from stagewright.machines.scylladb.tablets.tablet_migration import (
     COORDINATOR,
     OPERATOR,
@@ -76,14 +75,6 @@ from stagewright.spec import (
 WEAK = Fairness.WEAK
 LAST_VALUE = 3
 BETWEEN_NODES = "here tablets move between nodes, so that a kind has its replicas"
-
-
-class Track(Enum):
-    """What the topology state machine is doing (`transition_state`)."""
-
-    idle = auto()
-    tablet_migration = auto()
-    topology_change = auto()
 
 
 class View(Record):
