@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, Server
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, WEAK, Server
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     LAST,
@@ -13,9 +13,9 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
     Stored,
     Value,
 )
-from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
+from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements, Status
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.spec import Term, action, choose, part, require
+from stagewright.spec import Bool, Term, action, choose, part, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -94,12 +94,32 @@ class NoMonotoneGuard(IndexPermissions):
         """Nobody asks."""
 
 
-@known_bug("Z45", "yugabyte-db #6234", breaks=IndexStatements.ready_means_that_every_server_reads)
+@known_bug("Z45", "yugabyte-db #6234", breaks=IndexStatements.success_means_that_every_server_reads)
 class DoneBeforeFullyApplied(IndexStatements):
     """CREATE INDEX was answered when the master had stored the permission, not when the tablets had it."""
 
-    def _is_fully_applied(self) -> None:
-        """The stored permission is taken for the applied one."""
+    def _is_ready(self) -> Bool:
+        return self.permission == Permission.read_write_and_delete
+
+
+@known_bug("Y08", "design document 002", breaks=IndexStatements.create_index_does_not_wait)
+class CreateIndexWaits(IndexStatements):
+    """The client hears of its index when the build is over, and not before."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def ask_for_status(self) -> None:
+        """CREATE INDEX is answered."""
+        require(self.version > 0, "CREATE INDEX was executed")
+        require(self._status() != Status.in_progress, "the build is over")
+        self.told = self._status()
+
+
+@known_bug("Y09", "design document 002", breaks=IndexStatements.clients_learn_the_result)
+class FailuresAreNotTold(IndexStatements):
+    """What is known of a build goes with its index: of one that failed the client hears nothing, or that it goes on."""
+
+    def _status(self) -> Term[Status]:
+        return choose(self._is_ready(), Status.success, Status.in_progress)
 
 
 @known_bug(

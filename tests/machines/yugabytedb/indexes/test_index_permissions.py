@@ -14,6 +14,7 @@ from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatem
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import Term, action, require
 from stagewright.spec.define import define
+from stagewright.spec.definition import PropertyKind
 from stagewright.spec.ground_eval import successors
 from stagewright.spec.lowering import ground
 from stagewright.spec.machine import Machine
@@ -112,7 +113,7 @@ def test_the_table_is_that_of_the_code(
         (IndexPermissions, "ysql", 234),
         (IndexPermissions, "ysql-early", 234),
         (IndexPermissions, "ysql-no-do-backfill", 184),
-        (IndexStatements, "ycql", 802),
+        (IndexStatements, "ycql", 1_640),
         (PostgresIndex, "ysql", 1_111),
     ],
 )
@@ -164,7 +165,8 @@ def test_all_that_is_promised_of_states_and_steps_is_proved_by_induction(
     definition = define(machine, profile)
     report = prove(definition, scope_of(definition, {"server": 3}), max_k=1, depth=1)
     left = {v.name for v in report.verdicts if v.outcome is not Outcome.HOLDS}
-    assert left <= {p.name for p in not_handled(definition)}  # goals, which `check` decides
+    found = {p.name for p in definition.properties if p.kind is PropertyKind.SOMETIMES}
+    assert left <= {p.name for p in not_handled(definition)} | found  # which `check` decides
 
 
 class ReportsOfOlderVersionsCount(IndexPermissions):
