@@ -32,6 +32,7 @@ SHIPPED = {
     "view-wakeups": "stagewright.machines.scylladb.views.view_wakeups:ViewWakeups",
     "cdc-generation": "stagewright.machines.scylladb.cdc.cdc_generation:CdcGeneration",
     "cdc-generations": "stagewright.machines.scylladb.cdc.cdc_generations:CdcGenerations",
+    "cdc-log": "stagewright.machines.scylladb.cdc.cdc_log:CdcLog",
     "cdc-mapping": "stagewright.machines.scylladb.cdc.cdc_mapping:CdcMapping",
     "cdc-publication": "stagewright.machines.scylladb.cdc.cdc_publication:CdcPublication",
     "index-permissions": "stagewright.machines.yugabytedb.indexes.index_permissions:IndexPermissions",

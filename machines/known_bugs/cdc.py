@@ -1,15 +1,22 @@
-"""Bugs of ScyllaDB's CDC generations."""
+"""Bugs of ScyllaDB's CDC generations, and mistakes that design document 003 warns of (`003-1` and on)."""
 
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations, Generation, Node
-from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Shard
+from stagewright.machines.scylladb.cdc.cdc_log import LEEWAY, CdcLog, Row
+from stagewright.machines.scylladb.cdc.cdc_mapping import (
+    CdcMapping,
+    Ends,
+    Node as Joining,
+    Shard,
+    Token,
+)
 from stagewright.machines.scylladb.cdc.cdc_publication import (
     OPERATOR,
     CdcPublication,
     Generation as NumberedGeneration,
 )
-from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require
+from stagewright.spec import Bool, Fairness, Number, Term, action, every, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 
@@ -88,6 +95,93 @@ PUBLISHING_IS_A_STATE_OF_THE_TOPOLOGY = released_bug(
     profile="seed",
     breaks=CdcPublication.topology_changes_end,
     mended_in="scylla-2026.2",
+)
+
+
+@known_bug(
+    "003-1",
+    "design document 003, Generations",
+    breaks=CdcLog.changes_are_read_with_the_rows,
+    budgets={CdcLog.losses: 0},
+)
+class TheNewestGenerationTakesTheWrite(CdcLog):
+    """A change goes to a stream of the generation that was committed last, which does not operate yet: clients
+    look for it in the streams of the one that operated at its timestamp.
+    """
+
+    def _takes(self, g: Term[NumberedGeneration], _timestamp: Number, /) -> Bool:
+        return self.committed.has(g) & ~some(self.start[g] < self.start[h] for h in self.committed)
+
+
+@known_bug(
+    "003-2",
+    "design document 003, The generation's mapping",
+    breaks=CdcLog.replicas_receive_both_writes_or_none,
+    budgets={CdcLog.losses: 0},
+)
+class BaseAndLogWriteAreSentApart(CdcLog):
+    """The two writes are messages of their own also where a replica is to get both."""
+
+    @action
+    def receive_base_write(self, n: Term[Joining]) -> None:
+        """The replica receives the base write alone."""
+        require(self.under_way[Row.base].has(n), "the base write is on its way to it")
+        self.under_way[Row.base].discard(n)
+        self.stored[Row.base].add(n)
+
+
+@known_bug(
+    "003-3",
+    "design document 003, Generation switching",
+    breaks=CdcLog.replicas_receive_both_writes_or_none,
+    budgets={CdcLog.losses: 0},
+)
+class WritesBeforeTheGenerationAreAllowed(CdcLog):
+    """A write with a timestamp before the start of the generation that operates is let through.
+
+    "They belong to the old generation whose token ranges might no longer refine the current vnodes."
+    """
+
+    def _accepts(self, timestamp: Number) -> Bool:
+        return (timestamp < self.now + LEEWAY) & (self.now - LEEWAY < timestamp)
+
+
+@known_bug(
+    "003-4",
+    "design document 003, Generation switching",
+    breaks=CdcLog.changes_are_read_with_the_rows,
+    budgets={CdcLog.losses: 0},
+)
+class GenerationOperatesAtOnce(CdcLog):
+    """The timestamp of a generation is the time at which it is committed: writes with a timestamp a little
+    ahead have gone to the generation before it.
+    """
+
+    def _start(self) -> Number:
+        return self.now
+
+
+@known_bug(
+    "003-5",
+    "design document 003, Generation switching",
+    breaks=CdcMapping.base_and_log_rows_are_in_one_vnode,
+)
+class GenerationRefinesTheOldVnodes(CdcMapping):
+    """The joining node makes its generation for the vnodes that there are, without its own tokens."""
+
+    def _vnodes_with(self, _t: Term[Token], /) -> Ends:
+        return {end: self.ring[end].is_some() for end in Token}
+
+
+COLOCATION_IS_LOST_FOR_A_WHILE = released_bug(
+    "003-6",
+    "design document 003, Generation switching",
+    "Nodes write to a joining node as soon as they know its tokens, while the old generation still operates: "
+    "a log row of that one may belong to another vnode than its base row, and other replicas.",
+    machine=CdcLog,
+    profile="scylla-2026.2",
+    breaks=CdcLog.replicas_receive_both_writes_or_none,
+    mended_in="two-phase",
 )
 
 BUGS = known_bugs_in(globals())

@@ -2,8 +2,8 @@
 
 Source: design document 003 (cdc), "Generations" and "Generation switching"; `commit_cdc_generation` of design
 document 001, and ScyllaDB's `cdc::metadata` and publisher for the releases. Nodes have clocks of their own. The
-states of the topology state machine are in `cdc_publication.py`, and how tokens map to streams in
-`cdc_mapping.py`.
+states of the topology state machine are in `cdc_publication.py`, how tokens map to streams
+in `cdc_mapping.py`, and which replicas get base write and log write in `cdc_log.py`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,6 @@ class Write(Record):
     fate = one_of(Fate, init=Fate.none)
     timestamp = number(0, LAST_TIMESTAMP)
     generation = optional(Generation)  # whose stream the log write uses
-    colocated = flag(init=True)  # its generation is that of the last join, as far as was promised
     waited = flag()  # a tick has passed since Paxos decided it
 
 
@@ -141,12 +140,10 @@ class CdcGenerations(Machine):
     The documents' two assumptions are the machine's: clocks differ by at most SKEW, and a node that is not
     cut off learns of a generation before a tick has passed.
 
-    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, four do
-    not, and the text says so of three. `base_and_log_writes_are_colocated` fails: nodes learn of the joining
-    node's tokens with the generation, "but the old generation will still be operating for a minute or two.
-    Thus colocation will be lost for a while". `log_writes_use_the_generation_that_operates` fails: "if
-    gossip doesn't reach the node in time, some writes might be sent to the wrong (old) generation"; that node
-    takes timestamps from before the switch, too (`timestamps_are_in_the_window`).
+    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, three do
+    not. `log_writes_use_the_generation_that_operates` fails: "if gossip doesn't reach the node in time, some
+    writes might be sent to the wrong (old) generation"; that node takes timestamps from before the switch, too
+    (`timestamps_are_in_the_window`).
     `decisions_of_paxos_are_applied` fails: a timestamp that was fixed before the switch, and is used
     after it, is refused for ever.
     """
@@ -503,24 +500,10 @@ class CdcGenerations(Machine):
         require(self.uses(n, g, timestamp), "it has the generation that operates then")
         self.write.fate = Fate.accepted
         self.write.generation = g
-        self.write.colocated = self._is_colocated(n, g, timestamp)
 
     def _can_apply(self, n: Term[Node], timestamp: Number) -> Bool:
         found = some(self.uses(n, g, timestamp) for g in Generation)
         return self.accepts(n, timestamp) & found
-
-    def _is_colocated(self, n: Term[Node], g: Term[Generation], timestamp: Number) -> Bool:
-        """The node knows of no join after the one that the generation was made for.
-
-        The newer document leaves out joins whose own generation does not operate yet at the timestamp.
-        """
-        missed = some(
-            self.knows(n, h)
-            & self.follows(h, g)
-            & ((self.start[h] <= timestamp) | (not self.release.group0))
-            for h in Generation
-        )
-        return ~missed
 
     def _may_be_the_oldest(self, n: Term[Node], kept: Term[Generation]) -> Bool:
         """No node accepts writes to earlier generations any more, and they are published."""
@@ -551,15 +534,6 @@ class CdcGenerations(Machine):
             )
             for g in Generation
         )
-
-    @invariant
-    def base_and_log_writes_are_colocated(self) -> Bool:
-        """003: "Due to the need of maintaining colocation we don't allow the client to send writes with
-        arbitrary timestamps".
-
-        The newer document takes that back for writes with a timestamp before the generation of the join.
-        """
-        return self.write.colocated
 
     @step_property
     def timestamps_are_in_the_window(self, after: Self) -> Bool:
@@ -742,7 +716,7 @@ class CdcGenerations(Machine):
             "it has the generation that operates then",
             because="after the barrier a node has the data of what it knows",
         ),
-        equivalent_loss(_write, Write.fate, Write.colocated, because="only promises look at it"),
+        equivalent_loss(_write, Write.fate, because="only promises look at it"),
     )
 
     beyond_the_default_scope = unexercised(

@@ -123,7 +123,7 @@ class CdcMapping(Machine):
 
     # -- how a generation is made ------------------------------------------------------------------------
 
-    def _vnodes_with(self, t: Term[Token]) -> Ends:
+    def _vnodes_with(self, t: Term[Token], /) -> Ends:
         """The vnodes that there will be with one token more."""
         return {end: self.ring[end].is_some() | (t == end) for end in Token}
 
@@ -144,8 +144,19 @@ class CdcMapping(Machine):
 
     # -- how it is used ----------------------------------------------------------------------------------
 
+    def stream_of(self, token: Token) -> Maybe[Token]:
+        """The token of the log rows to which changes of a base row with that token go.
+
+        The stream is of the range into which the token falls: the first one that ends at or after it, around.
+        """
+        first, *others = reversed(token.around())
+        stream = self._stream_in(first, token)
+        for end in others:
+            stream = choose(self.range_ends.has(end), self._stream_in(end, token), stream)
+        return stream
+
     def _end_of_range(self, token: Token, end: Token) -> Bool:
-        """The token falls into the range that ends at `end`: the first end at or after it, around."""
+        """The token falls into the range that ends at `end`."""
         before = some(self.range_ends.has(other) for other in token.until(end))
         return self.range_ends.has(end) & ~before
 
@@ -155,14 +166,22 @@ class CdcMapping(Machine):
         several = streams[Shard.second].is_some()
         return choose(several, streams[token.shard(2)], streams[Shard.first])
 
-    def _goes_to(self, token: Token, stream: Token) -> Bool:
-        """Changes of a base row with that token go to a log row with the token `stream`."""
-        return some(
-            self._end_of_range(token, end) & (self._stream_in(end, token) == stream)
-            for end in list(Token)
+    def owns(self, n: Term[Node], token: Token) -> Bool:
+        """The token falls into a vnode of the node: the first one that ends at or after it, around."""
+        return some((self.ring[end] == n) & ~self._ends_before(token, end) for end in list(Token))
+
+    def will_own(self, n: Term[Node], token: Token) -> Bool:
+        """The token falls into the vnode with which the node joins."""
+        joins = self.joining_node == n
+        return joins & some(
+            (self.joining == end) & ~self._ends_before(token, end) for end in list(Token)
         )
 
     # -- what recurs -------------------------------------------------------------------------------------
+
+    def _ends_before(self, token: Token, end: Token) -> Bool:
+        """Some vnode ends from the token on, and before `end`."""
+        return some(self.ring[other].is_some() for other in token.until(end))
 
     def _was_made_for_two_shards(self, end: Token) -> Bool:
         """The range's end is owned, or about to be, by a node with two shards."""
@@ -174,9 +193,7 @@ class CdcMapping(Machine):
 
     def _same_vnode(self, a: Token, b: Token) -> Bool:
         """No vnode ends between the two tokens, one way or the other around the ring."""
-        there = some(self.ring[end].is_some() for end in a.until(b))
-        back = some(self.ring[end].is_some() for end in b.until(a))
-        return ~there | ~back
+        return ~self._ends_before(a, b) | ~self._ends_before(b, a)
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -207,7 +224,7 @@ class CdcMapping(Machine):
     def base_and_log_rows_are_in_one_vnode(self) -> Bool:
         """003: "we map each token tok to a stream whose token falls into the the same vnode as tok"."""
         return every(
-            self._goes_to(token, stream).implies(self._same_vnode(token, stream))
+            (self.stream_of(token) == stream).implies(self._same_vnode(token, stream))
             for token in list(Token)
             for stream in list(Token)
         )
@@ -216,7 +233,7 @@ class CdcMapping(Machine):
     def every_token_has_a_stream(self) -> Bool:
         """003: a generation maps "the set of tokens (in the entire token ring) to the set of stream IDs"."""
         return self.range_ends.is_empty() | every(
-            some(self._goes_to(token, stream) for stream in list(Token)) for token in list(Token)
+            self.stream_of(token).is_some() for token in list(Token)
         )
 
     @invariant

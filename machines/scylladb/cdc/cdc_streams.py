@@ -11,7 +11,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, total_ordering
 
 from stagewright.spec.errors import InputError
 
@@ -22,11 +22,13 @@ FIRST_TOKEN, LAST_TOKEN = -(2**63) + 1, 2**63 - 1
 RING = 2**64
 
 
-@dataclass(frozen=True, order=True)
+@total_ordering
+@dataclass(frozen=True)
 class StreamId:
     """The partition key of a CDC log row: a token, and bits that make it unique.
 
-    003, "Stream IDs": "The id is stored as bytes, and sorted on string ordering".
+    003, "Stream IDs": "The id is stored as bytes, and sorted on string ordering, i.e. the high qword (token) is
+    msb in ordering". So ids with negative tokens come last.
     """
 
     token: int
@@ -39,6 +41,9 @@ class StreamId:
         _fits("the random part", self.random, 0, 2**RANDOM_BITS - 1)
         _fits("the vnode index", self.index, 0, 2**INDEX_BITS - 1)
         _fits("the version", self.version, 0, 2**VERSION_BITS - 1)
+
+    def __lt__(self, other: StreamId) -> bool:
+        return self.to_bytes() < other.to_bytes()
 
     def to_bytes(self) -> bytes:
         """16 bytes, big-endian: the token, then `random | index | version`."""

@@ -56,6 +56,19 @@ def test_packing_a_stream_id_loses_nothing(token: int, noise: int, index: int) -
     assert stream.to_bytes()[:8] == (token % 2**64).to_bytes(8, "big")
 
 
+def test_real_stream_ids_are_sorted_as_the_bytes_that_are_stored() -> None:
+    """003: "stored as bytes, and sorted on string ordering": negative tokens come after the others."""
+    keys = sorted(bytes.fromhex(vector["hex"]) for vector in vectors("stream_id"))
+    assert [s.to_bytes() for s in sorted(StreamId.from_bytes(key) for key in keys)] == keys
+    assert StreamId(0, 0, 0) < StreamId(-1, 0, 0)
+
+
+@given(st.lists(st.tuples(TOKENS, st.integers(0, 2**38 - 1), st.integers(0, 2**22 - 1))))
+def test_stream_ids_and_their_bytes_have_one_order(parts: list[tuple[int, int, int]]) -> None:
+    streams = sorted(StreamId(*each) for each in parts)
+    assert [s.to_bytes() for s in streams] == sorted(s.to_bytes() for s in streams)
+
+
 @pytest.mark.parametrize("broken", [(2**63, 0, 0), (0, 2**38, 0), (0, 0, 2**22), (0, -1, 0)])
 def test_what_does_not_fit_the_bits_is_refused(broken: tuple[int, int, int]) -> None:
     with pytest.raises(InputError, match="it must be in"):

@@ -1,0 +1,361 @@
+"""CDC log writes: which stream a change goes to, and which replicas get the base write and the log write.
+
+Source: design document 003 (cdc), "Generations", "The generation's mapping" and "Generation switching". How
+tokens map to streams is `cdc_mapping.py`, which is a part of this; clocks that differ, and nodes that learn of a
+generation late, are in `cdc_generations.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Annotated, Self
+
+from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping, Node, Token
+from stagewright.machines.scylladb.cdc.cdc_publication import Generation
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OptionalVar,
+    Profile,
+    SetVar,
+    Term,
+    accepts,
+    action,
+    between,
+    bounded,
+    budget,
+    choose,
+    count,
+    equivalent_drop,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    judged_alone,
+    leads_to,
+    liveness,
+    number,
+    only_when,
+    optional,
+    part,
+    per,
+    profiles,
+    require,
+    set_of,
+    some,
+    sometimes,
+    step_property,
+    unexercised,
+    vacuous,
+)
+
+# In ticks of the one clock that there is here.
+LEEWAY = 2  # `generation_leeway`
+DELAY = 2  # from the commit of a generation until it operates
+LAST_COMMIT = 1
+END = LAST_COMMIT + DELAY + LEEWAY
+LAST_TIMESTAMP = END
+ROW = Token.t1  # of the row that is followed: as nodes join with any token, it is as good as any
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+COORDINATOR = Actor("topology coordinator")
+NETWORK = Actor("network")
+TIME = Actor("time")
+
+
+class Row(Enum):
+    """What a replica gets of a change."""
+
+    base = auto()
+    log = auto()
+
+
+@dataclass(frozen=True)
+class Release(Profile):
+    """What a version of ScyllaDB, or the design document, does while a node joins."""
+
+    previous: bool  # recent timestamps are let through, whichever generation operated then
+    ring_waits: bool  # writes go to the joining node when its generation operates
+
+
+SEED = Release("seed", previous=False, ring_waits=False)
+SCYLLA_2026_2 = Release("scylla-2026.2", previous=True, ring_waits=False)
+TWO_PHASE = Release("two-phase", previous=False, ring_waits=True)
+
+
+class CdcLog(Machine):
+    """A row of a base table is written, and with it its CDC log, while nodes join the ring.
+
+    `two-phase` is what 003 announces: "Future patches will make the solution safe". Under `seed` and
+    `scylla-2026.2` `replicas_receive_both_writes_or_none` fails, and `changes_are_read_with_the_rows` with
+    it: nodes send writes to the joining node as soon as they know its tokens, "but the old generation will
+    still be operating for a minute or two. Thus colocation will be lost for a while". The release takes
+    writes to the previous generation, too, which 003 forbids since they "would not necessarily be colocated".
+    """
+
+    release = profiles(SEED, SCYLLA_2026_2, TWO_PHASE)
+    joins = budget(2, doc="nodes that join; the first one is the cluster's first")
+    losses = budget(1, doc="messages that are lost")
+
+    mapping = part(CdcMapping)
+    each_alone = judged_alone(mapping)
+
+    now: NumberVar = number(0, END)
+    # the generations that have a timestamp: when they start to operate, and the followed row's stream in each
+    committed: SetVar[Generation] = set_of(Generation)
+    start = per(Generation, number(0, LAST_COMMIT + DELAY))
+    stream = per(Generation, optional(Token))
+    pending: FlagVar = flag()  # writes go to the joining node, too
+    # the write that is followed
+    timestamp: NumberVar = number(0, LAST_TIMESTAMP)
+    logged: OptionalVar[Generation] = optional(Generation)  # whose stream the log write uses
+    under_way = per(Row, set_of(Node))  # messages
+    stored = per(Row, set_of(Node))
+
+    @initially
+    def nodes_have_one_shard(self) -> Bool:
+        """What is colocated is a vnode; `cdc-mapping` has the shards, too."""
+        return every(~self.mapping.two_shards[n] for n in Node)
+
+    @action(by=TIME, fair=WEAK)
+    def tick(self) -> None:
+        """Time passes."""
+        bounded(self.now < END, "there is time left")
+        bounded(self._is_a_cluster(), "there is a cluster")
+        bounded(self._has_timestamp(), "a generation gets its timestamp at once")
+        self.now = self.now + 1
+
+    # -- generations -------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, spends=joins)
+    def make_generation(self, n: Term[Node], t: Term[Token]) -> None:
+        """A node is to join: a generation is made for the vnodes that there will be."""
+        bounded(self.now <= LAST_COMMIT, "time is left for it to operate")
+        self.mapping.make_generation(n, t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_generation(self, g: Term[Generation]) -> None:
+        """It gets a timestamp, some time ahead, but for the first; every node learns of it and of the tokens."""
+        require(self.mapping.joining.is_some(), "a node joins")
+        require(self._is_for_the_join(g) & ~self.committed.has(g), "it is made for the join")
+        self.start[g] = self._start()
+        self.committed.add(g)
+        self.stream[g] = self.mapping.stream_of(ROW)
+        if not self.release.ring_waits:
+            self.pending = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def write_to_both(self, g: Term[Generation]) -> None:
+        """The generation operates: from now on writes go to the joining node, too."""
+        only_when(self.release.ring_waits)
+        require(self._is_for_the_join(g) & self.committed.has(g), "it is made for the join")
+        require(self.start[g] <= self.now, "it operates")
+        require(~self.pending, "writes do not go there yet")
+        self.pending = True
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def insert_token(self, n: Term[Node], t: Term[Token]) -> None:
+        """The joining node has streamed what is to be its own; the token becomes part of the ring."""
+        require(self.pending, "writes go to it")
+        require(self._nothing_is_under_way(), "writes that were under way have ended")
+        for row in Row:
+            moves = some(self._joins_for(m, row) for m in Node)
+            for m in Node:
+                gets = self._joins_for(m, row) & ~self.stored[row].is_empty()
+                self.stored[row].put(m, choose(moves, gets, self.stored[row].has(m)))
+        self.pending = False
+        self.mapping.insert_token(n, t)
+
+    # -- a write -----------------------------------------------------------------------------------------
+
+    @action(by=CLIENT)
+    def write_row(
+        self, g: Term[Generation], timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
+    ) -> None:
+        """The row is changed; the change goes to its stream in the generation that operates at its timestamp."""
+        bounded(self.logged.is_none(), "one write is followed")
+        require(self._is_a_cluster(), "there is a cluster")
+        require(self._accepts(timestamp), "the timestamp is in the window")
+        require(self._takes(g, timestamp), "the generation operates at the timestamp")
+        self.timestamp = timestamp
+        self.logged = g
+        for n in Node:
+            self.under_way[Row.base].put(n, self._is_written(n, ROW))
+            log = some((self.stream[g] == t) & self._is_written(n, t) for t in list(Token))
+            self.under_way[Row.log].put(n, log)
+
+    @action(fair=WEAK)
+    def receive(self, n: Term[Node]) -> None:
+        """A replica receives what is for it: base write and log write in one message, if it gets both."""
+        require(self._is_under_way(n), "a message is on its way to it")
+        for row in Row:
+            self.stored[row].put(n, self.stored[row].has(n) | self.under_way[row].has(n))
+            self.under_way[row].discard(n)
+
+    @action(by=NETWORK, spends=losses)
+    def lose(self, n: Term[Node]) -> None:
+        """The message to a replica is lost."""
+        require(self._is_under_way(n), "a message is on its way to it")
+        for row in Row:
+            self.under_way[row].discard(n)
+
+    # -- which timestamps, which generation --------------------------------------------------------------
+
+    def operates(self, g: Term[Generation], at: Number) -> Bool:
+        """003: from its own timestamp until "the following generation's timestamp"."""
+        followed = some(
+            (self.start[g] < self.start[h]) & (self.start[h] <= at) for h in self.committed
+        )
+        return self.committed.has(g) & (self.start[g] <= at) & ~followed
+
+    def _takes(self, g: Term[Generation], timestamp: Number, /) -> Bool:
+        """003: "The stream ID is taken from the generation operating at this timestamp"."""
+        return self.operates(g, timestamp)
+
+    def _accepts(self, timestamp: Number) -> Bool:
+        """003: in [T, C + generation_leeway), T being the start of the generation that operates at C, now.
+
+        The release lets through what is after C - generation_leeway, too.
+        """
+        early = timestamp < self.now + LEEWAY
+        if self.release.previous:
+            return early & (self.now - LEEWAY < timestamp)
+        return early & some(
+            self.operates(g, self.now) & (self.start[g] <= timestamp) for g in self.committed
+        )
+
+    def _start(self) -> Number:
+        """003: "taking the node's local time and adding a minute or two"; the first one operates at once."""
+        return choose(self.committed.is_empty(), self.now, self.now + DELAY)
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _is_for_the_join(self, g: Term[Generation]) -> Bool:
+        """There are as many generations before it as tokens in the ring."""
+        return g.number_column(lambda generation: generation.number) == self._tokens()
+
+    def _has_timestamp(self) -> Bool:
+        """The generation for the join is committed, if a node joins."""
+        return self.mapping.joining.is_none() | (self.committed.size() > self._tokens())
+
+    def _tokens(self) -> Number:
+        return count(self.mapping.ring[t].is_some() for t in Token)
+
+    def _is_written(self, n: Term[Node], token: Token) -> Bool:
+        """The node is a replica of the token, or is about to be and gets the writes already."""
+        return self.mapping.owns(n, token) | (self.pending & self.mapping.will_own(n, token))
+
+    def _is_at(self, row: Row, t: Token) -> Bool | bool:
+        """The token is that of the base row, or of its log row."""
+        if row is Row.base:
+            return t is ROW
+        return some((self.logged == g) & (self.stream[g] == t) for g in Generation)
+
+    def _joins_for(self, n: Term[Node], row: Row) -> Bool:
+        """The row is of the vnode with which the node joins."""
+        return some(self._is_at(row, t) & self.mapping.will_own(n, t) for t in list(Token))
+
+    def _is_a_cluster(self) -> Bool:
+        return some(self.mapping.ring[t].is_some() for t in Token)
+
+    def _is_under_way(self, n: Term[Node]) -> Bool:
+        return some(self.under_way[row].has(n) for row in Row)
+
+    def _nothing_is_under_way(self) -> Bool:
+        return every(self.under_way[row].is_empty() for row in Row)
+
+    def _is_read(self, row: Row) -> Bool:
+        """A client who reads it, at the node that owns its token, finds it."""
+        return some(
+            self._is_at(row, t) & self.mapping.owns(n, t) & self.stored[row].has(n)
+            for t in list(Token)
+            for n in Node
+        )
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @step_property
+    def replicas_receive_both_writes_or_none(self, after: Self, n: Term[Node]) -> Bool:
+        """003: "it is possible to make sure that each replica either receives both writes or none of them"."""
+        received = {row: ~self.stored[row].has(n) & after.stored[row].has(n) for row in Row}
+        writes = self.mapping.joining == after.mapping.joining  # what a node streams is no write
+        return writes.implies(received[Row.base] == received[Row.log])
+
+    @invariant
+    def changes_are_read_with_the_rows(self) -> Bool:
+        """003: "Thus the CDC log will be able to truly reflect what happened in the base table". A client reads
+        the streams of each generation "and the time intervals they are operating at".
+        """
+        in_its_time = some(self.operates(g, self.timestamp) for g in self.logged)
+        change = self._is_read(Row.log) & in_its_time
+        return self._nothing_is_under_way().implies(self._is_read(Row.base) == change)
+
+    @accepts(write_row)
+    def writes_are_accepted_while_nodes_join(
+        self, timestamp: Annotated[Number, between(0, LAST_TIMESTAMP)]
+    ) -> Bool:
+        """003: only writes with "arbitrary timestamps" are not allowed; that of the time is in the window."""
+        return self._is_a_cluster() & (timestamp == self.now)
+
+    @sometimes
+    def a_row_moves_to_the_node_that_joins(self) -> Bool:
+        """A row that was written before a join is read at the joined node, and so is its change."""
+        read = self._is_read(Row.base) & self._is_read(Row.log)
+        return read & (self.logged == Generation.first) & (self._tokens() == 2)
+
+    @sometimes(at={losses: 1})
+    def a_write_may_be_lost(self) -> Bool:
+        """Neither row nor change is read, where the message to the only replica was lost."""
+        lost = every(self.stored[row].is_empty() for row in Row)
+        return self.logged.is_some() & self._nothing_is_under_way() & lost
+
+    @liveness
+    def nodes_join(self) -> LeadsTo:
+        """003: a node that "modifies the token ring" waits for its generation, and for no write for ever."""
+        return leads_to(self.mapping.joining.is_some(), self.mapping.joining.is_none())
+
+    @final
+    def time_is_up(self) -> Bool:
+        """The run is as long as it was to be, or there is nothing to write to."""
+        return (self.now == END) | ~self._is_a_cluster()
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            write_to_both,
+            "writes do not go there yet",
+            because="what goes there goes on going there",
+        ),
+        equivalent_weakening(
+            insert_token,
+            "writes that were under way have ended",
+            because="where both writes go to the same replicas, both are under way or neither is",
+        ),
+        equivalent_drop(
+            write_row,
+            "there is a cluster",
+            because="the first node alone joins, and gets both writes",
+        ),
+        equivalent_drop(
+            receive, "a message is on its way to it", because="else nothing is received"
+        ),
+        equivalent_drop(lose, "a message is on its way to it", because="else nothing is lost"),
+    )
+
+    beyond_the_default_scope = unexercised(
+        vacuous(
+            CdcMapping.base_and_log_rows_are_on_one_shard,
+            because="nodes have one shard here: cdc-mapping has several",
+        ),
+    )
