@@ -49,6 +49,7 @@ SHIPPED = {
     "backfill-split": "stagewright.machines.yugabytedb.backfill.backfill_split:BackfillSplit",
     "backfill-tablet": "stagewright.machines.yugabytedb.backfill.backfill_tablet:BackfillTablet",
     "backfill-throttle": "stagewright.machines.yugabytedb.backfill.backfill_throttle:BackfillThrottle",
+    "backfill-versions": "stagewright.machines.yugabytedb.backfill.backfill_versions:BackfillVersions",
     "partition-headers": "stagewright.machines.couchbase.partitions.partition_headers:PartitionHeaders",
     "partition-index": "stagewright.machines.couchbase.partitions.partition_index:PartitionIndex",
     "partition-merge": "stagewright.machines.couchbase.partitions.partition_merge:PartitionMerge",

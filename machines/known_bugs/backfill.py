@@ -19,6 +19,8 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     Request,
     Task,
 )
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Stored
 from stagewright.spec import Bool, Term, action, choose, count, every, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -254,6 +256,52 @@ class OneLimitForTheCluster(BackfillThrottle):
         return super()._has_free_slot(task) & (
             count(self.request[o] == Request.running for o in Task) < SLOTS
         )
+
+
+@known_bug(
+    "Y10",
+    "yugabyte-db #32570",
+    breaks=BackfillVersions.reads_through_the_index_find_the_rows,
+    budgets={BackfillVersions.writes: 1},
+)
+class OldReadersUseTheIndex(BackfillVersions):
+    """A repeatable read had its read point from before `t_read`. It used the index that was published meanwhile, and
+    found nothing: the entries that are backfilled are newer.
+    """
+
+    def _may_use_the_index(self, time: Term[HybridTime]) -> None:
+        """Whatever the read point is."""
+
+
+@known_bug(
+    "Y11",
+    "yugabyte-db #32522, #32560",
+    breaks=(BackfillVersions.no_missing_entry, BackfillVersions.the_scan_sees_t_read),
+    budgets={BackfillVersions.writes: 1},
+)
+class HistoryIsCollectedUnderTheScan(BackfillVersions):
+    """A row was updated in another column, and a compaction collected the version that the scan was to see: the row
+    was not found, and got no entry.
+    """
+
+    def _is_not_scanned(self, time: Term[HybridTime]) -> None:
+        """Nobody asks for the scan."""
+
+
+@known_bug(
+    "Y12",
+    "design document 002",
+    profile="seed-own-time",
+    breaks=BackfillVersions.no_missing_entry,
+    budgets={BackfillVersions.writes: 1},
+)
+class MarkersWinTheTie(BackfillVersions):
+    """A row got the value that it had while the index was at DELETE_ONLY, so that a delete marker has the time of the
+    row. Entries are written with "the update time of the row being read", and the marker hides that of this one.
+    """
+
+    def _instead_of(self, stored: Term[Stored]) -> Term[Stored]:
+        return choose(stored == Stored.delete_marker, stored, Stored.live)
 
 
 BUGS = known_bugs_in(globals())

@@ -23,6 +23,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSpli
 from stagewright.machines.yugabytedb.backfill.backfill_states import InJob, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import ROWS, SLOTS, BackfillThrottle
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
 from stagewright.spec import Machine, choose, every, require, some
 from stagewright.spec.define import define
 from stagewright.spec.ground_eval import successors
@@ -58,6 +59,7 @@ def checked(
         ("backfill-leaders", 7_648),
         ("backfill-throttle", 35_020),
         ("backfill-tablet", 14),
+        ("backfill-versions", 23_966),
     ],
 )
 def test_the_newest_version_keeps_every_promise_and_every_action_happens(
@@ -73,7 +75,7 @@ def test_the_newest_version_keeps_every_promise_and_every_action_happens(
 
 
 def test_each_machine_is_counted_here() -> None:
-    assert len(NAMES) == 8
+    assert len(NAMES) == 9
 
 
 @pytest.mark.parametrize(
@@ -88,6 +90,7 @@ def test_each_machine_is_counted_here() -> None:
         (BackfillRpcs, {"request": 1}, {"aborts": 2, "changes": 2}),
         (BackfillSplit, {"tablet": 3}, {"failovers": 2}),
         (BackfillLeaders, {"thread": 3}, {"failures": 0}),
+        (BackfillVersions, {"row": 2}, {"writes": 2}),
         (BackfillThrottle, {"task": 3, "server": 1}, {"crashes": 0}),
     ],
     ids=str,
@@ -104,6 +107,17 @@ def test_it_keeps_them_at_other_scopes_too(
         (BackfillJob, "seed", {"rows_are_scanned_at_one_time"}),
         (BackfillJob, "yugabyte-2.x", {"published_indexes_are_left_alone"}),
         (BackfillRpcs, "yugabyte-2.x", {"what_is_done_is_not_asked_for"}),
+        (BackfillVersions, "seed", {"reads_through_the_index_find_the_rows"}),
+        (BackfillVersions, "seed-own-time", {"reads_through_the_index_find_the_rows"}),
+        (
+            BackfillVersions,
+            "yugabyte-2026",
+            {
+                "reads_through_the_index_find_the_rows",
+                "the_scan_sees_t_read",
+                "no_missing_entry",
+            },
+        ),
         (
             BackfillSplit,
             "seed",
@@ -119,7 +133,8 @@ def test_it_keeps_them_at_other_scopes_too(
 def test_earlier_versions_leave_open_what_the_docstring_says(
     machine: type[Machine], profile: str, promises: set[str]
 ) -> None:
-    report = checked(machine, profile, sizes={} if machine is BackfillSplit else {"index": 1})
+    without = machine in (BackfillSplit, BackfillVersions)
+    report = checked(machine, profile, sizes={} if without else {"index": 1})
     assert broken(report) == promises
     for name in promises:
         assert f"`{name}`" in (machine.__doc__ or "")
