@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stagewright.machines.scylladb.cluster import Node, Tablet
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
-from stagewright.spec import Bool, Fairness, SetOf, Term, many, require
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    SetOf,
+    Term,
+    every,
+    least,
+    many,
+    require,
+    some,
+)
+from stagewright.spec.budgets import BudgetName
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 WEAK = Fairness.WEAK
@@ -115,6 +130,64 @@ class CleanupDoesNotWaitForCompaction(TabletCluster):
 
     def _waits_for_local_users(self, t: Term[Tablet], n: Term[Node]) -> None:
         """Nothing waits."""
+
+
+@known_bug(
+    "M01",
+    "design document 001, stage 4: what reached the leaving replica",
+    breaks=TabletCluster.new_replicas_are_complete,
+    budgets={**ONE_WRITE, TabletCluster.crashes: 0, TabletMigration.failures: 0},
+)
+class StreamsOnlyWhatWasAcknowledged(TabletCluster):
+    """The stream leaves out a row that the leaving replica stored, and of which no client was told yet: one
+    that was read before is gone.
+    """
+
+    def _rows_to_stream(self, t: Term[Tablet], source: Term[Node]) -> Number:
+        return least(super()._rows_to_stream(t, source), self.acknowledged[t])
+
+
+TWO_TABLETS: Mapping[BudgetName, int | None] = {
+    TabletCluster.migrations: 2,
+    TabletCluster.writes: 0,
+    TabletCluster.reads: 0,
+    TabletCluster.crashes: 0,
+    TabletMigration.failures: 0,
+}
+
+
+@known_bug(
+    "M02",
+    'design document 001: "Tablets are migrated in parallel and independently"',
+    breaks=(
+        TabletCluster.tablets_are_migrated_independently,
+        TabletCluster.two_tablets_stream_at_once,
+    ),
+    sizes={Tablet: 2},
+    budgets=TWO_TABLETS,
+)
+class OneMigrationAtATime(TabletCluster):
+    """A migration begins when all other tablets are at rest."""
+
+    def _may_start(self) -> None:
+        super()._may_start()
+        at_rest = every(self.tablets[t].stage == Stage.none for t in Tablet)
+        require(at_rest, "no other tablet is in transition")
+
+
+@known_bug(
+    "M03",
+    'design document 001: tablets are migrated "independently"',
+    breaks=TabletCluster.barriers_pass_when_every_node_has_answered,
+    sizes={Tablet: 2},
+    budgets=TWO_TABLETS,
+)
+class OneBarrierForAll(TabletCluster):
+    """A node that had answered for one tablet was taken to have learned the stages of all."""
+
+    def _acknowledges_barrier(self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        answers = super()._acknowledges_barrier
+        return answers(n, t) | some(answers(n, u) for u in Tablet)
 
 
 BUGS = known_bugs_in(globals())

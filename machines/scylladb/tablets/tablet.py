@@ -34,14 +34,17 @@ from stagewright.spec import (
     FlagVar,
     LeadsTo,
     Machine,
+    Number,
     OneVar,
     Record,
     SetOf,
     Term,
+    accepts,
     action,
     bounded,
     budget,
     choose,
+    count,
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
@@ -50,6 +53,8 @@ from stagewright.spec import (
     every,
     final,
     flag,
+    greatest,
+    history,
     initially,
     invariant,
     leads_to,
@@ -67,6 +72,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -158,6 +164,8 @@ class TabletCluster(Machine):
     cleanup_at = per(Tablet, optional(Node))
     cleaned = per(Tablet, flag())
     compacting = per(Tablet, per(Node, number(0, LAST_VALUE)))  # the newest value that it rewrites
+    # for stage 4: the newest value that the leaving replica stored before it was streamed
+    reached_leaving = history(per(Tablet, number(0, LAST_VALUE)))
 
     migrations = budget(1, doc="migrations that the load balancer starts")
     rebuilds = budget(0, doc="replicas that are added to a tablet")
@@ -461,7 +469,7 @@ class TabletCluster(Machine):
         require(~(stays & has_leaving), "a migration streams from the leaving replica")
         require(self.chunk[t].target.is_none() & ~self.copied[t], "nothing is on the wire")
         self.chunk[t].target = target
-        self.chunk[t].value = self.data[t][source]
+        self.chunk[t].value = self._rows_to_stream(t, source)
 
     @action(fair=WEAK)
     def receive_chunk(self, t: Term[Tablet], target: Term[Node]) -> None:
@@ -566,6 +574,9 @@ class TabletCluster(Machine):
         self.compacting[t][n] = 0
 
     # -- what recurs -----------------------------------------------------------------------------------
+
+    def _rows_to_stream(self, t: Term[Tablet], source: Term[Node]) -> Number:
+        return self.data[t][source]
 
     def _remove_rows(self, t: Term[Tablet], n: Term[Node]) -> None:
         """The replica's rows go; its storage stays until the transition's last stage."""
@@ -691,6 +702,20 @@ class TabletCluster(Machine):
         self.tablets[t].fail_barrier()
 
     @action(by=COORDINATOR, fair=WEAK)
+    def begin_streaming(self, t: Term[Tablet]) -> None:
+        """Every write reaches both replica sets from now on: stream what was there before."""
+        self.tablets[t].begin_streaming()
+        self.reached_leaving[t] = greatest(
+            (self.data[t][n] for n in self.replicas[t] - self.next[t]), default=0
+        )
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def use_new(self, t: Term[Tablet]) -> None:
+        """No read uses the old replicas any more: write to the new ones alone."""
+        self.tablets[t].use_new()
+        self.reached_leaving[t] = 0
+
+    @action(by=COORDINATOR, fair=WEAK)
     def finish(self, t: Term[Tablet]) -> None:
         """The migration is done: the new replicas are the replicas."""
         self.tablets[t].finish()
@@ -707,6 +732,7 @@ class TabletCluster(Machine):
         """The migration is undone: the old replicas stay."""
         self.tablets[t].finish_revert()
         self.next[t] = self.replicas[t]
+        self.reached_leaving[t] = 0
 
     @action(by=COORDINATOR, fair=WEAK)
     def end(self, t: Term[Tablet]) -> None:
@@ -756,6 +782,23 @@ class TabletCluster(Machine):
         self.replicas[t] = self.next[t]
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @sometimes(at={Tablet: 2, migrations: 2, writes: 0, reads: 0, crashes: 0})
+    def two_tablets_stream_at_once(self) -> Bool:
+        """001: "Tablets are migrated in parallel"."""
+        return count(self.tablets[t].stage == Stage.streaming for t in Tablet) >= 2
+
+    @accepts(start_migration)
+    def tablets_are_migrated_independently(
+        self, t: Term[Tablet], leaving: Term[Node], pending: Term[Node]
+    ) -> Bool:
+        """001: "Tablets are migrated in parallel and independently": a tablet at rest need not wait for others,
+        whatever their stages are.
+        """
+        silent = self.request_pending | (self.track == Track.topology_change)
+        moves = self.replicas[t].has(leaving) & ~self.replicas[t].has(pending)
+        alive = ~self.down.has(pending) & every(~self.excluded.has(r) for r in self.replicas[t])
+        return (self.tablets[t].stage == Stage.none) & ~silent & moves & alive
 
     @invariant
     def one_pending_and_one_leaving_replica(self, t: Term[Tablet]) -> Bool:
@@ -847,9 +890,11 @@ class TabletCluster(Machine):
     @invariant
     def new_replicas_are_complete(self, t: Term[Tablet], r: Term[Node]) -> Bool:
         """001, stage 4: "New tablet replicas contain all the writes which reached the matching leaving
-        tablet replicas before step 3", and by coordinator replication those since.
+        tablet replicas before step 3", acknowledged or not, and by coordinator replication those that
+        were acknowledged since.
         """
-        complete = self.data[t][r] >= self.acknowledged[t]
+        reached = self._is_pending(r, t).implies(self.data[t][r] >= self.reached_leaving[t])
+        complete = (self.data[t][r] >= self.acknowledged[t]) & reached
         new = self.next[t].has(r) & ~self.excluded.has(r)
         return (self.tablets[t].stage == Stage.write_both_read_new).implies(new.implies(complete))
 
@@ -1226,6 +1271,14 @@ class TabletCluster(Machine):
             Chunk.value,
             Chunk.closed,
             because="what comes twice is stored twice; nobody looks at the rest",
+        ),
+        equivalent_loss(
+            begin_streaming,
+            reached_leaving,
+            because="where less is noted of what is to be streamed, less is promised",
+        ),
+        equivalent_loss(
+            use_new, reached_leaving, because="nobody asks for it once stage 4 is over"
         ),
         *HARMLESS_IN_STAGES,
         equivalent_value(
