@@ -61,6 +61,7 @@ SHIPPED = {
     "partition-states": "stagewright.machines.couchbase.partitions.partition_states:PartitionStates",
     "partition-updater": "stagewright.machines.couchbase.partitions.partition_updater:PartitionUpdater",
     "partition-versions": "stagewright.machines.couchbase.partitions.partition_versions:PartitionVersions",
+    "index-compaction": "stagewright.machines.couchbase.indexes.index_compaction:IndexCompaction",
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
     "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",
     # what the executable system records of itself

@@ -1,4 +1,4 @@
-"""Bugs of Couchbase's view engine: partition states, and the workers and the file of an index."""
+"""Bugs of Couchbase's view engine: partition states, the workers of an index, its queries, and rebalance."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from stagewright.machines.couchbase.partitions.group_states import Partition
 from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries, Stale
 from stagewright.machines.couchbase.partitions.partition_rebalance import Node, PartitionRebalance
-from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ, PartitionStates
-from stagewright.spec import Bool, Number, Term, constant, number, one_of, per, some
+from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
+from stagewright.spec import Bool, Term, constant, one_of, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -75,60 +75,17 @@ class CleanupKeepsTheSequenceNumber(PartitionStates):
 
 
 @known_bug(
-    "Z24",
-    "MB-7702",
-    breaks="index.roles_are_those_requested",
-    sizes={Partition: 1},
-    budgets={PartitionIndex.crashes: 0, PartitionIndex.lost_headers: 0},
-)
-class SwitchTakesOverBitmasks(PartitionIndex):
-    """The compacted group was used as it was, with the bitmasks of the time when it was copied.
-
-    The compactor copies the group of a running updater, which need not know that a partition has become
-    passive since the updater started.
-    """
-
-    def _take_over_compaction(self, p: Term[Partition]) -> None:
-        super()._take_over_compaction(p)
-        self.index.group[p].abit = self.compacting[p].abit
-        self.index.group[p].pbit = self.compacting[p].pbit
-
-
-@known_bug(
     "Z25",
     "MB-6689",
     breaks="index.unindexable_is_what_was_marked",
     sizes={Partition: 1},
-    budgets={PartitionIndex.crashes: 0, PartitionIndex.compactions: 0},
+    budgets={PartitionIndex.crashes: 0},
 )
 class MarksDoNotStopWorkers(PartitionIndex):
     """A partition was marked while a worker ran, whose group then replaced the one with the mark."""
 
     def _change_marks(self) -> None:
         self._group_process_is_free()
-
-
-@known_bug(
-    "Z28",
-    "MB-15274",
-    breaks="index.content_is_that_of_the_sequence_number",
-    sizes={Partition: 1},
-    budgets={PartitionIndex.writes: 1, PartitionIndex.requests: 1},
-)
-class CompactFileStartsWithSequenceNumbers(PartitionIndex):
-    """The first header of a new file had the sequence numbers of the index that was to be copied.
-
-    When no later header can be read, the empty index looks up to date, and is never built again.
-    """
-
-    first_seq = per(Partition, number(0, LAST_SEQ))
-
-    def _take_over_compaction(self, p: Term[Partition]) -> None:
-        self.first_seq[p] = self.index.group[p].content.seq
-        super()._take_over_compaction(p)
-
-    def _first_seq(self, p: Term[Partition]) -> Number:
-        return self.first_seq[p]
 
 
 @known_bug(
@@ -183,6 +140,76 @@ class WantedPartitionsAreIgnored(PartitionRebalance):
 
     def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
         return self.nodes[n].group[p].abit
+
+
+@known_bug(
+    "K9-passive",
+    "004, partition states: passive",
+    breaks=PartitionQueries.only_active_partitions_are_returned,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.monitors: 0},
+)
+class PassiveRowsAreReturned(PartitionQueries):
+    """A query returned the rows of all partitions that are indexed."""
+
+    def _is_returned(self, p: Term[Partition]) -> Bool:
+        return self.index.group[p].abit | self.index.group[p].pbit
+
+
+@known_bug(
+    "K9-cleanup",
+    "004, partition states: cleanup",
+    breaks=PartitionQueries.only_active_partitions_are_returned,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.monitors: 0},
+)
+class RowsToCleanUpAreReturned(PartitionQueries):
+    """A query did not filter: it returned what the B-trees have, also of partitions in cleanup."""
+
+    def _is_returned(self, p: Term[Partition]) -> Bool:
+        return super()._is_returned(p) | self.index.group[p].content.cbit
+
+
+@known_bug(
+    "K9-unindexable",
+    "004, queries during rebalance: unindexable",
+    breaks=PartitionQueries.an_answer_has_what_is_indexed,
+    sizes={Partition: 1},
+    budgets={PartitionQueries.monitors: 0},
+)
+class UnindexableIsNotReturned(PartitionQueries):
+    """A query left out what is unindexable, as if it were passive."""
+
+    def _is_returned(self, p: Term[Partition]) -> Bool:
+        return super()._is_returned(p) & ~self.index.paused.has(p)
+
+
+@known_bug(
+    "K9-cluster",
+    "004, queries during rebalance: a query won't take it into account",
+    breaks=PartitionRebalance.only_active_partitions_are_returned,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.moves: 1},
+)
+class NewNodesReturnPassiveRows(PartitionRebalance):
+    """The node to which a partition moves returned what it had of it so far."""
+
+    def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
+        return super()._sends(n, p) | self.nodes[n].group[p].pbit
+
+
+@known_bug(
+    "K9-pause",
+    "004, the table of a migration, as it stands",
+    breaks=PartitionRebalance.an_index_is_paused_only_while_another_catches_up,
+    sizes={Partition: 1},
+    budgets={PartitionRebalance.queries: 0, PartitionRebalance.moves: 1},
+)
+class PausedBeforeTheBackfill(PartitionRebalance):
+    """The old index was paused when the move began: stale=false waited until all documents were moved."""
+
+    def _backfill_is_done(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        pass
 
 
 BUGS = known_bugs_in(globals())

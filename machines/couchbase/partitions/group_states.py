@@ -69,7 +69,9 @@ class Engine(Profile):
     pauses_after_backfill: (
         bool  # the old index is paused when the new node has the documents, not before
     )
+    stops_updater_for_switch: bool  # a compaction does not wait for it to be done
+    lists_wanted_partitions: bool  # a query says which partitions it wants from a node
 
 
-SEED = Engine("seed", False, False, False)
-COUCHBASE = Engine("couchbase", True, True, True)
+SEED = Engine("seed", False, False, False, False, False)
+COUCHBASE = Engine("couchbase", True, True, True, True, True)

@@ -1,8 +1,8 @@
-"""An index of the view engine: its group process, updater, cleaner and compactor, its file, and crashes.
+"""An index of the view engine: its group process, updater and cleaner, its last header, and crashes.
 
 The states of its partitions are those of `partition_states.py`. Each worker has a snapshot of the group, as its
 own process, and hands back a group that the group process takes over, while the bitmasks may have changed under
-it. The file's last header is what is left after a crash; the compactor builds a new file.
+it. The last header is what is left after a crash. `index-compaction` has the third worker, the compactor.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
-    sometimes,
     step_property,
 )
 
@@ -89,27 +88,19 @@ class PartitionIndex(Machine):
     )  # messages to the updater: partitions that are new, and passive
     cleaner: FlagVar = flag()
     cleaning = per(Partition, record(Entry))  # the cleaner's group
-    compactor: FlagVar = flag()
     blank = constant(record(Entry))
 
     crashes = budget(1, doc="crashes of the group process")
-    lost_headers = budget(1, doc="crashes after which later headers cannot be read")
-    compactions = budget(1, doc="compactions that are started")
 
     exercised_at = scopes(
-        {Partition: 1, writes: 3, requests: 4, crashes: 2, compactions: 2},
-        {requests: 4, crashes: 0, lost_headers: 0, compactions: 0, interruptions: 0},
-        {requests: 4, writes: 1, crashes: 0, lost_headers: 0, interruptions: 0},
-        {crashes: 0, lost_headers: 0},
-        {writes: 1, lost_headers: 0, compactions: 0, interruptions: 0},
+        {Partition: 1, writes: 3, requests: 4, crashes: 2},
+        {requests: 4, crashes: 0, interruptions: 0},
+        {requests: 4, writes: 1, crashes: 0, interruptions: 0},
+        {crashes: 0},
+        {writes: 1, interruptions: 0},
     )
 
     header = per(Partition, record(Entry))  # the last one of the file
-    compacting = per(Partition, record(Entry))  # the compactor's group, in the new file
-    log = per(
-        Partition, number(0, LAST_SEQ)
-    )  # up to where the logs for the compactor have the rows
-    logged: FlagVar = flag()  # there are logs that the compactor has not applied
 
     # == the group process, updater and cleaner ==========================================================
 
@@ -232,7 +223,7 @@ class PartitionIndex(Machine):
         """No other worker runs and there is something to clean up."""
         self._group_process_is_free()
         require(~self.cleaner, "cleaner does not run")
-        require(~self.updater & ~self.compactor, "no other worker runs")
+        require(~self.updater, "no other worker runs")
         require(
             some(self.index.group[p].content.cbit for p in Partition), "a partition is in cleanup"
         )
@@ -282,12 +273,10 @@ class PartitionIndex(Machine):
         self._group_process_is_free()
         require(~self.cleaner, "cleaner is stopped")
         self.unwritten = True
-        self._stop_compactor()
 
     def _change_marks(self) -> None:
         self._group_process_is_free()
         require(~self.updater, "updater is stopped")
-        self._stop_compactor()
 
     def _merged(self, p: Term[Partition], theirs: Entry) -> Content:
         """A worker's content of the partition; ours, if the partition is newer than the worker."""
@@ -314,7 +303,7 @@ class PartitionIndex(Machine):
         for p in Partition:
             self.cleaning[p] = self.blank
 
-    # == compactor, file and crashes =====================================================================
+    # == file and crashes ================================================================================
 
     # -- the file ----------------------------------------------------------------------------------------
 
@@ -337,7 +326,6 @@ class PartitionIndex(Machine):
         self.down = True
         self._forget_updater()
         self._forget_cleaner()
-        self._stop_compactor()
         for p in Partition:
             last = self.header[p]
             active, passive = last.abit | last.pending_active, last.pbit | last.pending_passive
@@ -348,65 +336,11 @@ class PartitionIndex(Machine):
             self.index.group[p] = last
         self.unwritten = False
 
-    @action(spends=lost_headers)
-    def lose_headers(self) -> None:
-        """Only the first header of the file is valid: the one of an empty index."""
-        require(self.down, "group process is down")
-        for p in Partition:
-            for content in (self.header[p].content, self.index.group[p].content):
-                content.seq = self._first_seq(p)
-                content.rows = 0
-
     @action(fair=WEAK)
     def reopen(self) -> None:
         """The group process has opened its file."""
         require(self.down, "group process is down")
         self.down = False
-
-    # -- compactor ---------------------------------------------------------------------------------------
-
-    @action(spends=compactions)
-    def start_compactor(self) -> None:
-        """The compactor copies a snapshot, without what is in cleanup: the updater's own, if one runs."""
-        self._group_process_is_free()
-        require(~self.compactor, "compactor does not run")
-        require(~self.cleaner, "cleaner is stopped")
-        self.compactor = True
-        self.logged = False
-        for p in Partition:
-            snapshot = choose(self.updater, self.updating[p], self.index.group[p])
-            dropped = snapshot.content.cbit
-            self.compacting[p] = choose(dropped, self.blank, snapshot)
-
-    @action(fair=WEAK)
-    def apply_logs(self) -> None:
-        """The index has moved on since the snapshot: the compactor applies what was logged."""
-        require(self.compactor, "compactor runs")
-        require(self.logged, "there are logs for the compactor")
-        for p in Partition:
-            copy, ours = self.compacting[p], self.index.group[p]
-            copy.content.seq = ours.content.seq
-            copy.content.in_seqs = ours.content.in_seqs
-            copy.content.has_version = ours.content.has_version
-            copy.content.rows = self.log[p]
-        self.logged = False
-
-    @action(fair=WEAK)
-    def switch_file(self) -> None:
-        """The compacted index is up to date: it replaces the other one, and a running updater with it."""
-        self._group_process_is_free()
-        require(self.compactor, "compactor runs")
-        require(~self.logged, "no log is left")
-        for p in Partition:
-            self._take_over_compaction(p)
-        self.unwritten = True
-        self._forget_updater()
-        self._stop_compactor()
-
-    @sometimes(at={requests: 4, writes: 1, crashes: 0, lost_headers: 0, interruptions: 0})
-    def a_compaction_replaces_the_file(self, after: Self) -> Bool:
-        """004: a compaction runs to its end, after which the compacted file is the index's."""
-        return self.compactor & ~after.compactor & ~after.down & after.unwritten
 
     # -- what recurs -------------------------------------------------------------------------------------
 
@@ -414,26 +348,11 @@ class PartitionIndex(Machine):
         """What the first header of a file says: the file is empty, whatever index it replaces."""
         return 0
 
-    def _take_over_compaction(self, p: Term[Partition]) -> None:
-        """The compactor's group, under the bitmasks that we have by now."""
-        self.index.group[p].content = self._merged(p, self.compacting[p])
-
     def _take_over_update(self) -> None:
         """The updater's group, under the bitmasks and the pending transition that we have by now."""
         for p in Partition:
             self.index.group[p].content = self._merged(p, self.updating[p])
         self.unwritten = True
-        for p in Partition:
-            written = self.updating[p].content
-            logs = self.compactor & ~written.cbit
-            self.log[p] = choose(logs, written.rows, 0)
-        self.logged = self.compactor
-
-    def _stop_compactor(self) -> None:
-        self.compactor = False
-        for p in Partition:
-            self.compacting[p] = self.blank
-            self.log[p] = 0
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -476,8 +395,8 @@ class PartitionIndex(Machine):
 
     @invariant
     def the_cleaner_works_alone(self) -> Bool:
-        """The cleaner runs only while neither updater nor compactor does."""
-        return ~(self.cleaner & (self.updater | self.compactor))
+        """The cleaner runs only while the updater does not."""
+        return ~(self.cleaner & self.updater)
 
     @invariant
     def nothing_is_indexed_that_is_not_there(self, p: Term[Partition]) -> Bool:
@@ -515,14 +434,12 @@ class PartitionIndex(Machine):
             because="a request that is not heard is one that nobody made",
         ),
         equivalent_loss(write, source, because="what clients write is theirs"),
-        equivalent_drop(mark_indexable, "partition is unindexable", because=OF_THE_GROUP),
+        equivalent_loss(mark_indexable, Entry.pending_unindexable, because=OF_THE_GROUP),
         equivalent_loss(
-            mark_indexable,
-            Entry.pending_unindexable,
-            Content.in_seqs,
-            Content.in_unindexable_seqs,
-            PartitionGroup.paused,
-            because=OF_THE_GROUP,
+            stop_updater,
+            Entry.content,
+            unwritten,
+            because="what is not taken over of a worker is written again by the next one",
         ),
         equivalent_loss(
             index_mutation,
@@ -532,7 +449,6 @@ class PartitionIndex(Machine):
         equivalent_loss(purge, Content.cbit, because=AGAIN),
         equivalent_loss(
             learn_of_new_partition,
-            Entry.pbit,
             Entry.content,
             because="otherwise it will see it the next time it is started",
         ),
@@ -562,26 +478,4 @@ class PartitionIndex(Machine):
         ),
         equivalent_loss(crash, unwritten, because="a header may be written once more"),
         equivalent_drop(reopen, "group process is down", because="what is up stays up"),
-        equivalent_drop(
-            start_compactor,
-            "compactor does not run",
-            because="a compactor that starts again copies a newer snapshot",
-        ),
-        equivalent_loss(start_compactor, compactor, because="a compaction that does not start"),
-        equivalent_loss(
-            start_compactor, compacting, because="what is not dropped is cleaned up later"
-        ),
-        equivalent_drop(
-            apply_logs,
-            "compactor runs",
-            because="nobody takes over what is applied without a compactor",
-        ),
-        equivalent_loss(
-            _take_over_compaction,
-            Entry.content,
-            because="a compacted index is what it was, but for what is to be cleaned up",
-        ),
-        equivalent_loss(
-            _stop_compactor, compacting, log, because="the next one makes its own copy"
-        ),
     )

@@ -91,6 +91,7 @@ class PartitionQueries(Machine):
     asked = per(Partition, number(0, LAST_SEQ))  # what was acknowledged when it came
     wanted = per(Partition, number(0, LAST_SEQ))  # what the group process waits for, for it
     listener = per(Partition, number(0, LAST_SEQ))  # what somebody waits for; 0 for nobody
+    returned = per(Partition, number(0, LAST_SEQ))  # the rows that the last answer has
 
     @action(by=CLIENT, spends=writes)
     def write(self, p: Term[Partition]) -> None:
@@ -153,7 +154,7 @@ class PartitionQueries(Machine):
 
     @action(fair=WEAK)
     def answer(self) -> None:
-        """The query gets the group, with which it reads the B-trees."""
+        """The query gets the group, with which it reads the rows of active partitions from the B-trees."""
         pending = some(self.index.group[p].pending_active for p in Partition)
         require(self.query.is_some(), "a query waits")
         require(~pending, "no partition that it wants is pending")
@@ -163,6 +164,8 @@ class PartitionQueries(Machine):
         self.query = None
         for p in Partition:
             self.wanted[p] = 0
+            rows = self.index.group[p].content.rows
+            self.returned[p] = choose(self._is_returned(p), rows, 0)
 
     @action(by=MANAGER, spends=monitors)
     def monitor(self, p: Term[Partition]) -> None:
@@ -212,6 +215,9 @@ class PartitionQueries(Machine):
     def _is_pending(self, p: Term[Partition]) -> Bool:
         return self.index.group[p].pending_active | self.index.group[p].pending_passive
 
+    def _is_returned(self, p: Term[Partition]) -> Bool:
+        return self.index.is_queried(p)
+
     def _has_caught_up(self) -> Bool:
         """004: "current vbuckets seq num <= indexed seqs num"; that is so of each of them."""
         return every(self.index.group[p].content.seq >= self.wanted[p] for p in Partition)
@@ -233,8 +239,23 @@ class PartitionQueries(Machine):
         "stale=false is broken" (the vendor's manual).
         """
         answered = (self.query == Stale.false) & after.query.is_none()
+        active = self.index.group[p].abit
+        return (answered & active).implies(after.returned[p] >= self.asked[p])
+
+    @step_property
+    def only_active_partitions_are_returned(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: what is passive "will not be returned on query time", and what is in cleanup "won't be returned
+        on query time", although the B-trees still have its rows.
+        """
+        answered = self.query.is_some() & after.query.is_none()
+        return (answered & (after.returned[p] > 0)).implies(self.index.group[p].abit)
+
+    @step_property
+    def an_answer_has_what_is_indexed(self, after: Self, p: Term[Partition]) -> Bool:
+        """004, unindexable: "A view query will return the results that are currently indexed"."""
+        answered = self.query.is_some() & after.query.is_none()
         entry = self.index.group[p]
-        return (answered & entry.abit).implies(entry.content.rows >= self.asked[p])
+        return (answered & entry.abit).implies(after.returned[p] >= entry.content.seq)
 
     @step_property
     def an_answer_has_every_partition_that_is_wanted(self, after: Self, p: Term[Partition]) -> Bool:

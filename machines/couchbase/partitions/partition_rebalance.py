@@ -2,7 +2,7 @@
 
 The cluster manager moves the documents of a partition, and drives the states of its index on both nodes
 (`partition_states.py`) in an order that lets every query find each partition once, and complete. A query
-goes to all nodes, with a list for each of the partitions that are wanted from it.
+goes to all nodes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
-    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -97,10 +96,14 @@ class Move(States):
 class PartitionRebalance(Machine):
     """Moves of partitions between nodes, and queries of the cluster.
 
-    Under `couchbase` every promise holds.
+    Under `couchbase` every promise holds: a query comes to each node with a list of the partitions that are
+    wanted from it.
 
-    Under `seed` the old index is paused as soon as the new one starts, and there is no pending transition:
-    a partition that is moved to a node that has not yet removed its rows of an earlier time is indexed among
+    Under `seed` every node returns what is active on it. On which node that is changes in one event of the
+    document's table, but on two nodes: a query that comes in between finds a partition twice or not at all, and
+    `each_partition_is_served_once` and `an_answer_is_complete` fail. The old index is paused as soon as the new
+    one starts: `an_index_is_paused_only_while_another_catches_up` fails. And there is no pending transition: a
+    partition that is moved to a node that has not yet removed its rows of an earlier time is indexed among
     them, and `nodes.content_is_that_of_the_sequence_number` fails.
     """
 
@@ -130,7 +133,6 @@ class PartitionRebalance(Machine):
     querying: FlagVar = flag()
     newest: FlagVar = flag()  # it is one with stale=false
     wanted_from = per(Partition, optional(Node))  # by the map, when it was sent
-    refused: FlagVar = flag()  # a partition was removed from a node while the query waited there
     answered: SetVar[Node] = set_of(Node)
     times = per(Partition, number(0, 2))  # how many nodes have sent rows of the partition
     found = per(Partition, number(0, LAST_SEQ))  # the rows that were sent
@@ -188,7 +190,7 @@ class PartitionRebalance(Machine):
         """The backfill is done: the old index gets no more updates, the new one has to come as far."""
         self._is_moving(p, old, new)
         if self.release.pauses_after_backfill:
-            require(self.kv[new][p] == self.kv[old][p], "backfill is done")
+            self._backfill_is_done(p, old, new)
         self.due[p] = self.kv[old][p]
         self.nodes[old].mark_unindexable(p)
 
@@ -223,8 +225,6 @@ class PartitionRebalance(Machine):
         """The partition is cleaned up on the old node."""
         require(self.origin[p] == old, "partition moves from the node")
         self._leave(p)
-        waits = self.querying & ~self.answered.has(old) & (self.wanted_from[p] == old)
-        self.refused = self.refused | waits
         self.nodes[old].set_cleanup(p)
 
     @move.step((Move.indexing, Move.paused), Move.none, by=MANAGER, spends=stops)
@@ -260,8 +260,7 @@ class PartitionRebalance(Machine):
     def answer(self, n: Term[Node]) -> None:
         """A node sends the rows of the partitions that are wanted from it, once it has them."""
         require(self.querying & ~self.answered.has(n), "a query waits for the node")
-        there = ~self.refused & ~self._is_outdated(n)
-        require(there, "node has the partitions that are wanted from it")
+        require(~self._is_outdated(n), "node has the partitions that are wanted from it")
         require(
             every(self._may_be_read(n, p) for p in Partition), "node has caught up, if it has to"
         )
@@ -274,10 +273,8 @@ class PartitionRebalance(Machine):
     @action(fair=WEAK)
     def send_again(self, n: Term[Node]) -> None:
         """A node does not have a partition that is wanted from it: the query starts again, with a new map."""
-        missing = self.refused | self._is_outdated(n)
         require(self.querying & ~self.answered.has(n), "a query waits for the node")
-        require(missing, "a partition that is wanted from the node is not there")
-        self.refused = False
+        require(self._is_outdated(n), "a partition that is wanted from the node is not there")
         self._forget_answers()
         for p in Partition:
             self.wanted_from[p] = self.master[p]
@@ -303,6 +300,9 @@ class PartitionRebalance(Machine):
     def _index_has_caught_up(self, p: Term[Partition], new: Term[Node]) -> None:
         require(self.nodes[new].group[p].content.seq >= self.due[p], "index of the new node is due")
 
+    def _backfill_is_done(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
+        require(self.kv[new][p] == self.kv[old][p], "backfill is done")
+
     def _leave(self, p: Term[Partition]) -> None:
         self.origin[p] = None
         self.destination[p] = None
@@ -322,11 +322,16 @@ class PartitionRebalance(Machine):
             self.times[p] = 0
 
     def _sends(self, n: Term[Node], p: Term[Partition]) -> Bool:
-        """The partition is wanted from the node; whether it is active or passive there says nothing."""
-        return self.wanted_from[p] == n
+        """The partition is queried on the node; of those that are, a list says which are wanted from it."""
+        queried = self.nodes[n].is_queried(p)
+        if self.release.lists_wanted_partitions:
+            return queried & (self.wanted_from[p] == n)
+        return queried
 
     def _is_outdated(self, n: Term[Node]) -> Bool:
-        return some((self.wanted_from[p] == n) & ~self._has(n, p) for p in Partition)
+        """A partition is wanted from the node that is not queried there, any more or yet."""
+        wanted = some((self.wanted_from[p] == n) & ~self.nodes[n].group[p].abit for p in Partition)
+        return wanted & self.release.lists_wanted_partitions
 
     def _may_be_read(self, n: Term[Node], p: Term[Partition]) -> Bool:
         """stale=false waits for what is active."""
@@ -343,6 +348,27 @@ class PartitionRebalance(Machine):
         """
         merged = self.querying & ~after.querying
         return merged.implies(self.times[p] == 1)
+
+    @step_property
+    def only_active_partitions_are_returned(
+        self, after: Self, n: Term[Node], p: Term[Partition]
+    ) -> Bool:
+        """004: what is passive "will not be returned on query time", and what is in cleanup "won't be returned
+        on query time": a node that answers adds rows of partitions that are active on it.
+        """
+        answered = after.answered.has(n) & ~self.answered.has(n)
+        returned = answered & (after.times[p] > self.times[p])
+        return returned.implies(self.nodes[n].group[p].abit)
+
+    @invariant
+    def an_index_is_paused_only_while_another_catches_up(
+        self, p: Term[Partition], old: Term[Node], new: Term[Node]
+    ) -> Bool:
+        """A query with stale=false on a paused index waits for the new one: while that is "fully indexed", but
+        not for all the time in which the documents are moved.
+        """
+        paused = self.nodes[old].paused.has(p) & (self.origin[p] == old)
+        return (paused & (self.destination[p] == new)).implies(self.kv[new][p] >= self.due[p])
 
     @invariant
     def nodes_have_what_the_map_names_or_what_moves(
@@ -430,6 +456,11 @@ class PartitionRebalance(Machine):
             because=OF_THE_GROUP,
         ),
         equivalent_drop(
+            start,
+            "move is none",
+            because="what is about to be cleaned up on a node may as well move back there",
+        ),
+        equivalent_drop(
             replicate,
             "partition moves to the node",
             because="documents may also be where nobody needs them",
@@ -442,14 +473,6 @@ class PartitionRebalance(Machine):
         ),
         equivalent_loss(
             start, Content.cbit, Entry.pending_active, Entry.abit, because=OF_THE_GROUP
-        ),
-        equivalent_drop(
-            pause, "backfill is done", because="the old index is paused no longer than it has to be"
-        ),
-        equivalent_weakening(
-            pause,
-            "partition moves between them",
-            because="the old index is paused no longer than it has to be",
         ),
         equivalent_drop(pause, "partition is active, passive, or will be", because=OF_THE_GROUP),
         equivalent_loss(pause, Entry.pending_unindexable, because=OF_THE_GROUP),
@@ -493,11 +516,6 @@ class PartitionRebalance(Machine):
         ),
         equivalent_drop(
             send_again, "a query waits for the node", because="to send it again is never wrong"
-        ),
-        equivalent_weakening(
-            send_again,
-            "a partition that is wanted from the node is not there",
-            because="to send it again is never wrong",
         ),
         equivalent_loss(
             merge, newest, needed, wanted_from, found, because="the next query sets it anew"

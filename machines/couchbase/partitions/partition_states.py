@@ -246,6 +246,14 @@ class PartitionGroup(Machine):
             return bits & listed & ~entry.content.has_version & (entry.content.seq == 0)
         return bits & listed & entry.content.has_version
 
+    def is_queried(self, p: Term[Partition]) -> Bool:
+        """004: what is active is returned on query time, also while it is unindexable; nothing else is."""
+        return some(self._is(p, state) for state in PartitionState if state.queried)
+
+    def is_indexed(self, p: Term[Partition]) -> Bool:
+        """004: what is active or passive is indexed, unless it is unindexable."""
+        return some(self._is(p, state) for state in PartitionState if state.indexed)
+
     # -- what does not happen in a step while the group process runs -----------------------------------
 
     def starts_empty(self, after: Self, p: Term[Partition]) -> Bool:
@@ -260,6 +268,14 @@ class PartitionGroup(Machine):
         return frozen.implies(after.group[p].content.rows == self.group[p].content.rows)
 
     # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def what_is_requested_as_active_is_queried(self, p: Term[Partition]) -> Bool:
+        """004, active: "the result will be returned on query time"; passive: "will not be returned on query
+        time". An active partition that is still in cleanup is waited for.
+        """
+        wanted = (self.requested[p] == Role.active) & ~self.group[p].pending_active
+        return self.is_queried(p) == wanted
 
     @invariant
     def a_partition_is_in_one_of_the_states(self, p: Term[Partition]) -> Bool:

@@ -22,7 +22,6 @@ from stagewright.machines.couchbase.partitions.partition_rollback import Partiti
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.machines.couchbase.partitions.partition_updater import PartitionUpdater
 from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
-from stagewright.spec import require
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
@@ -40,10 +39,10 @@ class Default:
 
 DEFAULTS = [
     Default(PartitionStates, 1_024, 7_600),
-    Default(PartitionIndex, 186_500, 589_376),
+    Default(PartitionIndex, 23_376, 66_032),
     Default(PartitionHeaders, 7_696, 20_200),
-    Default(PartitionQueries, 43_600, 191_723),
-    Default(PartitionRebalance, 243_697, 861_108),
+    Default(PartitionQueries, 50_054, 210_611),
+    Default(PartitionRebalance, 240_333, 848_916),
     Default(PartitionReplicas, 30_652, 127_572),
     Default(PartitionUpdater, 5_144, 13_140),
     Default(PartitionVersions, 176, 1_180),
@@ -105,7 +104,15 @@ CONTENT = "content_is_that_of_the_sequence_number"
         (PartitionIndex, {f"index.{CONTENT}", "a_partition_starts_empty"}),
         (PartitionHeaders, {f"index.{CONTENT}"}),
         (PartitionQueries, {f"index.{CONTENT}"}),
-        (PartitionRebalance, {f"nodes.{CONTENT}"}),
+        (
+            PartitionRebalance,
+            {
+                f"nodes.{CONTENT}",
+                "each_partition_is_served_once",
+                "an_answer_is_complete",
+                "an_index_is_paused_only_while_another_catches_up",
+            },
+        ),
         (PartitionReplicas, {f"main.{CONTENT}", f"replica.{CONTENT}"}),
     ],
 )
@@ -199,15 +206,5 @@ class OursIsTheirs(PartitionIndex):
         return theirs.content
 
 
-class StatesChangeUnderTheCompactor(PartitionIndex):
-    """The group process does not stop the compactor when states change."""
-
-    def _change_states(self) -> None:
-        self._group_process_is_free()
-        require(~self.cleaner, "cleaner is stopped")
-        self.unwritten = True
-
-
-@pytest.mark.parametrize("mutant", [OursIsTheirs, StatesChangeUnderTheCompactor])
-def test_a_result_of_a_worker_is_of_the_index_as_it_was(mutant: type[Machine]) -> None:
-    assert broken(checked(mutant, "", {}, {"crashes": 0, "lost_headers": 0})) != set()
+def test_a_result_of_a_worker_is_of_the_index_as_it_was() -> None:
+    assert broken(checked(OursIsTheirs, "", {}, {"crashes": 0})) != set()

@@ -1,0 +1,527 @@
+"""Compaction of an index: its trees are rebuilt in a new file, and catch up with the updater before the switch.
+
+The index file is append only, so that its fragmentation grows with every batch of the updater. The compactor
+copies an earlier snapshot. What the updater writes meanwhile it applies from the sort record files that the
+updater keeps for it. Roots are offsets in a file: those of the old file are nothing in the new one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.couchbase.partitions.group_states import (
+    COUCHBASE,
+    SEED,
+    Partition,
+    PartitionState,
+)
+from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ, MANAGER
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    OptionalVar,
+    Record,
+    Term,
+    action,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
+    equivalent_weakening,
+    equivalents,
+    every,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    least,
+    liveness,
+    number,
+    one_of,
+    optional,
+    per,
+    profiles,
+    queue,
+    require,
+    scopes,
+    some,
+    sometimes,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+UPDATER = Actor("updater")
+CLEANER = Actor("cleaner")
+COMPACTOR = Actor("compactor")
+THRESHOLD = 2  # batches that are appended to a file until it is compacted
+BATCHES = 2  # whose sort record files may wait for the compactor
+
+
+UNHEARD = "a request that is not heard is one that nobody made"
+
+
+class FileNumber(Entity, scope=3, ring=True):
+    """The number at the end of an index file's name: `main_….view.1`, then `.view.2`.
+
+    The numbers of a check come again: after the last comes the first, of which the file is removed by then.
+    """
+
+
+class Compactor(Enum):
+    """How far the compactor is."""
+
+    none = auto()
+    copying = auto()
+    catching_up = auto()
+    complete = auto()  # the new file has its header
+    renamed = auto()  # it has the next number
+
+
+class Batch(Record):
+    """The sort record files of a batch: the operations that bring a partition's rows up to a mutation."""
+
+    partition = one_of(Partition)
+    seq = number(0, LAST_SEQ)
+
+
+class IndexCompaction(Machine):
+    """An index whose file is compacted while its updater, its cleaner and the cluster manager go on.
+
+    Under `seed` the switch waits for the updater: the compactor repeats "until the updater completes all
+    batch of updates". Under `couchbase` the updater is stopped for the switch, and goes on in the new file.
+    Every promise holds under both.
+
+    A partition that is still in cleanup is not added again here: `partition-states` has what then happens.
+    """
+
+    release = profiles(SEED, COUCHBASE)
+    writes = budget(3, doc="mutations of documents")
+    requests = budget(2, doc="requests of the cluster manager")
+    crashes = budget(1, doc="crashes of the group process")
+    lost_headers = budget(
+        1, doc="crashes after which only the first header of the file can be read"
+    )
+
+    exercised_at = scopes({}, {Partition: 1, writes: 4, requests: 3, crashes: 2})
+
+    source = per(Partition, number(0, LAST_SEQ))  # the highest sequence number of the partition
+    # the group process
+    state = per(Partition, one_of(PartitionState, init=PartitionState.active))
+    seqs = per(Partition, number(0, LAST_SEQ))  # as the last header says
+    file: OneVar[FileNumber] = one_of(FileNumber, init=FileNumber.first)  # that it has open
+    roots: OneVar[FileNumber] = one_of(
+        FileNumber, init=FileNumber.first
+    )  # the file they are offsets in
+    # the files
+    there = per(FileNumber, flag(), init=lambda file: file.is_first)
+    rows = per(FileNumber, per(Partition, number(0, LAST_SEQ)))  # of the documents up to here
+    fragmentation: NumberVar = number(0, THRESHOLD)
+    # the updater
+    updating: OptionalVar[FileNumber] = optional(
+        FileNumber
+    )  # the file it writes; none: it does not run
+    written: OptionalVar[Partition] = optional(
+        Partition
+    )  # a batch that the group has not taken over
+    # the compactor
+    compactor: OneVar[Compactor] = one_of(Compactor, init=Compactor.none)
+    snapshot = per(Partition, number(0, LAST_SEQ))  # the rows in the header that it has read
+    copied = per(Partition, number(0, LAST_SEQ))  # the rows in the new file
+    sort_files = queue(Batch, BATCHES)  # that the updater keeps for it
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, p: Term[Partition]) -> None:
+        """A document of the partition changes."""
+        bounded(self.source[p] < LAST_SEQ, "a sequence number is left")
+        self.source[p] = self.source[p] + 1
+
+    # -- requests of the cluster manager -----------------------------------------------------------------
+
+    @action(by=MANAGER, spends=requests)
+    def set_active(self, p: Term[Partition]) -> None:
+        """The partition is to be indexed and queried: a new one from the beginning."""
+        self._adds(p)
+        self.state[p] = PartitionState.active
+
+    @action(by=MANAGER, spends=requests)
+    def set_passive(self, p: Term[Partition]) -> None:
+        """The partition is to be indexed, not queried. Workers do not care which of both it is."""
+        self._adds(p)
+        self.state[p] = PartitionState.passive
+
+    @action(by=MANAGER, spends=requests)
+    def set_cleanup(self, p: Term[Partition]) -> None:
+        """The partition is to be removed: workers that know it are stopped."""
+        require(self.compactor != Compactor.renamed, "the new file is not the index's yet")
+        require(self._is_indexed(p), "partition is active or passive")
+        self.state[p] = PartitionState.cleanup
+        self.seqs[p] = 0
+        self._stop_updater()
+        self._stop_compactor()
+
+    # -- the updater -------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def start_updater(self) -> None:
+        """The index is behind: an updater starts with the roots of the group."""
+        self._is_not_switching()
+        require(self.updating.is_none(), "updater does not run")
+        require(some(self._is_behind(p) for p in Partition), "index is behind")
+        self.updating = self.file
+
+    @action(by=UPDATER, fair=WEAK)
+    def write_batch(self, p: Term[Partition]) -> None:
+        """The updater sorts the operations of a batch and appends the new nodes to the file."""
+        require(self.updating.is_some(), "updater runs")
+        require(self.written.is_none(), "the last batch is taken over")
+        require(self._is_behind(p), "a mutation is left")
+        require(~self.sort_files.is_full(), "the compactor keeps pace")
+        self.written = p
+
+    @action(fair=WEAK)
+    def take_over(self, p: Term[Partition]) -> None:
+        """The group has the new roots and writes a header. If a compactor exists, the sort files are kept for it."""
+        require(self.written == p, "updater has written a batch")
+        newer, written_to = self.seqs[p] + 1, self.updating.or_else(self.file)
+        self.written = None
+        self.seqs[p] = newer
+        self.roots = written_to
+        self.rows[written_to][p] = newer
+        self.fragmentation = least(self.fragmentation + 1, THRESHOLD)
+        kept = self.sort_files.appended(Batch(partition=p, seq=newer))
+        self.sort_files = choose(self._is_told(), kept, self.sort_files)
+
+    @action(fair=WEAK)
+    def finish_updater(self) -> None:
+        """The updater has come to the end of all partitions."""
+        require(self.updating.is_some(), "updater runs")
+        require(~some(self._is_behind(p) for p in Partition), "nothing is left to index")
+        self.updating = None
+
+    # -- the cleaner -------------------------------------------------------------------------------------
+
+    @action(by=CLEANER, fair=WEAK)
+    def clean(self, p: Term[Partition]) -> None:
+        """The rows of a partition in cleanup are removed; the cleaner works alone."""
+        require(self.state[p] == PartitionState.cleanup, "partition is in cleanup")
+        require(self.updating.is_none(), "updater does not run")
+        require(self.compactor == Compactor.none, "compactor does not run")
+        self.state[p] = PartitionState.not_present
+        self.rows[self.file][p] = 0
+
+    # -- the compactor -----------------------------------------------------------------------------------
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def start_compactor(self) -> None:
+        """The fragmentation exceeds the threshold: the compactor reads the last header, and creates a file."""
+        require(self._is_fragmented(), "fragmentation exceeds the threshold")
+        require(self.compactor == Compactor.none, "compactor does not run")
+        require(
+            ~some(self.there[f] & (self.file != f) for f in FileNumber), "previous file is removed"
+        )
+        self.compactor = Compactor.copying
+        for p in Partition:
+            self.snapshot[p] = self.rows[self.roots][p]
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def copy(self) -> None:
+        """Every tree is rebuilt in the new file, without the rows of partitions in cleanup."""
+        require(self.compactor == Compactor.copying, "compactor copies")
+        self.compactor = Compactor.catching_up
+        for p in Partition:
+            self._copy_rows(p)
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def apply_sort_files(self, p: Term[Partition]) -> None:
+        """The changes of a batch are applied to the new file."""
+        require(self.compactor == Compactor.catching_up, "the trees are copied")
+        require(self._is_sent_sort_files(), "the updater has sent a list of sort record files")
+        batch = self.sort_files.head
+        require(batch.partition == p, "they are of the partition")
+        self.copied[p] = batch.seq
+        self.sort_files.drop_head()
+
+    @action(by=COMPACTOR, fair=WEAK)
+    def complete(self) -> None:
+        """No sort record file is left: the new file gets its header, and nothing changes until the switch."""
+        require(self.compactor == Compactor.catching_up, "the trees are copied")
+        self._has_caught_up()
+        if self.release.stops_updater_for_switch:
+            self._stop_updater_for_switch()
+        else:
+            require(self.updating.is_none(), "updater completes all batches")
+        self.compactor = Compactor.complete
+
+    @action(fair=WEAK)
+    def rename_file(self) -> None:
+        """The new file gets the next number: it is the index's from now on, if the process dies, too."""
+        require(self._is_complete(), "the new file is complete")
+        new = self.file.next
+        self.compactor = Compactor.renamed
+        self.there[new] = True
+        for p in Partition:
+            self.rows[new][p] = self.copied[p]
+
+    @action(fair=WEAK)
+    def switch_file(self) -> None:
+        """The group process goes over to the new file."""
+        require(self.compactor == Compactor.renamed, "the new file has its number")
+        new = self.file.next
+        self.file = new
+        self.roots = new
+        self.fragmentation = 0
+        for p in Partition:
+            self._take_over_state(p)
+        self._stop_compactor()
+
+    @action(fair=WEAK)
+    def remove_previous(self, f: Term[FileNumber]) -> None:
+        """The previous file is removed."""
+        require(self.there[f], "it is there")
+        require(f.next == self.file, "its successor is the group's file")
+        self._remove(f)
+
+    # -- crashes -----------------------------------------------------------------------------------------
+
+    @action(spends=crashes)
+    def crash(self, f: Term[FileNumber]) -> None:
+        """The group process dies with its workers; it opens the file with the highest number."""
+        self._open(f)
+
+    @action(spends=lost_headers)
+    def lose_headers(self, f: Term[FileNumber]) -> None:
+        """It dies, and no header but the first of the file is valid: the index is built again."""
+        self._open(f)
+        for p in Partition:
+            self.seqs[p] = self._first_seq(p)
+            self.rows[f][p] = 0
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _adds(self, p: Term[Partition]) -> None:
+        require(self.state[p] != PartitionState.cleanup, "partition is clean")
+
+    def _is_not_switching(self) -> None:
+        switching = self.compactor.any_of(Compactor.complete, Compactor.renamed)
+        require(~switching, "the group process does not switch its file")
+
+    def _is_indexed(self, p: Term[Partition]) -> Bool:
+        return self.state[p].column(lambda state: state.indexed)
+
+    def _is_behind(self, p: Term[Partition]) -> Bool:
+        return self._is_indexed(p) & (self.seqs[p] < self.source[p])
+
+    def _rows(self, p: Term[Partition]) -> Number:
+        """The rows of a partition that a walk from the group's roots finds in its file."""
+        return choose(self.roots == self.file, self.rows[self.file][p], 0)
+
+    def _is_fragmented(self) -> Bool:
+        """What the trees of the file have in them is less than the file by more than the threshold."""
+        return self.fragmentation >= THRESHOLD
+
+    def _is_sent_sort_files(self) -> Bool:
+        return ~self.sort_files.is_empty()
+
+    def _is_complete(self) -> Bool:
+        return self.compactor == Compactor.complete
+
+    def _copy_rows(self, p: Term[Partition]) -> None:
+        self.copied[p] = choose(self._is_copied(p), self.snapshot[p], 0)
+
+    def _is_copied(self, p: Term[Partition]) -> Bool:
+        return self.state[p] != PartitionState.cleanup
+
+    def _is_told(self) -> Bool:
+        """The updater is "made aware of compactor execution"."""
+        return self.compactor != Compactor.none
+
+    def _has_caught_up(self) -> None:
+        require(self.sort_files.is_empty(), "no sort record file is left")
+
+    def _stop_updater(self) -> None:
+        """What it has written and nobody has taken over is written again."""
+        self.updating = None
+        self.written = None
+
+    def _stop_updater_for_switch(self) -> None:
+        self._stop_updater()
+
+    def _stop_compactor(self) -> None:
+        """It will start again; what there is of its new file is of no use, nor are the sort files."""
+        self.compactor = Compactor.none
+        self._forget_sort_files()
+        self._forget_copy()
+
+    def _forget_sort_files(self) -> None:
+        self.sort_files.clear()
+
+    def _forget_copy(self) -> None:
+        for p in Partition:
+            self.snapshot[p] = 0
+            self.copied[p] = 0
+
+    def _take_over_state(self, p: Term[Partition]) -> None:
+        """The states of today, not of the snapshot; what was to be cleaned up is not in the new file."""
+        gone = self.state[p] == PartitionState.cleanup
+        self.state[p] = choose(gone, PartitionState.not_present, self.state[p])
+
+    def _remove(self, f: Term[FileNumber]) -> None:
+        self.there[f] = False
+        for p in Partition:
+            self.rows[f][p] = 0
+
+    def _open(self, f: Term[FileNumber]) -> None:
+        require(self.there[f] & ~self.there[f.next], "no file has a higher number")
+        self.file = f
+        self.roots = f
+        self._stop_updater()
+        self._stop_compactor()
+
+    def _first_seq(self, _p: Term[Partition]) -> Number | int:
+        """What the first header of a file says: the file is empty, whatever index it replaces."""
+        return 0
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def the_roots_are_of_the_file(self) -> Bool:
+        """004: "From the header, we can locate the the file offset position from which we can read the root
+        node": the group's roots are offsets in the file that it has open.
+        """
+        return self.roots == self.file
+
+    @invariant
+    def an_index_has_the_rows_of_its_sequence_numbers(self, p: Term[Partition]) -> Bool:
+        """004: "Unless newly created btrees are up to date with the current index, we cannot switch": a query
+        finds the rows of the documents up to the sequence number that the header has of their partition.
+        """
+        return self._is_indexed(p).implies(self._rows(p) == self.seqs[p])
+
+    @invariant
+    def what_is_indexed_is_on_disk(self, p: Term[Partition]) -> Bool:
+        """Whenever the process dies, also during a switch, there is a file with what was indexed (MB-15274)."""
+        kept = some(self.there[f] & (self.rows[f][p] >= self.seqs[p]) for f in FileNumber)
+        return self._is_indexed(p).implies(kept)
+
+    @step_property
+    def a_new_file_has_no_rows_to_clean_up(self, after: Self, p: Term[Partition]) -> Bool:
+        """004, "Partition states": a partition in cleanup "will be removed": compaction does not copy it."""
+        removed = self._switches(after) & (self.state[p] == PartitionState.cleanup)
+        return removed.implies(after._rows(p) == 0)
+
+    @step_property
+    def a_switch_changes_no_state(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just performs such requests": what is active or passive stays so (MB-7702)."""
+        stays = self._switches(after) & self._is_indexed(p)
+        return stays.implies(after.state[p] == self.state[p])
+
+    @invariant
+    def partitions_that_are_not_there_have_no_rows(self, p: Term[Partition]) -> Bool:
+        """004: "After cleanup a partition will not be part of the index any more"."""
+        return (self.state[p] == PartitionState.not_present).implies(self._rows(p) == 0)
+
+    @final
+    def nothing_is_left_to_do(self) -> Bool:
+        """An index may stay as it is when it is up to date, clean, and not fragmented."""
+        done = every(
+            ~self._is_behind(p) & (self.state[p] != PartitionState.cleanup) for p in Partition
+        )
+        return done & (self.fragmentation < THRESHOLD) & self.updating.is_none()
+
+    @liveness
+    def a_fragmented_index_is_compacted(self) -> LeadsTo:
+        """004: "If the fragmentation ratio exceeds the threshold value, view engine performs compaction"."""
+        fragmented = self.fragmentation >= THRESHOLD
+        return leads_to(fragmented, ~fragmented)
+
+    @liveness
+    def the_previous_file_is_removed(self, f: Term[FileNumber]) -> LeadsTo:
+        """004: the group process switches "to the new index file and previous one is removed"."""
+        left = self.there[f] & (self.file != f)
+        return leads_to(left, ~left)
+
+    @liveness
+    def the_index_catches_up(self, p: Term[Partition]) -> LeadsTo:
+        """004: "We cannot stop the view engine updates from happening"; active and passive are indexed."""
+        there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
+        behind = there & (self._rows(p) < self.source[p])
+        return leads_to(behind, ~behind)
+
+    @liveness
+    def partitions_are_cleaned_up(self, p: Term[Partition]) -> LeadsTo:
+        """004: a partition in cleanup "will be removed during the next cleanup cycle", or by a compaction."""
+        to_clean = self.state[p] == PartitionState.cleanup
+        return leads_to(to_clean, ~to_clean)
+
+    @sometimes
+    def updates_go_on_while_it_copies(self, after: Self) -> Bool:
+        """004: "While doing the compaction, new changes would be happening to the current index file"."""
+        return (
+            self.written.is_some() & (self.compactor == Compactor.copying) & after._took_over(self)
+        )
+
+    def _took_over(self, before: Self) -> Bool:
+        return self.sort_files.length > before.sort_files.length
+
+    def _switches(self, after: Self) -> Bool:
+        return after.file != self.file
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(set_active, state, because=UNHEARD),
+        equivalent_loss(set_passive, state, because=UNHEARD),
+        equivalent_drop(
+            set_cleanup,
+            "partition is active or passive",
+            because="what is not there is clean in no time",
+        ),
+        equivalent_drop(
+            start_updater, "updater does not run", because="an updater that starts again goes on"
+        ),
+        equivalent_loss(
+            take_over, roots, because="an updater that every switch stops has the group's own roots"
+        ),
+        equivalent_loss(
+            take_over, sort_files, because="what is applied twice, in order, is as applied once"
+        ),
+        equivalent_drop(
+            finish_updater, "updater runs", because="an updater that does not run has ended"
+        ),
+        equivalent_drop(
+            clean,
+            "updater does not run",
+            because="here the cleaner touches nothing that the updater writes: partition-index",
+        ),
+        equivalent_weakening(
+            start_compactor,
+            "fragmentation exceeds the threshold",
+            because="to compact too early is work for nothing: index-triggers",
+        ),
+        equivalent_loss(switch_file, sort_files, because="none is left"),
+        equivalent_loss(_take_over_state, state, because="the cleaner finds what is clean already"),
+        equivalent_drop(remove_previous, "it is there", because="what is gone stays gone"),
+        equivalent_loss(_remove, rows, because="nobody reads a file that is removed"),
+        equivalent_loss(
+            _stop_updater,
+            updating,
+            written,
+            because="a batch that is written again is the same batch",
+        ),
+        equivalent_loss(_forget_copy, snapshot, copied, because="the next one copies anew"),
+        *(
+            equivalent_value(paused, lambda state: state.indexed, because="nothing is paused here")
+            for paused in (PartitionState.active_unindexable, PartitionState.passive_unindexable)
+        ),
+    )

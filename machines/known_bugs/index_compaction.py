@@ -1,0 +1,197 @@
+"""Bugs of compaction: what becomes of the updater, of its sort record files, and of the old file."""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.index_compaction import Compactor, IndexCompaction
+from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
+from stagewright.machines.couchbase.partitions.partition_states import LAST_SEQ
+from stagewright.spec import (
+    Bool,
+    Fairness,
+    Number,
+    Term,
+    action,
+    number,
+    one_of,
+    per,
+    require,
+    some,
+)
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+NO_CRASH = {IndexCompaction.crashes: 0, IndexCompaction.lost_headers: 0}
+
+
+@known_bug(
+    "Z24",
+    "MB-7702",
+    breaks=IndexCompaction.a_switch_changes_no_state,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class SwitchTakesOverStates(IndexCompaction):
+    """The compacted group was used as it was, with the states of the time when it was copied.
+
+    A partition that has become passive since was active again.
+    """
+
+    copied_state = per(Partition, one_of(PartitionState, init=PartitionState.active))
+
+    def _copy_rows(self, p: Term[Partition]) -> None:
+        super()._copy_rows(p)
+        self.copied_state[p] = self.state[p]
+
+    def _take_over_state(self, p: Term[Partition]) -> None:
+        self.state[p] = self.copied_state[p]
+
+
+@known_bug(
+    "Z28",
+    "MB-15274",
+    breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+    sizes={Partition: 1},
+)
+class CompactFileStartsWithSequenceNumbers(IndexCompaction):
+    """The first header of a new file had the sequence numbers of the index that was to be copied.
+
+    When no later header can be read, the empty index looks up to date, and is never built again.
+    """
+
+    first_seq = per(Partition, number(0, LAST_SEQ))
+
+    def _copy_rows(self, p: Term[Partition]) -> None:
+        super()._copy_rows(p)
+        self.first_seq[p] = self.seqs[p]
+
+    def _first_seq(self, p: Term[Partition]) -> Number:
+        return self.first_seq[p]
+
+
+@known_bug(
+    "K11-start",
+    "004, index compaction",
+    breaks=IndexCompaction.a_fragmented_index_is_compacted,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class CompactionNeverStarts(IndexCompaction):
+    """The fragmentation is compared with a threshold that it never exceeds: the file grows for ever."""
+
+    def _is_fragmented(self) -> Bool:
+        return self.fragmentation < 0
+
+
+@known_bug(
+    "K11-apply",
+    "004, index compaction",
+    breaks=IndexCompaction.a_fragmented_index_is_compacted,
+    budgets=NO_CRASH,
+)
+class LastSortFilesAreNotApplied(IndexCompaction):
+    """The compactor waits for a full list of sort record files: the last ones are never applied."""
+
+    def _is_sent_sort_files(self) -> Bool:
+        return self.sort_files.is_full()
+
+
+@known_bug(
+    "K11-switch",
+    "004, index compaction",
+    breaks=IndexCompaction.a_fragmented_index_is_compacted,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class SwitchWaitsForTheUpdater(IndexCompaction):
+    """The updater was stopped for the switch, and the switch waited until it had indexed all documents."""
+
+    def _is_complete(self) -> Bool:
+        return super()._is_complete() & ~some(self._is_behind(p) for p in Partition)
+
+
+@known_bug(
+    "K11-cleanup",
+    "004, index compaction",
+    breaks=IndexCompaction.a_new_file_has_no_rows_to_clean_up,
+    budgets=NO_CRASH,
+)
+class RowsToCleanUpAreCopied(IndexCompaction):
+    """The compactor copied all nodes as they were, with the rows of partitions in cleanup."""
+
+    def _is_copied(self, p: Term[Partition]) -> Bool:
+        return self.state[p] != PartitionState.not_present
+
+
+@known_bug(
+    "K11-updater",
+    "004, index compaction",
+    breaks=IndexCompaction.the_roots_are_of_the_file,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class UpdaterGoesOnOverTheSwitch(IndexCompaction):
+    """The updater was not stopped for the switch: its next roots are offsets in the file that is gone."""
+
+    def _stop_updater_for_switch(self) -> None:
+        pass
+
+
+@known_bug(
+    "Z27",
+    "004: we cannot switch to the newly created compacted index file",
+    breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class SwitchesBeforeItHasCaughtUp(IndexCompaction):
+    """The group went over to the new file as soon as its trees were copied."""
+
+    def _has_caught_up(self) -> None:
+        pass
+
+
+@known_bug(
+    "K11-aware",
+    "004, index compaction",
+    breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class SortFilesAreRemoved(IndexCompaction):
+    """The updater was not told of the compactor: it removed its sort record files, as ever."""
+
+    def _is_told(self) -> Bool:
+        return self.compactor == Compactor.complete
+
+
+@known_bug(
+    "MB-11504",
+    "MB-11504",
+    breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+    budgets=NO_CRASH,
+)
+class OldSortFilesAreReplayed(IndexCompaction):
+    """A compaction that was stopped left its sort record files: the next one applied them to newer rows."""
+
+    def _forget_sort_files(self) -> None:
+        pass
+
+
+@known_bug(
+    "Z60",
+    "MB-15274",
+    breaks=IndexCompaction.what_is_indexed_is_on_disk,
+    sizes={Partition: 1},
+    budgets=NO_CRASH,
+)
+class OldFileIsRemovedFirst(IndexCompaction):
+    """The old file was removed before the new one was renamed: a crash in between lost the index."""
+
+    @action(fair=Fairness.WEAK)
+    def make_room(self) -> None:
+        """The number of the old file is free for the new one."""
+        require(self.compactor == Compactor.complete, "the new file is complete")
+        self._remove(self.file)
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
