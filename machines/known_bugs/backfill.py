@@ -5,6 +5,7 @@ from __future__ import annotations
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Until
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request as Rpc
+from stagewright.machines.yugabytedb.backfill.backfill_safe_time import BackfillSafeTime
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, InJob
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
@@ -302,6 +303,16 @@ class MarkersWinTheTie(BackfillVersions):
 
     def _instead_of(self, stored: Term[Stored]) -> Term[Stored]:
         return choose(stored == Stored.delete_marker, stored, Stored.live)
+
+
+@known_bug("Y13", "design document 002", breaks=BackfillSafeTime.rows_have_entries)
+class BoundBelowTheTimeout(BackfillSafeTime):
+    """The upper bound for user-enforced transactions is less than the RPC timeout: a write that began before the index
+    was known is applied after the time that the tablet answered with.
+    """
+
+    def _upper_bound(self) -> int:
+        return 0
 
 
 BUGS = known_bugs_in(globals())

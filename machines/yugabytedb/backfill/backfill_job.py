@@ -60,6 +60,7 @@ from stagewright.spec import (
     history,
     invariant,
     leads_to,
+    lemma,
     liveness,
     observed,
     one_of,
@@ -74,6 +75,7 @@ from stagewright.spec import (
     sometimes,
     step_property,
     volatile,
+    wording,
 )
 
 CLOCK = Actor("clock")
@@ -90,7 +92,8 @@ class BackfillJob(Machine):
     Under `yugabyte-2026` every promise holds. Under `yugabyte-2.x` `published_indexes_are_left_alone` fails:
     checkpoints and job are erased in two writes, and a leader that comes in between begins the whole backfill
     anew (yugabyte-db #33133). Under `seed` `rows_are_scanned_at_one_time` fails: the master keeps the read
-    time to itself, so after a change of the leader the rest of the rows is scanned at another time.
+    time to itself, so after a change of the leader the rest of the rows is scanned at another time. That breaks the
+    words of the text, and not its data: each row is scanned once at a safe time.
     """
 
     era = profiles(SEED, YUGABYTE_2, YUGABYTE_2026)
@@ -550,6 +553,7 @@ class BackfillJob(Machine):
         begun = after.checkpoint[t][i] == Checkpoint.in_the_middle
         return published.implies(~begun)
 
+    @wording('002, "Index backfill on a single tablet": a fixed timestamp, picked by the YB-Master')
     @invariant
     def rows_are_scanned_at_one_time(self) -> Bool:
         """002: "the scan is performed at a fixed timestamp", "picked by the YB-Master and sent to all the
@@ -601,9 +605,9 @@ class BackfillJob(Machine):
         """`is_backfilling` keeps tablets from splitting; it never outlives the job's steps (yugabyte-db #33009)."""
         return self.is_backfilling == (self.step != Step.none)
 
-    @invariant
+    @lemma
     def jobs_are_for_indexes_that_wait(self, i: Term[Index]) -> Bool:
-        """Lemma: an index of a job was at DO_BACKFILL, and its permission has not gone back since."""
+        """An index of a job was at DO_BACKFILL, and its permission has not gone back since."""
         known = (self.permission[i] != Permission.absent).implies(self.created.has(i))
         past = self.created.has(i) & self._is_removed(i)
         waits_or_past = past | self.permission[i].any_of(
@@ -613,17 +617,17 @@ class BackfillJob(Machine):
         published = self.permission[i] == Permission.read_write_and_delete
         return known & asked.implies(waits_or_past) & ~(self.requested.has(i) & published)
 
-    @invariant
+    @lemma
     def checkpoints_are_of_the_job(self, t: Term[Tablet], i: Term[Index]) -> Bool:
-        """Lemma: there are no checkpoints without a job, nor past a row that no index may have."""
+        """There are no checkpoints without a job, nor past a row that no index may have."""
         begun = self.checkpoint[t][i] != Checkpoint.never_begun
         done = self.checkpoint[t][i] == Checkpoint.done
         of_job = begun.implies((self.job[i] != InJob.absent) & (self.step != Step.clear_job))
         return of_job & done.implies(self.unbuildable != i)
 
-    @invariant
+    @lemma
     def launched_indexes_are_ready(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """Lemma: a job that is being launched is the only one, and for indexes that every tablet knows."""
+        """A job that is being launched is the only one, and for indexes that every tablet knows."""
         unrecorded = self.step.any_of(Step.launch, Step.finish)
         only = unrecorded.implies(~self._job_exists())
         launching = (self.step == Step.launch).implies(~self.requested.is_empty())
@@ -636,9 +640,9 @@ class BackfillJob(Machine):
         launched = self.requested.has(i).implies((self.step == Step.launch) & ready)
         return only & launched
 
-    @invariant
+    @lemma
     def indexes_are_judged_before_the_end(self, i: Term[Index], t: Term[Tablet]) -> Bool:
-        """Lemma: past the tablets no index is in progress; success means that all tablets are done."""
+        """Past the tablets no index is in progress; success means that all tablets are done."""
         past = self.step.any_of(Step.allow_gc, Step.write_permissions, Step.clear_checkpoints)
         judged = past.implies(self.job[i] != InJob.in_progress)
         waits = self.permission[i] == Permission.do_backfill
@@ -650,9 +654,9 @@ class BackfillJob(Machine):
         done = built.implies(self.checkpoint[t][i] == Checkpoint.done)
         return judged & done & published.implies(self.job[i] == InJob.success)
 
-    @invariant
+    @lemma
     def failures_have_reasons(self, i: Term[Index]) -> Bool:
-        """Lemma: an index of a job fails for a reason, and only one that can be built succeeds."""
+        """An index of a job fails for a reason, and only one that can be built succeeds."""
         reason = (self.unbuildable == i) | self.dropped.has(i) | self.gave_up.has(i)
         failed = (self.job[i] == InJob.failed).implies(reason)
         given_up = (self.job[i] == InJob.failed) | self._is_removed(i)
@@ -660,21 +664,21 @@ class BackfillJob(Machine):
         failed = failed & self.gave_up.has(i).implies(given_up)
         return failed & (self.job[i] == InJob.success).implies(self.unbuildable != i)
 
-    @invariant
+    @lemma
     def permissions_are_written_before_the_end(self, i: Term[Index]) -> Bool:
-        """Lemma: at J7 no index of the job waits any more."""
+        """At J7 no index of the job waits any more."""
         cleared = self.step.any_of(Step.clear_checkpoints, Step.clear_job)
         waits = self.permission[i] == Permission.do_backfill
         return cleared.implies(~(waits & (self.job[i] != InJob.absent)))
 
-    @invariant
+    @lemma
     def the_clock_goes_on_while_rows_are_read(self) -> Bool:
-        """Lemma: a time that is chosen after rows were read is another one."""
+        """A time that is chosen after rows were read is another one."""
         return (self.clock == HybridTime.first) == self.scanned_at.is_empty()
 
-    @invariant
+    @lemma
     def the_chosen_time_is_the_recorded_one(self) -> Bool:
-        """Lemma: rows are read at the time that is recorded."""
+        """Rows are read at the time that is recorded."""
         only_when(self.era.read_time_recorded)
         same = self.chosen_time == self.read_time
         scans = (self.step == Step.backfill_tablets).implies(same & self.read_time.is_some())
@@ -682,9 +686,9 @@ class BackfillJob(Machine):
         chooses = (self.step == Step.get_safe_time).implies(self.read_time.is_none())
         return scans & read & chooses
 
-    @invariant
+    @lemma
     def delete_markers_go_when_built(self, i: Term[Index]) -> Bool:
-        """Lemma: until an index is built its delete markers are retained; before it is published they go."""
+        """Until an index is built its delete markers are retained; before it is published they go."""
         before = self.permission[i].any_of(
             Permission.delete_only, Permission.write_and_delete, Permission.do_backfill
         )

@@ -2,7 +2,8 @@
 
 One row of each tablet changes while the index is built: an old transaction, which began before the index was
 known, inserts it without an entry; or a new one deletes it, and its entry. Times are hybrid times: what commits
-later on a tablet has a later time there.
+later on a tablet has a later time there. Of user-enforced transactions a tablet knows nothing, so it waits as long
+as one of them may take.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from stagewright.spec import (
     Number,
     NumberVar,
     Term,
+    accepts,
     action,
     always_reachable,
     between,
@@ -45,11 +47,17 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    wording,
 )
 
 TABLET = Actor("tablet leader")
 LAST = 3  # the last hybrid time
 NO_TIME = 0
+BEGIN = 1  # when the index is at WRITE_AND_DELETE everywhere, and GetSafeTime is asked for
+RPC_TIMEOUT = (
+    1  # so long after it began a write of a user-enforced transaction is not applied any more
+)
+UPPER_BOUND = 1  # `index_backfill_upperbound_for_user_enforced_txn_duration_ms`
 
 
 class Tablet(Entity, scope=2):
@@ -82,6 +90,9 @@ class BackfillSafeTime(Machine):
     # the leader's memory
     answer = per(Tablet, number(NO_TIME, LAST))  # to GetSafeTime
     # the tablets
+    user_enforced = constant(
+        flag(init=ANY)
+    )  # the table's transactions: no tablet keeps a record of them
     change = constant(per(Tablet, one_of(Change, init=ANY)))
     transaction = per(Tablet, one_of(Transaction, init=Transaction.pending))
     committed_at = per(Tablet, number(NO_TIME, LAST))
@@ -96,6 +107,9 @@ class BackfillSafeTime(Machine):
         """The transaction commits, later than all before it."""
         require(self.transaction[t] == Transaction.pending, "transaction is pending")
         require(self.clock[t] < LAST, "a time is left")
+        in_time = self.clock[t] < BEGIN + RPC_TIMEOUT
+        old = self.change[t] == Change.old_insert
+        require((self.user_enforced & old).implies(in_time), "its RPC has not timed out")
         self.transaction[t] = Transaction.committed
         self.committed_at[t] = self.clock[t] + 1
         self.clock[t] = self.clock[t] + 1
@@ -118,7 +132,9 @@ class BackfillSafeTime(Machine):
     def get_safe_time(self, t: Term[Tablet]) -> None:
         """J2: a tablet answers when no old transaction is pending; what it has committed is before that time."""
         require(self.answer[t] == NO_TIME, "tablet has not answered")
-        self._old_transactions_are_over(t)
+        waited = self.clock[t] >= BEGIN + self._upper_bound()
+        over = choose(self.user_enforced, waited, self._old_transactions_are_over(t))
+        require(over, "no old transaction is pending, or may be")
         self.answer[t] = self.clock[t]
 
     @action(by=MASTER, fair=WEAK)
@@ -152,10 +168,13 @@ class BackfillSafeTime(Machine):
 
     # -- what recurs -----------------------------------------------------------------------------------------------
 
-    def _old_transactions_are_over(self, t: Term[Tablet]) -> None:
+    def _old_transactions_are_over(self, t: Term[Tablet]) -> Bool:
         old = self.change[t] == Change.old_insert
-        over = self.transaction[t] != Transaction.pending
-        require(old.implies(over), "no old transaction is pending")
+        return old.implies(self.transaction[t] != Transaction.pending)
+
+    def _upper_bound(self) -> int:
+        """002: "In order to be safe, this value should be set to at least the RPC timeout"."""
+        return UPPER_BOUND
 
     def _is_safe_everywhere(self, time: Number) -> None:
         require(every(self.answer[t] != NO_TIME for t in Tablet), "every tablet has answered")
@@ -186,10 +205,16 @@ class BackfillSafeTime(Machine):
 
     # -- promises ----------------------------------------------------------------------------------------------------
 
+    @accepts(scan)
+    def tablets_are_independent(self, t: Term[Tablet]) -> Bool:
+        """002: "the backfill process on any tablet can proceed independent of the others"."""
+        reached = self.clock[t] >= self.read_time
+        return (self.read_time != NO_TIME) & ~self.scanned.has(t) & reached
+
     @invariant
     def rows_have_entries(self, t: Term[Tablet]) -> Bool:
-        """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)": no
-        row of an old transaction is missed by the scan.
+        """002: "GetSafeTime() [...] will wait for all 'pending transactions' to finish (i.e. commit or abort)", or
+        "wait for a specific duration": no row of an old transaction is missed by the scan.
         """
         return (self.published & self._is_live(t)).implies(self._is_shown(t))
 
@@ -200,6 +225,7 @@ class BackfillSafeTime(Machine):
         """
         return (self.published & self._is_shown(t)).implies(self._is_live(t))
 
+    @wording('002, "Index backfill on a single tablet": a fixed timestamp, picked by the YB-Master')
     @step_property
     def scans_share_one_time(self, after: Self) -> Bool:
         """002: "the scan is performed at a fixed timestamp [...] picked by the YB-Master and sent to all the

@@ -52,6 +52,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     one_of,
@@ -426,34 +427,34 @@ class IndexPermissions(Machine):
 
     # -- lemmas for the proof ----------------------------------------------------------------------------
 
-    @invariant
+    @lemma
     def versions_count_permissions(self) -> Bool:
-        """Lemma: each permission is a version, of which an index has seven and its end one."""
+        """Each permission is a version, of which an index has seven and its end one."""
         last = self.permission.number_column(
             lambda p: LAST_VERSION if p is Permission.absent else list(Permission).index(p)
         )
         first = (self.version == 0).implies(self.permission == Permission.absent)
         return first & (self.version <= last)
 
-    @invariant
+    @lemma
     def servers_know_what_was_stored(self, s: Term[Server]) -> Bool:
-        """Lemma: a server at the current version has the permission that is stored; no other has reported."""
+        """A server at the current version has the permission that is stored; no other has reported."""
         current = self.learned_version[s] == self.version
         known = current.implies(self.learned[s] == self.permission)
         counts = self.reported.has(s).implies(current)
         return known & counts & (self.learned_version[s] <= self.version)
 
-    @invariant
+    @lemma
     def servers_behind_have_the_version_before(self, s: Term[Server]) -> Bool:
-        """Lemma: a server that is not at the current version has what is `fully_applied`."""
+        """A server that is not at the current version has what is `fully_applied`."""
         current = self.learned_version[s] == self.version
         before = self.learned_version[s] + 1 == self.version
         behind = before & (self.fully_applied == self.learned[s])
         return self._waited().implies(current | behind)
 
-    @invariant
+    @lemma
     def one_permission_follows_another(self) -> Bool:
-        """Lemma: what is `fully_applied` is the permission before the one that is stored."""
+        """What is `fully_applied` is the permission before the one that is stored."""
         if self.era.postgres:
             follow = {Permission.write_and_delete: Permission.absent}
             if self.era.do_backfill:
@@ -466,9 +467,9 @@ class IndexPermissions(Machine):
             for p, q in follow.items()
         )
 
-    @invariant
+    @lemma
     def jobs_belong_to_a_permission(self, s: Term[Server]) -> Bool:
-        """Lemma: a job is at the permission of the backfill, which every server has, or the index is removed."""
+        """A job is at the permission of the backfill, which every server has, or the index is removed."""
         current = self.learned_version[s] == self.version
         applied = current & self.fully_applied.is_none()
         at = (self.permission == self.backfilled_at()) & applied

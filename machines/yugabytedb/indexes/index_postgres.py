@@ -36,6 +36,7 @@ from stagewright.spec import (
     final,
     invariant,
     leads_to,
+    lemma,
     liveness,
     one_of,
     only_when,
@@ -213,16 +214,16 @@ class PostgresIndex(IndexPermissions):
 
     # -- lemmas for the proof --------------------------------------------------------------------------
 
-    @invariant
+    @lemma
     def backends_are_one_step_behind(self, s: Term[Server]) -> Bool:
-        """Lemma: what a backend has cached are the flags that are committed, or those before."""
+        """What a backend has cached are the flags that are committed, or those before."""
         only_when(self.era.backends_barrier)
         behind = some((self.flags == new) & (self.cached[s] == old) for old, new in pairwise(Flags))
         return self.is_gone() | (self.cached[s] == self.flags) | behind
 
-    @invariant
+    @lemma
     def backends_write_before_the_backfill(self, s: Term[Server]) -> Bool:
-        """Lemma: from DO_BACKFILL on, every backend has `indisready`."""
+        """From DO_BACKFILL on, every backend has `indisready`."""
         only_when(self.era.backends_barrier)
         begun = self.permission.any_of(Permission.do_backfill, Permission.read_write_and_delete)
         ready = self.flags.any_of(Flags.indisready, Flags.indisvalid)

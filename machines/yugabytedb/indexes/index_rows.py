@@ -53,6 +53,7 @@ from stagewright.spec import (
     set_of,
     some,
     step_property,
+    wording,
 )
 
 STORAGE = Actor("index tablet")
@@ -499,6 +500,7 @@ class IndexRows(Machine):
         later_time = number_of(after.updated[r]) > number_of(self.updated[r])
         return (self._now(r) == after._now(r)) | later_time
 
+    @wording('002, "Index backfill on a single tablet": the second of two times that it permits')
     @invariant
     def backfilled_entries_have_the_time_of_the_scan(self, r: Term[Row], v: Term[Value]) -> Bool:
         """002: generated entries are "written with a hybrid timestamp that is in the past": "the timestamp

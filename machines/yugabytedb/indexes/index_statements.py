@@ -22,6 +22,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     only_when,
     optional,
@@ -123,9 +124,9 @@ class IndexStatements(IndexPermissions):
         """DROP INDEX is done when the index is deleted (yugabyte-db #16163)."""
         return self.told_dropped.implies(self.is_gone())
 
-    @invariant
+    @lemma
     def success_was_published(self) -> Bool:
-        """Lemma: SUCCESS is told of an index that is published, and of which every server knows."""
+        """SUCCESS is told of an index that is published, and of which every server knows."""
         published = (self.permission == Permission.read_write_and_delete) & (
             self.fully_applied.is_none()
         )

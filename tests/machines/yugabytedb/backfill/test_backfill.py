@@ -55,7 +55,7 @@ def checked(
         ("backfill-chunks", 19_359),
         ("backfill-rpcs", 150_446),
         ("backfill-split", 690),
-        ("backfill-safe-time", 26_378),
+        ("backfill-safe-time", 38_941),
         ("backfill-leaders", 7_648),
         ("backfill-throttle", 35_020),
         ("backfill-tablet", 14),
@@ -263,8 +263,8 @@ class TheSmallestTimeIsTaken(BackfillSafeTime):
 class OldTransactionsAreIgnored(BackfillSafeTime):
     """GetSafeTime does not wait for what began before WRITE_AND_DELETE."""
 
-    def _old_transactions_are_over(self, t: Any) -> None:
-        pass
+    def _old_transactions_are_over(self, t: Any) -> Any:
+        return self.clock[t] > NO_TIME
 
 
 class TheScanDoesNotWait(BackfillSafeTime):
