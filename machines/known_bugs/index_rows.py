@@ -123,6 +123,18 @@ class FailuresAreNotTold(IndexStatements):
 
 
 @known_bug(
+    "Y14",
+    "design document 002",
+    breaks=IndexStatements.deferred_builds_wait_for_their_statement,
+)
+class DeferredBuildsStartAtOnce(IndexStatements):
+    """What was created without its build is built as soon as every server knows it: each index by a scan of its own."""
+
+    def _is_to_be_built(self) -> None:
+        """Nobody asks."""
+
+
+@known_bug(
     "Z48",
     "yugabyte-db #30653",
     breaks=IndexRows.entries_have_the_time_of_their_rows,

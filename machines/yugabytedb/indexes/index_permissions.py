@@ -145,11 +145,7 @@ class IndexPermissions(Machine):
     @action(by=MASTER, fair=WEAK)
     def launch_backfill(self) -> None:
         """Every server is at DO_BACKFILL: the job begins, and clients are served what all have."""
-        require(self.permission == self.backfilled_at(), "the permission is that of the backfill")
-        self._all_reported()
-        require(self.job == Job.none, "no job is running")
-        self.job = Job.running
-        self.fully_applied = None
+        self._launch()
 
     @action(by=MASTER, fair=WEAK)
     def finish_backfill(self) -> None:
@@ -293,6 +289,13 @@ class IndexPermissions(Machine):
         for p in Permission:
             of_all = choose(self.fully_applied == p, p, of_all)
         return of_all
+
+    def _launch(self) -> None:
+        require(self.permission == self.backfilled_at(), "the permission is that of the backfill")
+        self._all_reported()
+        require(self.job == Job.none, "no job is running")
+        self.job = Job.running
+        self.fully_applied = None
 
     def _apply(self, s: Term[Server]) -> None:
         self.learned[s] = self.permission

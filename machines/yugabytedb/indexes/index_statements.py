@@ -1,12 +1,20 @@
-"""CREATE INDEX and DROP INDEX as clients see them: the build goes on by itself, and they may ask what has become of it."""
+"""CREATE INDEX, BACKFILL and DROP INDEX as clients see them: a build goes on by itself, and has a status.
+
+An index may also be created without its build, which a statement begins later: then several that wait are built
+with one scan (`backfill_job.py`).
+"""
 
 from __future__ import annotations
 
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, WEAK, Server
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions, Job
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_permissions import (
+    VERSION_SAYS_IT,
+    IndexPermissions,
+    Job,
+)
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import (
     Bool,
@@ -16,9 +24,12 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
+    always_reachable,
     choose,
     equivalent_drop,
     equivalents,
+    every,
+    final,
     flag,
     invariant,
     leads_to,
@@ -41,7 +52,7 @@ class Status(Enum):
 
 
 class IndexStatements(IndexPermissions):
-    """One index, and the clients that create it, ask for its status, and drop it.
+    """One index, and the clients that create it, begin its build, ask for its status, and drop it.
 
     CREATE INDEX is asynchronous. (Postgres, too, hands the build over; its own statement then waits for the status.)
     An index that is being removed, or is not there any more, has failed, unless a client has dropped it.
@@ -51,6 +62,28 @@ class IndexStatements(IndexPermissions):
 
     told: OptionalVar[Status] = optional(Status)  # what the client was last answered
     told_dropped: FlagVar = flag()  # DROP INDEX was answered: done
+    deferred: FlagVar = flag()  # the build waits for a statement of its own
+
+    @IndexPermissions.permission.step(Permission.absent, Permission.delete_only, by=CLIENT)
+    def create_deferred_index(self) -> None:
+        """002, "Future Work": a user can create indexes "without the build immediately starting"."""
+        only_when(self.era.deferral)
+        self._never_existed()
+        self._enter()
+        self.deferred = True
+
+    @action(by=CLIENT)
+    def backfill_indexes(self) -> None:
+        """002, "Future Work": "Backfill needs to be kicked off by the user using an explicit command"."""
+        only_when(self.era.deferral)
+        require(self.deferred, "the build is deferred")
+        self.deferred = False
+
+    @action(by=MASTER, fair=WEAK)
+    def launch_backfill(self) -> None:
+        """Every server is at DO_BACKFILL: the job begins, unless it is deferred."""
+        self._is_to_be_built()
+        self._launch()
 
     @action(by=CLIENT, fair=WEAK)
     def ask_for_status(self) -> None:
@@ -66,6 +99,9 @@ class IndexStatements(IndexPermissions):
         require(~self.told_dropped, "it was not told")
         self._is_gone()
         self.told_dropped = True
+
+    def _is_to_be_built(self) -> None:
+        require(~self.deferred, "the build is not deferred")
 
     def _status(self) -> Term[Status]:
         there = self.permission.column(lambda p: p.kept)
@@ -85,6 +121,45 @@ class IndexStatements(IndexPermissions):
     def the_status_can_be_asked_for(self) -> Bool:
         """002: "It would be possible to query and determine the status (IN-PROGRESS, SUCCESS, FAILED)": at any time."""
         return (self.version > 0) & ~self.drop_requested
+
+    @step_property
+    def deferred_builds_wait_for_their_statement(self, after: Self) -> Bool:
+        """002, "Future Work": the build begins with "BUILD/BACKFILL index <indexed_table>", and not before."""
+        only_when(self.era.deferral)
+        begins = (self.job == Job.none) & (after.job == Job.running)
+        return begins.implies(~self.deferred)
+
+    @accepts(backfill_indexes)
+    def deferred_builds_can_be_begun(self) -> Bool:
+        """At any time: also before every server maintains the index, which the build then waits for."""
+        only_when(self.era.deferral)
+        return self.deferred
+
+    @always_reachable
+    def deferrals_can_end(self) -> Bool:
+        """Whatever has happened, the statement takes effect: nothing is deferred any more."""
+        return ~self.deferred
+
+    @sometimes
+    def deferred_indexes_are_maintained(self) -> Bool:
+        """An index that waits gets what clients write: only the rows of before are left to the build."""
+        only_when(self.era.deferral)
+        maintained = every(self.learned[s].column(lambda p: p.write) for s in Server)
+        return self.deferred & maintained & (self.job == Job.none)
+
+    @liveness
+    def builds_end(self) -> LeadsTo:
+        """002: the command results in an index that serves reads, or "should abort and result in a failure"."""
+        built = self.permission == Permission.read_write_and_delete
+        begun = self.permission.column(lambda p: p.kept) & ~self.deferred
+        return leads_to(begun, built | self._removed())
+
+    @final
+    def at_rest(self) -> Bool:
+        """An index may stay ready, absent or gone, and without its build as long as that is deferred."""
+        waits = self.deferred & (self.permission == self.backfilled_at())
+        known = every(self.learned_version[s] == self.version for s in Server)
+        return super().at_rest() | (waits & known)
 
     @sometimes
     def create_index_does_not_wait(self) -> Bool:
@@ -115,9 +190,10 @@ class IndexStatements(IndexPermissions):
 
     @liveness
     def clients_learn_the_result(self) -> LeadsTo:
-        """A client that goes on asking hears SUCCESS or FAILED, unless the index is dropped first."""
+        """A client that has begun a build, and goes on asking, hears SUCCESS or FAILED, unless the index is dropped first."""
         known = self.told.any_of(Status.success, Status.failed)
-        return leads_to(self.version > 0, known | self.drop_requested)
+        begun = (self.version > 0) & ~self.deferred
+        return leads_to(begun, known | self.drop_requested)
 
     @invariant
     def dropped_means_gone(self) -> Bool:
@@ -141,5 +217,11 @@ class IndexStatements(IndexPermissions):
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_drop(create_deferred_index, "permission is absent", because=VERSION_SAYS_IT),
+        equivalent_drop(
+            backfill_indexes,
+            "the build is deferred",
+            because="where no build waits nothing changes",
+        ),
         equivalent_drop(answer_drop, "it was not told", because="a second answer says the same"),
     )

@@ -72,11 +72,14 @@ class Era(Profile):
     postgres: bool  # postgres decides when to go on, and its backends what they write (YSQL)
     backends_barrier: bool  # it waits until every backend has the flags; before, it slept a while
     reclaims_first: bool  # delete markers may go just before the index is published, not by that
+    deferral: (
+        bool  # a statement of its own may begin the backfill; the document has it as future work
+    )
 
 
 _FIRST, _LATER = Permission.delete_only, Permission.write_and_delete
-SEED = Era("seed", _FIRST, True, False, False, False, False)
-YSQL_EARLY = Era("ysql-early", _LATER, True, False, True, False, True)
-YSQL_NO_DO_BACKFILL = Era("ysql-no-do-backfill", _LATER, False, False, True, False, True)
-YSQL = Era("ysql", _LATER, True, False, True, True, True)
-YCQL = Era("ycql", _FIRST, True, True, False, False, True)
+SEED = Era("seed", _FIRST, True, False, False, False, False, False)
+YSQL_EARLY = Era("ysql-early", _LATER, True, False, True, False, True, False)
+YSQL_NO_DO_BACKFILL = Era("ysql-no-do-backfill", _LATER, False, False, True, False, True, False)
+YSQL = Era("ysql", _LATER, True, False, True, True, True, False)
+YCQL = Era("ycql", _FIRST, True, True, False, False, True, True)

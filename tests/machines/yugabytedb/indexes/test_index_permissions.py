@@ -113,7 +113,7 @@ def test_the_table_is_that_of_the_code(
         (IndexPermissions, "ysql", 234),
         (IndexPermissions, "ysql-early", 234),
         (IndexPermissions, "ysql-no-do-backfill", 184),
-        (IndexStatements, "ycql", 1_640),
+        (IndexStatements, "ycql", 2_372),
         (PostgresIndex, "ysql", 1_111),
     ],
 )
