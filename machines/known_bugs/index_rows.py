@@ -15,7 +15,7 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
 )
 from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements, Status
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
-from stagewright.spec import Bool, Term, action, choose, part, require
+from stagewright.spec import Bool, Term, action, choose, part, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -123,6 +123,26 @@ class FailuresAreNotTold(IndexStatements):
 
 
 @known_bug(
+    "Y15",
+    "design document 002",
+    breaks=IndexRows.no_missing_entry,
+    sizes={Row: 2, Server: 1},
+    budgets={IndexRows.drops: 0},
+)
+class OnlyTheLastStatementCounts(IndexRows):
+    """A transaction wrote one row at DELETE_ONLY and another one at WRITE_AND_DELETE. GetSafeTime took it for a new one,
+    and the scan did not see the first.
+    """
+
+    def _is_old(self, s: Term[Server]) -> Bool:
+        new = some(
+            self.transaction[s][r].pending & self.transaction[s][r].under.column(lambda p: p.write)
+            for r in Row
+        )
+        return super()._is_old(s) & ~new
+
+
+@known_bug(
     "Y14",
     "design document 002",
     breaks=IndexStatements.deferred_builds_wait_for_their_statement,
@@ -146,11 +166,11 @@ class InPlaceUpdatesSkipped(IndexRows):
     """
 
     def _maintain(self, s: Term[Server], r: Term[Row], v: Value, time: Term[HybridTime]) -> None:
-        transaction, entry = self.transaction[s], self.entry[r][v]
-        changed = transaction.old != transaction.new
+        write, entry = self.transaction[s][r], self.entry[r][v]
+        changed = write.old != write.new
         there = (self.index.permission != Permission.absent) & changed
-        deletes = there & (transaction.old == v) & transaction.under.column(lambda p: p.delete)
-        writes = there & (transaction.new == v) & transaction.under.column(lambda p: p.write)
+        deletes = there & (write.old == v) & write.under.column(lambda p: p.delete)
+        writes = there & (write.new == v) & write.under.column(lambda p: p.write)
         gone = choose(deletes, Stored.delete_marker, entry.stored)
         entry.stored = choose(writes, Stored.live, gone)
         entry.time = choose(writes | deletes, time, entry.time)

@@ -1,8 +1,8 @@
 """The rows of before are backfilled into an index while clients go on to write: what must not go wrong.
 
 A server plans what a statement does to the index by the permission that it has learned when the statement runs;
-the transaction commits later, at one hybrid time for the row and for its entry (002, "Intermediate states of the
-index table"). The rows of before are scanned at one time, `t_read`, and their entries are written in the past
+the transaction, maybe of several statements, commits later, at one hybrid time for its rows and their entries (002,
+"Intermediate states of the index table"). The rows of before are scanned at one time, `t_read`, and their entries are written in the past
 (002, "The index backfill process"), so that entries of concurrent writes are newer, and so are delete markers,
 which are kept until the backfill is done.
 """
@@ -52,6 +52,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     wording,
 )
@@ -97,10 +98,10 @@ class Entry(Record):
     time = one_of(HybridTime, init=HybridTime.t0)
 
 
-class Transaction(Record):
-    """What a server does for a client and has not committed: it writes one row, and holds its lock."""
+class Write(Record):
+    """What a transaction has done to a row and has not committed: it holds the row's lock."""
 
-    row = optional(Row)
+    pending = flag()
     old = optional(Value)
     new = optional(Value)  # none: the row is deleted
     under = one_of(Permission, init=Permission.absent)  # which said what is done to the index
@@ -153,7 +154,7 @@ class IndexRows(Machine):
     # the table
     visible = per(Row, per(HybridTime, optional(Value, init=Value.x)))  # to a read at that time
     updated = per(Row, one_of(HybridTime, init=HybridTime.t0))
-    transaction = per(Server, record(Transaction))
+    transaction = per(Server, per(Row, record(Write)))  # of the rows that it has written
     clock = per(Server, one_of(HybridTime, init=HybridTime.t0))
     # the index table
     entry = per(Row, per(Value, record(Entry)))
@@ -170,6 +171,7 @@ class IndexRows(Machine):
         {drops: 0},
         {writes: 1},
         {writes: 1, drops: 0, Row: 2},
+        {drops: 0, Row: 2, Server: 1},
     )
 
     # the backfill
@@ -185,7 +187,7 @@ class IndexRows(Machine):
     def write(self, s: Term[Server], r: Term[Row], value: Term[Value]) -> None:
         """A client inserts a row, or updates it, maybe to the value that it has."""
         self._begin(s, r)
-        self.transaction[s].new = value
+        self.transaction[s][r].new = value
 
     @action(by=CLIENT, spends=writes)
     def delete(self, s: Term[Server], r: Term[Row]) -> None:
@@ -194,25 +196,26 @@ class IndexRows(Machine):
         self._begin(s, r)
 
     @action
-    def commit(self, s: Term[Server], r: Term[Row], time: Term[HybridTime]) -> None:
-        """A transaction commits: row and entries change at one hybrid time, later than what it saw."""
-        transaction = self.transaction[s]
-        require(transaction.row == r, "a transaction has written the row")
-        seen = later(self.clock[s], self.updated[r])
-        require(number_of(time) == number_of(seen) + 1, "the time is the next one")
-        for t in HybridTime:
-            before = number_of(time) > number_of(Term.of(t))
-            self.visible[r][t] = choose(before, self.visible[r][t], transaction.new)
-        self.updated[r] = time
+    def commit(self, s: Term[Server], time: Term[HybridTime]) -> None:
+        """A transaction commits: its rows and their entries change at one hybrid time, later than what it saw."""
+        require(self._is_pending(s), "a transaction has written a row")
+        require(self._is_later(s, time), "the time is later than what it saw")
+        require(self._is_next(s, time), "no time is left out")
+        for r in Row:
+            write = self.transaction[s][r]
+            for t in HybridTime:
+                after = write.pending & (number_of(time) <= number_of(Term.of(t)))
+                self.visible[r][t] = choose(after, write.new, self.visible[r][t])
+            for v in Value:
+                self._maintain(s, r, v, time)
+            self.updated[r] = choose(write.pending, time, self.updated[r])
         self.clock[s] = time
-        for v in Value:
-            self._maintain(s, r, v, time)
         self._end(s)
 
     @action(by=CLIENT)
     def roll_back(self, s: Term[Server]) -> None:
         """A client gives its transaction up."""
-        require(self.transaction[s].row.is_some(), "a transaction is pending")
+        require(self._is_pending(s), "a transaction is pending")
         self._end(s)
 
     @action(by=CLIENT)
@@ -242,27 +245,47 @@ class IndexRows(Machine):
         What F1 needs and does not say: a transaction that began two versions ago must not end after one that
         began now, on the same row. The row's lock sees to it, and GetSafeTime to those that are left.
         """
-        require(self.transaction[s].row.is_none(), "the server is free")
-        require(~self._is_held(r), "no other transaction holds the row's lock")
-        self.transaction[s].row = r
-        self.transaction[s].old = self._now(r)
-        self.transaction[s].under = self._plans_by(s)
+        require(~self._is_held(r), "no transaction holds the row's lock")
+        write = self.transaction[s][r]
+        write.pending = True
+        write.old = self._now(r)
+        write.under = self._plans_by(s)
 
     def _is_held(self, r: Term[Row]) -> Bool:
-        return some(self.transaction[o].row == r for o in Server)
+        return some(self.transaction[o][r].pending for o in Server)
+
+    def _is_pending(self, s: Term[Server]) -> Bool:
+        return some(self.transaction[s][r].pending for r in Row)
+
+    def _is_later(self, s: Term[Server], time: Term[HybridTime]) -> Bool:
+        """Than the server's clock, and than the rows that the transaction writes."""
+        rows = every(
+            self.transaction[s][r].pending.implies(number_of(self.updated[r]) < number_of(time))
+            for r in Row
+        )
+        return rows & (number_of(self.clock[s]) < number_of(time))
+
+    def _is_next(self, s: Term[Server], time: Term[HybridTime]) -> Bool:
+        row = some(
+            self.transaction[s][r].pending & (number_of(self.updated[r]) + 1 == number_of(time))
+            for r in Row
+        )
+        return row | (number_of(self.clock[s]) + 1 == number_of(time))
 
     def _end(self, s: Term[Server]) -> None:
-        self.transaction[s].row = None
-        self.transaction[s].old = None
-        self.transaction[s].new = None
-        self.transaction[s].under = Permission.absent
+        for r in Row:
+            write = self.transaction[s][r]
+            write.pending = False
+            write.old = None
+            write.new = None
+            write.under = Permission.absent
 
     def _maintain(self, s: Term[Server], r: Term[Row], v: Value, time: Term[HybridTime]) -> None:
         """What a commit does to the entry of one value: delete the old one, write the new one."""
-        transaction, entry = self.transaction[s], self.entry[r][v]
+        write, entry = self.transaction[s][r], self.entry[r][v]
         there = self.index.permission != Permission.absent
-        deletes = there & (transaction.old == v) & transaction.under.column(lambda p: p.delete)
-        writes = there & (transaction.new == v) & transaction.under.column(lambda p: p.write)
+        deletes = there & (write.old == v) & write.under.column(lambda p: p.delete)
+        writes = there & (write.new == v) & write.under.column(lambda p: p.write)
         changed = choose(deletes, Stored.delete_marker, entry.stored)
         entry.stored = choose(writes, Stored.live, changed)
         entry.time = choose(writes | deletes, time, entry.time)
@@ -391,9 +414,11 @@ class IndexRows(Machine):
         return value
 
     def _is_old(self, s: Term[Server]) -> Bool:
-        """A transaction is pending that began before WRITE_AND_DELETE."""
-        transaction = self.transaction[s]
-        return transaction.row.is_some() & ~transaction.under.column(lambda p: p.write)
+        """A transaction is pending that wrote a row before WRITE_AND_DELETE."""
+        return some(
+            self.transaction[s][r].pending & ~self.transaction[s][r].under.column(lambda p: p.write)
+            for r in Row
+        )
 
     def _old_transactions_have_ended(self, s: Term[Server]) -> None:
         require(~self._is_old(s), "no transaction from before WRITE_AND_DELETE is pending")
@@ -432,24 +457,35 @@ class IndexRows(Machine):
         """002, the first goal: an index is added "without locking out reads or writes": nothing refuses a write
         but another transaction that holds the row (yugabyte-db #26520, #26786).
         """
-        return self.transaction[s].row.is_none() & ~self._is_held(r)
+        del s
+        return ~self._is_held(r)
 
     @accepts(delete)
     def deletes_are_not_locked_out(self, s: Term[Server], r: Term[Row]) -> Bool:
         """The same of a row that is to be deleted."""
-        free = self.transaction[s].row.is_none() & ~self._is_held(r)
-        return free & self._now(r).is_some()
+        del s
+        return ~self._is_held(r) & self._now(r).is_some()
 
     @accepts(commit)
-    def transactions_can_commit(self, s: Term[Server], r: Term[Row]) -> Bool:
+    def transactions_can_commit(self, s: Term[Server]) -> Bool:
         """What was written may be committed, however far the index is; while the model has times left."""
-        seen = later(self.clock[s], self.updated[r])
-        return (self.transaction[s].row == r) & (seen != LAST)
+        return self._is_pending(s) & self._is_later(s, Term.of(LAST))
 
     @accepts(read_table)
     def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
         """002: "All the queries/updates continue against MyTable (and the existing indexes if any)"."""
         return self._now(r).is_some()
+
+    @sometimes(at={Row: 2, Server: 1, drops: 0})
+    def transactions_write_several_rows(self, after: Self, s: Term[Server]) -> Bool:
+        """002, "Waiting for pending transactions": rows that were written under several permissions commit at once."""
+        one = every(self.transaction[s][r].pending for r in Row) & ~after._is_pending(s)
+        several = every(
+            some(self.transaction[s][r].under == p for r in Row)
+            for p in (Permission.delete_only, Permission.write_and_delete)
+        )
+        committed = every(self.updated[r] != after.updated[r] for r in Row)
+        return one & several & committed
 
     @invariant
     def no_orphan_entry(self, r: Term[Row], v: Term[Value]) -> Bool:
@@ -518,11 +554,11 @@ class IndexRows(Machine):
         self, s: Term[Server], r: Term[Row], v: Term[Value]
     ) -> Bool:
         """A server without a transaction remembers none, and an entry that is not stored has no time."""
-        transaction, entry = self.transaction[s], self.entry[r][v]
-        forgotten = transaction.old.is_none() & transaction.new.is_none()
-        forgotten = forgotten & (transaction.under == Permission.absent)
+        write, entry = self.transaction[s][r], self.entry[r][v]
+        forgotten = write.old.is_none() & write.new.is_none()
+        forgotten = forgotten & (write.under == Permission.absent)
         stored = (entry.stored != Stored.nothing) | (entry.time == HybridTime.t0)
-        return (transaction.row.is_some() | forgotten) & stored
+        return (write.pending | forgotten) & stored
 
     @step_property
     def hybrid_clocks_only_grow(self, after: Self, s: Term[Server]) -> Bool:
@@ -550,7 +586,7 @@ class IndexRows(Machine):
             self.entry[r][v].stored != Stored.delete_marker for r in Row for v in Value
         )
         published = self.index.permission == Permission.read_write_and_delete
-        ended = every(self.transaction[s].row.is_none() for s in Server)
+        ended = every(~self._is_pending(s) for s in Server)
         return self.index.at_rest() & published.implies(reclaimed) & ended
 
     @final
@@ -563,11 +599,14 @@ class IndexRows(Machine):
     harmless = equivalents(
         equivalent_loss(
             write,
-            Transaction.new,
+            Write.new,
             because="what a client writes is its own affair: the index follows",
         ),
         equivalent_drop(
             delete, "the row is there", because="a row that is not there may be deleted, too"
+        ),
+        equivalent_drop(
+            commit, "no time is left out", because="times that nobody uses make no difference"
         ),
         equivalent_loss(commit, visible, because="nothing commits at the first time"),
         equivalent_drop(
@@ -577,11 +616,6 @@ class IndexRows(Machine):
             read_table, "the row is there", because="a row that is not there may be asked for, too"
         ),
         equivalent_loss(_look_up, wrong_read, because="it notes what a client never finds"),
-        equivalent_drop(
-            _begin,
-            "the server is free",
-            because="a transaction that another one takes the place of is rolled back",
-        ),
         equivalent_drop(
             create_index,
             "permission is absent",

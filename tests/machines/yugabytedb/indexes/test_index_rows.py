@@ -69,6 +69,7 @@ def test_every_promise_holds_at_the_default_scope_and_every_action_happens() -> 
     ("machine", "profile", "budgets", "sizes"),
     [
         (IndexRows, "ycql", {"writes": 1}, {"row": 2}),
+        (IndexRows, "ycql", {"writes": 2}, {"row": 2, "server": 1}),
         (IndexRows, "ycql", {"writes": 1}, {"server": 3}),
         (IndexRows, "ycql", {"writes": 0, "drops": 1}, {"row": 2}),
         (PostgresRows, "ysql", {"writes": 2}, {}),
@@ -133,10 +134,11 @@ class NoRowLocks(IndexRows):
     """Two transactions write one row at a time: what F1 needs and does not say."""
 
     def _begin(self, s: Term[Server], r: Term[Row]) -> None:
-        require(self.transaction[s].row.is_none(), "the server is free")
-        self.transaction[s].row = r
-        self.transaction[s].old = self._now(r)
-        self.transaction[s].under = self._plans_by(s)
+        write = self.transaction[s][r]
+        require(~write.pending, "the transaction has not written the row")
+        write.pending = True
+        write.old = self._now(r)
+        write.under = self._plans_by(s)
 
 
 class BackfillOverwritesNewerEntries(IndexRows):
