@@ -92,6 +92,54 @@ class ReplacedNodeStaysInGroup0(TopologyControl):
         """It was not waited for."""
 
 
+ONE_DEAD = {TopologyControl.requests: 1, TopologyControl.faults: 1}
+
+
+@known_bug(
+    "R01",
+    "design document 001: tablets of a node that is replaced",
+    breaks=TopologyControl.tablets_leave_a_node_by_moving,
+    budgets=ONE_DEAD,
+)
+class TabletsVanishWithTheReplacedNode(TopologyControl):
+    """The commit that made the replaced node left took its replicas out of the tablet map, with nothing in their
+    place.
+    """
+
+    def _take_the_place(self, n: Term[Node]) -> None:
+        super()._take_the_place(n)
+        for m in Node:
+            dead = self.replaced_id[n] == m
+            self.tablet_hosts.put(m, self.tablet_hosts.has(m) & ~dead)
+
+
+@known_bug(
+    "R02",
+    "design document 001: tablets of a node that is replaced",
+    breaks=TopologyControl.left_nodes_hold_no_tablets,
+    profile="scylla-2025.4",
+    budgets=ONE_DEAD,
+)
+class NothingDrainsFromTheReplacedNode(TopologyControl):
+    """Tablets drained from nodes that leave alone; the node that was replaced was left while it held some."""
+
+    def _must_be_empty(self, n: Term[Node]) -> Bool:
+        return super()._must_be_empty(n) & ~self._being_replaced(n)
+
+
+@known_bug(
+    "R03",
+    "design document 001: tablets of a node that is replaced",
+    breaks=TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
+    budgets=ONE_DEAD,
+)
+class NobodyRebuildsForTheReplacedNode(TopologyControl):
+    """The balancer drained nodes whose request was paused, and forgot those that had been replaced."""
+
+    def _to_be_drained(self, n: Term[Node]) -> Bool:
+        return self._paused(n)
+
+
 @known_bug(
     "P01",
     "scylladb #16568",

@@ -36,10 +36,9 @@ def as_the_coordinator_logs_it(topology: TopologyControl, seen: TopologyTransiti
 
 @projection(
     at=(TWO_FAULTS,),
-    beyond={
-        "seed": (TopologyNode.start_the_cluster, TopologyNode.refuse, TopologyNode.fail_to_join),
-        **dict.fromkeys(RELEASES, (TopologyNode.start_the_cluster, TopologyNode.refuse)),
-    },
+    beyond=dict.fromkeys(
+        ("seed", *RELEASES), (TopologyNode.start_the_cluster, TopologyNode.refuse)
+    ),
     profiles={
         "seed": "seed",
         "scylla-6.0": "scylla-6.0",

@@ -18,6 +18,8 @@ from stagewright.machines.scylladb.topology.topology_states import (
     SCYLLA_2025_4,
     SCYLLA_2026_2,
     SEED,
+    SEED_DIAGRAM,
+    SEED_TABLE,
     TRANSITION_TABLE,
     Barrier,
     GlobalRequest,
@@ -93,10 +95,12 @@ class TopologyControl(Machine):
 
     Under `scylla-2026.2` and the releases before it every promise holds.
 
-    Under `seed`, the design document of 2023-07, four do not. `every_request_ends` fails: there is no way
+    Under `seed`, the design document of 2023-07, six do not. `every_request_ends` fails: there is no way
     back, so a step that fails for good is tried for ever. `left_nodes_hold_no_tablets` fails: nothing moves
     tablets away from a node that leaves. `left_nodes_do_not_run` fails: nobody tells the node that it left.
     `a_dead_node_is_replaced` fails: nobody looks whether the node to be replaced has come back.
+    `older_versions_are_fenced` and `nodes_are_out_of_group0_when_nobody_needs_them` fail: the edges from
+    bootstrapping and replacing to left are drawn, but no barrier or fence is said to come before them.
     """
 
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
@@ -285,6 +289,11 @@ class TopologyControl(Machine):
     def _paused(self, n: Term[Node]) -> Bool:
         """A node that still holds tablet replicas does not begin to leave; it stays normal meanwhile."""
         return self._wants_to_go(n) & self.tablet_hosts.has(n)
+
+    def _to_be_drained(self, n: Term[Node]) -> Bool:
+        """Its tablets are to be moved, or rebuilt from other replicas, while the tablet migration track goes on."""
+        lost = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
+        return self._paused(n) | lost
 
     def _wants_to_go(self, n: Term[Node]) -> Bool:
         return self.topology_request[n].any_of(Request.leave, Request.remove)
@@ -553,9 +562,11 @@ class TopologyControl(Machine):
 
     @action(by=BALANCER, fair=WEAK)
     def start_draining(self, n: Term[Node]) -> None:
-        """A node whose request is paused still holds tablets: the load balancer moves them away."""
+        """A node whose request is paused still holds tablets: the load balancer moves them away; those of a
+        node that was replaced it rebuilds from other replicas.
+        """
         only_when(self.release.parallel_draining)
-        require(self._paused(n), "the request of the node is paused")
+        require(self._to_be_drained(n), "the request of the node is paused, or it was replaced")
         self._enter_tablet_track(Work.draining)
 
     def _enter_tablet_track(self, work: Work) -> None:
@@ -586,20 +597,20 @@ class TopologyControl(Machine):
         """The tablets in transition have all come to rest where they were, or elsewhere."""
         require(self.tablet_work.is_some(), "tablets are in transition")
         require(self.transition_state == T.tablet_migration, "in the tablet migration track")
-        leaving = some(self._paused(n) & self._others_stay(n) for n in Node)
+        leaving = some(self._to_be_drained(n) & self._others_stay(n) for n in Node)
         drains = (self.tablet_work == Work.draining) & leaving
         require(~drains, "no node is drained that others can stand in for")
         self.tablet_work = None
 
     @action(by=COORDINATOR, fair=WEAK)
-    def finish_draining_node(self, n: Term[Node]) -> None:
-        """The last tablet of a node that is to leave has moved away."""
+    def finish_draining_node(self, n: Term[Node], heir: Term[Node]) -> None:
+        """The last tablet of a node that is to leave, or is replaced, has moved away."""
         require(self.tablet_work == Work.draining, "a node is drained")
         require(self.tablet_hosts.has(n), "the node holds tablets")
-        leaves = self._paused(n) | self._is(n, NodeState.decommissioning, NodeState.removing)
-        require(leaves, "the node is to leave")
-        require(self._others_stay(n), "another node stays")
-        self.tablet_hosts.discard(n)
+        require(self._to_be_drained(n) | self._must_be_empty(n), "the node is to leave")
+        require((heir != n) & self.stays(heir), "another node stays")
+        for m in Node:
+            self.tablet_hosts.put(m, (self.tablet_hosts.has(m) & (m != n)) | (m == heir))
         self.tablet_work = None
 
     @action(by=COORDINATOR, spends=requests)
@@ -890,6 +901,8 @@ class TopologyControl(Machine):
         if self.release.draining_state:
             self.session = True
             self.transition_state = T.tablet_draining
+            drains = some(self._leaves_with_tablets(m) for m in Node)
+            self.tablet_work = choose(drains, Work.draining, self.tablet_work)
             self._enter()
         else:
             self._write_both()
@@ -901,6 +914,23 @@ class TopologyControl(Machine):
         self._begin(n, Request.replace)
         self.tokens.add(n)
         self._write_both()
+
+    @action(by=COORDINATOR)
+    def fail_to_join(self, n: Term[Node]) -> None:
+        """001 draws an edge from bootstrapping and replacing to left, and says no more of it: here a node that
+        died before reads use it is left at once, and the transition state ends with it.
+        """
+        only_when(not self.release.join_group0)
+        require(self._is(n, *JOINING) & self.down.has(n), "the node joins, and is down")
+        reads_old = self.transition_state.any_of(T.commit_cdc_generation, T.write_both_read_old)
+        require(reads_old, "a generation is to be committed, or writes go to both rings")
+        self.node_state[n] = NodeState.left
+        self.tokens.discard(n)
+        self.members.discard(n)
+        self.new_cdc_generation = False
+        self.session = False
+        self._end(n, error=True)
+        self._finish()
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_bootstrap(self, n: Term[Node]) -> None:
@@ -926,19 +956,17 @@ class TopologyControl(Machine):
         self._past_read_fence()
         require(self._is(n, NodeState.replacing), "the node replaces another")
         self._replaced_is_out(n)
+        self._take_the_place(n)
+        self._end(n)
+        self._finish()
+
+    def _take_the_place(self, n: Term[Node]) -> None:
         for m in Node:
             dead = self.replaced_id[n] == m
             becomes = choose(dead, NodeState.left, self.node_state[m])
             self.node_state[m] = choose(m == n, NodeState.normal, becomes)
             self.tokens.put(m, self.tokens.has(m) & ~dead)
             self.cleanup_needed.put(m, self.cleanup_needed.has(m) & ~dead)
-        self._tablets_are_gone_with_the_replaced(n)
-        self._end(n)
-        self._finish()
-
-    def _tablets_are_gone_with_the_replaced(self, n: Term[Node]) -> None:
-        for m in Node:
-            self.tablet_hosts.put(m, self.tablet_hosts.has(m) & (self.replaced_id[n] != m))
 
     def _replaced_is_out(self, n: Term[Node]) -> None:
         out = ~some(self.members.has(m) for m in self.replaced_id[n])
@@ -984,7 +1012,7 @@ class TopologyControl(Machine):
         only_when(self.release.draining_state)
         require(self.transition_state == T.tablet_draining, "tablets are drained")
         require(self.tablet_work.is_none() & ~self.giving_up, "no tablet is in transition")
-        require(self._leaves_with_tablets(n), "a node that leaves has tablets")
+        require(self._leaves_with_tablets(n), "a node that leaves or is replaced has tablets")
         self.tablet_work = Work.draining
 
     @action(by=COORDINATOR, fair=WEAK)
@@ -993,8 +1021,20 @@ class TopologyControl(Machine):
         only_when(self.release.draining_state)
         require(self.transition_state == T.tablet_draining, "tablets are drained")
         require(self.tablet_work.is_none() & ~self.giving_up, "no tablet is in transition")
-        require(self._in_transition(n) & ~self.tablet_hosts.has(n), "no tablet is on the node")
+        require(self._in_transition(n), "the node is in transition")
+        drained = every(~self._leaves_with_tablets(m) for m in Node)
+        require(drained, "no tablet is on a node that leaves or is replaced")
         self._write_both()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def find_no_place(self, n: Term[Node]) -> None:
+        """No other node can take the tablets: the operation is given up."""
+        only_when(self.release.draining_state)
+        require(self.transition_state == T.tablet_draining, "tablets are drained")
+        require(self._leaves_with_tablets(n), "a node that leaves or is replaced has tablets")
+        require(~self._others_stay(n), "no other node stays")
+        require(~self.giving_up, "it is not given up yet")
+        self.giving_up = True
 
     @action(by=COORDINATOR, spends=faults)
     def fail_to_drain(self) -> None:
@@ -1097,9 +1137,13 @@ class TopologyControl(Machine):
         self.session = False
         self._enter()
 
-    def _leaves_with_tablets(self, n: Term[Node]) -> Bool:
+    def _must_be_empty(self, n: Term[Node]) -> Bool:
+        """Where tablets drain in a transition state of their own, they do so from a node that is replaced, too."""
         leaves = self._is(n, NodeState.decommissioning, NodeState.removing)
-        return leaves & self.tablet_hosts.has(n)
+        return leaves | self._being_replaced(n) if self.release.draining_state else leaves
+
+    def _leaves_with_tablets(self, n: Term[Node]) -> Bool:
+        return self._must_be_empty(n) & self.tablet_hosts.has(n)
 
     def _past_read_fence(self) -> None:
         """The cluster has learned of it, and "no reads that started before this point exist"."""
@@ -1194,6 +1238,7 @@ class TopologyControl(Machine):
     def roll_back_join(self, n: Term[Node]) -> None:
         """The node that was to join leaves the token ring."""
         self._roll_back(n, *JOINING)
+        self.tablet_work = None
         self.new_cdc_generation = False
         self.transition_state = T.left_token_ring
 
@@ -1231,7 +1276,8 @@ class TopologyControl(Machine):
     def nodes_follow_the_diagram(self, after: Self, n: Term[Node]) -> Bool:
         """001, "State transition diagram for nodes", with the releases' edges back to normal."""
         old, new = self.node_state[n], after.node_state[n]
-        return (old != new).implies(old.column(lambda state: NODE_DIAGRAM[state]).has(new))
+        diagram = NODE_DIAGRAM if self.release.rollback else SEED_DIAGRAM
+        return (old != new).implies(old.column(lambda state: diagram[state]).has(new))
 
     @step_property
     def nodes_that_left_are_kept(self, after: Self, n: Term[Node]) -> Bool:
@@ -1243,7 +1289,8 @@ class TopologyControl(Machine):
     def the_topology_follows_its_table(self, after: Self) -> Bool:
         """001: the order of the transition states, with the releases' states between them."""
         old, new = self.transition_state, after.transition_state
-        return (old != new).implies(old.column(lambda state: TRANSITION_TABLE[state]).has(new))
+        table = TRANSITION_TABLE if self.release.rollback else SEED_TABLE
+        return (old != new).implies(old.column(lambda state: table[state]).has(new))
 
     @invariant
     def one_node_in_transition(self) -> Bool:
@@ -1311,9 +1358,9 @@ class TopologyControl(Machine):
 
     @invariant
     def tablets_are_drained_where_a_node_leaves(self) -> Bool:
-        """Lemma: a node that is replaced is dead: its tablets are not moved, they go with it."""
+        """Lemma: tablets drain from a node that leaves, or from one that is replaced."""
         drains = (self.transition_state == T.tablet_draining) & self.tablet_work.is_some()
-        return drains.implies(some(self._is(n, *LEAVING) for n in Node))
+        return drains.implies(some(self._is(n, *LEAVING, NodeState.replacing) for n in Node))
 
     @step_property
     def the_load_balancer_waits(self, after: Self) -> Bool:
@@ -1331,9 +1378,10 @@ class TopologyControl(Machine):
 
     @step_property
     def tablets_leave_a_node_by_moving(self, after: Self, n: Term[Node]) -> Bool:
-        """Tablets are gone from a node when they have moved to others, or when it is left."""
-        gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n) & ~after._is(n, NodeState.left)
-        return gone.implies(self.tablet_work.is_some())
+        """Tablets are gone from a node when they have moved, or were rebuilt elsewhere: some node has them."""
+        gone = self.tablet_hosts.has(n) & ~after.tablet_hosts.has(n)
+        elsewhere = some((m != n) & after.stays(m) for m in after.tablet_hosts)
+        return gone.implies(self.tablet_work.is_some() & elsewhere)
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -1748,8 +1796,23 @@ class TopologyControl(Machine):
 
     @invariant
     def left_nodes_hold_no_tablets(self, n: Term[Node]) -> Bool:
-        """A node leaves only when its tablets have moved away."""
-        return self._is(n, NodeState.left).implies(~self.tablet_hosts.has(n))
+        """A node leaves only when its tablets have moved away; since 2026.1 the tablets of a node that was
+        replaced are rebuilt afterwards.
+        """
+        holds = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
+        if self.release.parallel_draining:
+            gone = NodeState.absent, NodeState.none
+            return holds.implies(
+                some((self.replaced_id[m] == n) & ~self._is(m, *gone) for m in Node)
+            )
+        return ~holds
+
+    @liveness
+    def tablets_of_replaced_nodes_are_rebuilt(self, n: Term[Node]) -> LeadsTo:
+        """The balancer rebuilds the tablets of a node that was replaced from their other replicas."""
+        only_when(self.release.parallel_draining)
+        holds = self._is(n, NodeState.left) & self.tablet_hosts.has(n)
+        return leads_to(holds, ~self.tablet_hosts.has(n))
 
     @invariant
     def left_nodes_need_no_cleanup(self, n: Term[Node]) -> Bool:
@@ -1809,8 +1872,9 @@ class TopologyControl(Machine):
         leaves = (self.transition_state == T.commit_cdc_generation) & after.transition_state.any_of(
             NULL, T.write_both_read_old, T.publish_cdc_generation
         )
+        given_up = some(self._in_transition(n) & after._is(n, NodeState.left) for n in Node)
         appears = ~self.unpublished_cdc_generations & after.unpublished_cdc_generations
-        return leaves.implies(after.unpublished_cdc_generations) & appears.implies(
+        return (leaves & ~given_up).implies(after.unpublished_cdc_generations) & appears.implies(
             self.new_cdc_generation
         )
 
@@ -1957,7 +2021,7 @@ class TopologyControl(Machine):
         equivalent_loss(lose_barrier, barrier, because="an answer that is not lost"),
         equivalent_drop(
             start_draining,
-            "the request of the node is paused",
+            "the request of the node is paused, or it was replaced",
             because="a node without tablets has nothing to drain",
         ),
         equivalent_loss(_enter_tablet_track, tablet_work, because="a plan that moves nothing"),

@@ -14,7 +14,6 @@ from stagewright.spec import (
     Term,
     action,
     equivalent_drop,
-    equivalent_loss,
     equivalents,
     only_when,
 )
@@ -32,6 +31,7 @@ NO_PART_OF_IT = (
     TopologyControl.settle_tablets,
     TopologyControl.drain_again,
     TopologyControl.fail_to_drain,
+    TopologyControl.find_no_place,
     TopologyControl.give_up_with_tablets,
     TopologyControl.start_resize_finalization,
     TopologyControl.finish_resize,
@@ -83,9 +83,6 @@ class TopologyOfRanges(TopologyControl):
     def _tablets_are_at_rest(self) -> None:
         super()._tablets_are_at_rest()
 
-    def _tablets_are_gone_with_the_replaced(self, n: Term[Node]) -> None:
-        super()._tablets_are_gone_with_the_replaced(n)
-
     def _is_for(self, n: Term[Node]) -> None:
         super()._is_for(n)
 
@@ -135,11 +132,6 @@ class TopologyOfRanges(TopologyControl):
             _tablets_are_at_rest,
             "no tablet is in transition",
             because="there are no tablets here that could be in transition",
-        ),
-        equivalent_loss(
-            _tablets_are_gone_with_the_replaced,
-            TopologyControl.tablet_hosts,
-            because="there are no tablets here",
         ),
         equivalent_drop(
             _is_for,

@@ -50,6 +50,13 @@ NODE_DIAGRAM: dict[NodeState, frozenset[NodeState]] = {
 }
 """The node states that may follow each."""
 
+SEED_DIAGRAM: dict[NodeState, frozenset[NodeState]] = {
+    **NODE_DIAGRAM,
+    N.decommissioning: frozenset({N.left}),
+    N.removing: frozenset({N.left}),
+}
+"""The same of design document 001: who is to leave does."""
+
 
 class Ring(Enum):
     """Which token ring requests use."""
@@ -151,6 +158,15 @@ TRANSITION_TABLE: dict[TransitionState, frozenset[TransitionState]] = {
     T.lock: AT_REST,
 }
 """The transition states that may follow each, in some release."""
+
+SEED_TABLE = {
+    **TRANSITION_TABLE,
+    # 001 draws that a node which joins may be left: with it ends the state that it is in.
+    T.commit_cdc_generation: AT_REST | {T.publish_cdc_generation},
+    T.write_both_read_old: AT_REST | {T.write_both_read_new},
+    T.write_both_read_new: AT_REST,
+}
+"""The same of design document 001, which has no way back."""
 
 
 class Request(States):

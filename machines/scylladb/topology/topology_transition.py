@@ -13,6 +13,7 @@ from typing import Self
 from stagewright.machines.scylladb.topology.topology_states import (
     JOINING,
     LEAVING,
+    SEED_TABLE,
     TRANSITION_TABLE,
     NodeState,
     Owner,
@@ -174,6 +175,13 @@ class TopologyTransition(Machine):
         only_when(not self.release.join_group0)
         self._at_rest()
         self.in_transition = N.replacing
+
+    @transition_state.step((T.commit_cdc_generation, T.write_both_read_old), NULL, by=COORDINATOR)
+    def fail_to_join(self) -> None:
+        """001's diagram: a node that bootstraps or replaces another is left."""
+        only_when(not self.release.rollback)
+        self._is(*JOINING)
+        self._ends()
 
     # -- CDC generations -------------------------------------------------------------------------------
 
@@ -409,7 +417,8 @@ class TopologyTransition(Machine):
         old, new = self.transition_state, after.transition_state
 
         def follows(t: TransitionState) -> Bool:
-            next_ones = TRANSITION_TABLE[t] | {t}
+            table = TRANSITION_TABLE if self.release.rollback else SEED_TABLE
+            next_ones = table[t] | {t}
             if self.release.preempting:
                 next_ones |= PREEMPTING.get(t, frozenset())
             if self.release.draining_state:

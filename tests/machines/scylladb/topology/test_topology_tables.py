@@ -60,6 +60,7 @@ DRAINING = [
     ("join_group0", "tablet_draining"),  # of a replaced node, too
     ("tablet_draining", "write_both_read_old"),
     ("tablet_draining", "rollback_to_normal"),
+    ("tablet_draining", "left_token_ring"),  # of a node that replaces another
 ]
 FINALIZATION = [
     (a, b)
@@ -75,6 +76,8 @@ SEED_RING = [
     ("null", "write_both_read_old"),
     ("write_both_read_old", "write_both_read_new"),
     ("write_both_read_new", "null"),
+    ("commit_cdc_generation", "null"),  # a node that joins is left
+    ("write_both_read_old", "null"),
 ]
 
 # The edges of each profile, as facts about the real systems list them.
@@ -105,10 +108,11 @@ NODE_EDGES = {
     ("normal", "removing"),
     ("decommissioning", "left"),
     ("removing", "left"),
+    ("bootstrapping", "left"),
     ("normal", "left"),  # of the replaced node
 }
 # A node that is replaced or removed is down already: its rollback takes a second fault.
-WAY_BACK = {("bootstrapping", "left"), ("decommissioning", "normal")}
+WAY_BACK = {("decommissioning", "normal")}
 
 
 @cache
