@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations, Generation, Node
+from stagewright.machines.scylladb.cdc.cdc_generations import (
+    END,
+    SKEW,
+    CdcGenerations,
+    Generation,
+    Node,
+)
 from stagewright.machines.scylladb.cdc.cdc_log import LEEWAY, CdcLog, Row
 from stagewright.machines.scylladb.cdc.cdc_mapping import (
     CdcMapping,
@@ -171,6 +177,51 @@ class GenerationRefinesTheOldVnodes(CdcMapping):
 
     def _vnodes_with(self, _t: Term[Token], /) -> Ends:
         return {end: self.ring[end].is_some() for end in Token}
+
+
+@known_bug(
+    "003-7",
+    "design document 003, Generation switching",
+    breaks=CdcGenerations.log_writes_use_the_generation_that_operates,
+    budgets={CdcGenerations.partitions: 1},
+)
+class TimestampComesWithTheCommit(CdcGenerations):
+    """Nodes store a generation and get its timestamp afterwards: one that is cut off in between does not know of
+    it, and goes on with the old one.
+    """
+
+    def _prepare(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Nobody is prepared."""
+
+
+@known_bug(
+    "003-8",
+    "design document 003, Generation switching",
+    breaks=CdcGenerations.log_writes_use_the_generation_that_operates,
+    budgets={CdcGenerations.partitions: 1},
+)
+class CommittedHoweverLate(CdcGenerations):
+    """A generation is committed although its timestamp has come meanwhile: a node that stored it late has taken
+    writes with such timestamps.
+    """
+
+    def _is_in_time(self, n: Term[Node], g: Term[Generation], /) -> Bool:
+        return (self.clock(n) < END + SKEW) | self.lacks[n].has(g)
+
+
+@known_bug(
+    "003-9",
+    "design document 003, Generation switching",
+    breaks=CdcGenerations.accepted_timestamps_find_a_stream,
+    budgets={CdcGenerations.partitions: 1},
+)
+class ForgottenForAPreparedGeneration(CdcGenerations):
+    """A node forgets the generation that operates for the sake of one that it is only prepared for: that one is
+    given up, and the node has none.
+    """
+
+    def _is_sure_of(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        return self.knows(n, g)
 
 
 COLOCATION_IS_LOST_FOR_A_WHILE = released_bug(

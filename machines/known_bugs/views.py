@@ -1,4 +1,4 @@
-"""Bugs of ScyllaDB's view building."""
+"""Bugs of ScyllaDB's view building, and mistakes that design document 000 invites (`000-1` and on)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from collections.abc import Mapping
 
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
+from stagewright.machines.scylladb.views.view_destinations import (
+    Destination,
+    Migration,
+    Replica,
+    Sstable,
+    Status,
+    View,
+    ViewDestinations,
+)
 from stagewright.machines.scylladb.views.view_flush import ViewFlush
 from stagewright.machines.scylladb.views.view_range import ViewRange
 from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
-from stagewright.machines.scylladb.views.view_staging import Sstable, ViewStaging
+from stagewright.machines.scylladb.views.view_staging import Sstable as StagingSstable, ViewStaging
 from stagewright.machines.scylladb.views.view_task import Life, ViewTask
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
-from stagewright.spec import Bool, Term, require, some
+from stagewright.spec import Bool, Term, choose, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -66,7 +75,7 @@ class RollbackOfThePendingReplica(ViewBuilding):
     "V06",
     "SCYLLADB-2312",
     breaks=ViewStaging.no_reference_to_removed_sstables,
-    sizes={Sstable: 1},
+    sizes={StagingSstable: 1},
     budgets={ViewStaging.restarts: 0},
 )
 class CleanupForgetsOneQueue(ViewStaging):
@@ -157,7 +166,7 @@ class MergedTaskByHalving(ViewResize):
     "V16",
     "scylladb #27956",
     breaks=(ViewStaging.staging_sstables_are_known, ViewStaging.staging_sstables_are_processed),
-    sizes={Sstable: 1},
+    sizes={StagingSstable: 1},
     budgets={ViewStaging.moves: 1},
 )
 class DiscoveryBeforeLoading(ViewStaging):
@@ -182,6 +191,53 @@ class EmptyBatchMeansBuilt(ViewRange):
 
     def _whole_range_is_scanned(self) -> None:
         require(~some(self._is_ahead(t) for t in self.rows), "no partition is returned")
+
+
+@known_bug(
+    "V18",
+    "scylladb PR #25776",
+    breaks=ViewDestinations.built_views_are_complete,
+)
+class StagingIsForgottenOnTheWay(ViewDestinations):
+    """A tablet migrates with staging sstables by file streaming: the destination ignores that they were in
+    staging, puts them into the base directory, and their view updates are never generated.
+    """
+
+    def _after_migration(self, _s: Term[Sstable], /) -> Term[Destination]:
+        return self.how_far().column(lambda views: views.other)
+
+
+@known_bug(
+    "000-1",
+    "design document 000, Staging sstables",
+    breaks=ViewDestinations.built_views_are_complete,
+    sizes={View: 2},
+)
+class OnlyWhereAllViewsAreBuilt(ViewDestinations):
+    """The last question is read as it is written, "All views built": a repaired sstable of a table with a view
+    that is built and one that is not started yet goes to the normal directory.
+    """
+
+    def _after_repair(self) -> Term[Destination]:
+        all_built = every(self.status[v].any_of(Status.none, Status.built) for v in View)
+        started = some(self.status[v] == Status.started for v in View)
+        decided = super()._after_repair()
+        return choose(all_built | started, decided, Destination.normal_directory)
+
+
+@known_bug(
+    "000-2",
+    "design document 000, Staging sstables",
+    breaks=ViewDestinations.built_views_are_complete,
+)
+class PendingReplicaExecutesTasks(ViewDestinations):
+    """The tasks of staging sstables that were streamed are executed at once, while the replica is pending: it is
+    not paired with a view replica, and its updates are dropped.
+    """
+
+    def _serves(self, r: Term[Replica], /) -> Bool:
+        pending = (self.migration == Migration.under_way) & (r == Replica.pending)
+        return pending | super()._serves(r)
 
 
 BUGS = known_bugs_in(globals())

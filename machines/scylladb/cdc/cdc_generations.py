@@ -45,6 +45,7 @@ from stagewright.spec import (
     invariant,
     leads_to,
     liveness,
+    never_happens,
     number,
     one_of,
     only_when,
@@ -56,6 +57,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -90,18 +92,16 @@ class Release(Profile):
 
     window: Window
     group0: bool  # generations are committed to group0, after a barrier, and published by one fiber
+    prepares: bool = False  # nodes have the timestamp of a generation before it is committed
 
 
-SEED = Release("seed", Window.half_open, False)
+SEED = Release("seed", Window.half_open, group0=False)
+SEED_CODE = Release("seed-code", Window.closed, group0=False)
+SCYLLA_2026_2 = Release("scylla-2026.2", Window.with_previous, group0=True)
+TWO_PHASE = Release("two-phase", Window.with_previous, group0=True, prepares=True)
 
 
-SEED_CODE = Release("seed-code", Window.closed, False)
-
-
-SCYLLA_2026_2 = Release("scylla-2026.2", Window.with_previous, True)
-
-
-class Node(Entity, scope=2):
+class Node(Entity, scope=1):
     """A node that coordinates writes."""
 
 
@@ -140,7 +140,10 @@ class CdcGenerations(Machine):
     The documents' two assumptions are the machine's: clocks differ by at most SKEW, and a node that is not
     cut off learns of a generation before a tick has passed.
 
-    Under `scylla-2026.2` every promise holds. Under `seed`, and `seed-code`, whose window is closed, three do
+    `two-phase` is what 003 announces, "a two-phase-commit approach" after which "the need for this assumption
+    will be gone" that nodes learn in time: they have a generation's timestamp before it is committed, and reject
+    writes that may need it until they know. Under `scylla-2026.2` every promise holds as long as nobody is cut off
+    between the phases, which it assumes. Under `seed`, and `seed-code`, whose window is closed, three do
     not. `log_writes_use_the_generation_that_operates` fails: "if gossip doesn't reach the node in time, some
     writes might be sent to the wrong (old) generation"; that node takes timestamps from before the switch, too
     (`timestamps_are_in_the_window`).
@@ -155,18 +158,19 @@ class CdcGenerations(Machine):
     known = per(Node, per(Generation, one_of(Known)))
     write = record(Write)
 
-    release = profiles(SEED, SEED_CODE, SCYLLA_2026_2)
+    release = profiles(SEED, SEED_CODE, SCYLLA_2026_2, TWO_PHASE)
     joins = budget(1, doc="nodes that join, each with a new generation")
     writes = budget(1, doc="writes that are followed")
     partitions = budget(1, doc="nodes that are cut off")
     restarts = budget(0, doc="nodes that start again, or are new")
 
     exercised_at = scopes(
-        {Node: 1, partitions: 0, restarts: 1},
-        {writes: 0, partitions: 0, restarts: 1},
-        {Node: 1},
-        {partitions: 0},
-        {Node: 1, Generation: 3, joins: 2, writes: 0},
+        {},
+        {partitions: 0, restarts: 1},
+        {Node: 2, writes: 0, partitions: 0, restarts: 1},
+        {Node: 2, writes: 0},
+        {Node: 2, partitions: 0},
+        {Generation: 3, joins: 2, writes: 0},
     )
 
     stored: SetVar[Generation] = set_of(Generation, init=ANY)  # their data is there
@@ -220,9 +224,17 @@ class CdcGenerations(Machine):
     def is_obsolete(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """No write that the node accepts can need the generation any more, for all that it knows."""
         return some(
-            self.knows(n, h) & self.follows(h, g) & (self.start[h] <= self._no_writes_since(n))
+            self._is_sure_of(n, h)
+            & self.follows(h, g)
+            & (self.start[h] <= self._no_writes_since(n))
             for h in Generation
         )
+
+    def _is_sure_of(self, n: Term[Node], g: Term[Generation]) -> Bool:
+        """The node knows that the generation is committed: what it is prepared for may be abandoned."""
+        if self.release.prepares:
+            return self.known[n][g] == Known.usable
+        return self.knows(n, g)
 
     def _no_writes_since(self, n: Term[Node]) -> Number:
         """A generation may be forgotten once another one has operated since then."""
@@ -303,8 +315,9 @@ class CdcGenerations(Machine):
     def tick(self) -> None:
         """Time passes; by then whoever is reached has learned, and what Paxos decided is tried again."""
         bounded(self.now < END, "there is time left")
-        in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
-        bounded(in_time, "time is left for what is on its way to operate")
+        if not self.release.prepares:
+            in_time = self.on_its_way.is_none() | (self.now <= LAST_COMMIT)
+            bounded(in_time, "time is left for what is on its way to operate")
         learned = every(self.unreachable.has(n) | ~self._is_behind(n) for n in Node)
         require(learned, "every node that can be reached has learned of each generation")
         waits = (self.write.fate == Fate.decided) & self.write.waited
@@ -315,14 +328,14 @@ class CdcGenerations(Machine):
 
     @action(by=NETWORK, spends=partitions)
     def cut_off(self, n: Term[Node]) -> None:
-        """A node is cut off; not while a generation is on its way, as the documents assume."""
-        quiet = self.on_its_way.is_none() & ~self._is_behind(n)
-        assume(
-            quiet,
-            "no generation is on its way to it",
-            because="003 has the two phases commit only what all have stored, and the code (a FIXME) applies "
-            "a commit after that at each node by itself: nobody may be cut off in between",
-        )
+        """A node is cut off: at any time where nodes prepare, else not while a generation is on its way."""
+        if not self.release.prepares:
+            assume(
+                self.on_its_way.is_none() & ~self._is_behind(n),
+                "no generation is on its way to it",
+                because="003 has the two phases commit only what all have stored, and the code (a FIXME) applies "
+                "a commit after that at each node by itself: nobody may be cut off in between",
+            )
         self.unreachable.add(n)
 
     @action(by=NETWORK, fair=WEAK)
@@ -347,31 +360,54 @@ class CdcGenerations(Machine):
     @action(by=COORDINATOR, spends=joins)
     def write_data(self, g: Term[Generation]) -> None:
         """The topology coordinator writes the data of a generation for a joining node to group0."""
-        only_when(self.release.group0)
-        self._is_new(g)
-        require(self.on_its_way.is_none(), "no other one is on its way")
-        self.stored.add(g)
-        self.on_its_way = g
-        for n in Node:
-            self.lacks[n].add(g)
+        only_when(self.release.group0 and not self.release.prepares)
+        self._put_on_its_way(g)
+
+    @action(by=COORDINATOR, spends=joins)
+    def prepare_generation(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The first phase: the data goes to every node together with a timestamp, by the coordinator's clock."""
+        only_when(self.release.prepares)
+        self._put_on_its_way(g)
+        self._give_timestamp(n, g)
 
     @action(fair=WEAK)
     def store_data(self, n: Term[Node], g: Term[Generation]) -> None:
-        """A node applies the command: it stores the data of the generation."""
+        """A node applies the command: it stores the data of the generation, and is prepared for it."""
         only_when(self.release.group0)
         require(self.lacks[n].has(g), "data is on its way to it")
         require(~self.unreachable.has(n), "it is reached")
         self.lacks[n].discard(g)
+        if self.release.prepares:
+            self._prepare(n, g)
 
     @action(by=COORDINATOR, fair=WEAK)
     def commit_generation(self, n: Term[Node], g: Term[Generation]) -> None:
         """After a barrier the coordinator gives the generation a timestamp, by the clock of its node `n`."""
-        only_when(self.release.group0)
-        require(self.on_its_way == g, "its data is written")
-        require(every(~self.lacks[m].has(g) for m in Node), "every node has stored its data")
+        only_when(self.release.group0 and not self.release.prepares)
+        self._every_node_has_it(g)
         self._introduce(n, g)
         self.unpublished.add(g)
         self.on_its_way = None
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def commit_prepared(self, n: Term[Node], g: Term[Generation]) -> None:
+        """The second phase: every node is prepared, and none has taken a write that was for the generation."""
+        only_when(self.release.prepares)
+        self._every_node_has_it(g)
+        require(self._is_in_time(n, g), "its timestamp is far enough ahead")
+        self.introduced.add(g)
+        self.unpublished.add(g)
+        self.on_its_way = None
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def abandon(self, n: Term[Node], g: Term[Generation]) -> None:
+        """Not every node was prepared in time: the generation is given up, and so is the join."""
+        only_when(self.release.prepares)
+        require((self.on_its_way == g) & ~self._is_in_time(n, g), "it is too late to commit it")
+        self.stored.discard(g)
+        self.on_its_way = None
+        for m in Node:
+            self.lacks[m].discard(g)
 
     # -- nodes ---------------------------------------------------------------------------------------------
 
@@ -384,11 +420,20 @@ class CdcGenerations(Machine):
 
     @action(fair=WEAK)
     def read_data(self, n: Term[Node], g: Term[Generation]) -> None:
-        """A node reads the data of a generation of which it had the timestamp only."""
-        only_when(not self.release.group0)
+        """A node reads the data of a generation of which it had the timestamp only, or learns of its commit."""
+        only_when(not self.release.group0 or self.release.prepares)
         require(self.known[n][g] == Known.prepared, "it knows the timestamp only")
-        require(self.stored.has(g) & ~self.unreachable.has(n), "the data can be read")
+        require(self._is_committed(g) & ~self.unreachable.has(n), "the data can be read")
         self.known[n][g] = Known.usable
+
+    @action(fair=WEAK)
+    def learn_that_it_is_abandoned(self, n: Term[Node], g: Term[Generation]) -> None:
+        """A node need no longer reject writes for the sake of a generation that is given up."""
+        only_when(self.release.prepares)
+        require(self.known[n][g] == Known.prepared, "it is prepared for it")
+        require(~self.stored.has(g), "it is given up")
+        require(~self.unreachable.has(n), "it is reached")
+        self.known[n][g] = Known.unknown
 
     @action(fair=WEAK)
     def forget(self, n: Term[Node], g: Term[Generation]) -> None:
@@ -467,12 +512,35 @@ class CdcGenerations(Machine):
         require(~self.introduced.has(g), "it is a new one")
         bounded(self.now <= LAST_COMMIT, "time is left for it to operate")
 
+    def _put_on_its_way(self, g: Term[Generation]) -> None:
+        self._is_new(g)
+        require(self.on_its_way.is_none(), "no other one is on its way")
+        self.stored.add(g)
+        self.on_its_way = g
+        for n in Node:
+            self.lacks[n].add(g)
+
+    def _prepare(self, n: Term[Node], g: Term[Generation]) -> None:
+        """`cdc::metadata::prepare`: from its timestamp on the node rejects writes, until it knows more."""
+        self.known[n][g] = Known.prepared
+
+    def _every_node_has_it(self, g: Term[Generation]) -> None:
+        require(self.on_its_way == g, "its data is written")
+        require(every(~self.lacks[m].has(g) for m in Node), "every node has stored its data")
+
+    def _is_in_time(self, n: Term[Node], g: Term[Generation], /) -> Bool:
+        """No node, however fast its clock, has let a write through that is of the generation."""
+        return self.clock(n) + (SKEW + LEEWAY) < self.start[g]
+
     def _introduce(self, n: Term[Node], g: Term[Generation]) -> None:
+        self._give_timestamp(n, g)
+        self.introduced.add(g)
+
+    def _give_timestamp(self, n: Term[Node], g: Term[Generation]) -> None:
         start = self.clock(n) + DELAY
         last = every(self.introduced.has(h).implies(self.start[h] < start) for h in Generation)
         require(last, "it starts after the others")
         self.start[g] = start
-        self.introduced.add(g)
 
     def _is_committed(self, g: Term[Generation]) -> Bool:
         """It has a timestamp, and was not cleared (`committed_cdc_generations`)."""
@@ -481,10 +549,14 @@ class CdcGenerations(Machine):
     def _loads(self, n: Term[Node], g: Term[Generation]) -> Bool:
         """A node that looks at what was introduced takes the generation: it may be needed."""
         there = self._is_committed(g) if self.release.group0 else self.introduced.has(g)
+        if self.release.prepares:
+            there = there | ((self.on_its_way == g) & ~self.lacks[n].has(g))
         return there & ~self.is_over(g, self._no_writes_since(n))
 
     def _as_loaded(self, n: Term[Node], g: Term[Generation]) -> Term[Known]:
         """From group0 a node has the data together with the timestamp; after gossip it must be read."""
+        if self.release.prepares:
+            return choose(self.introduced.has(g), Known.usable, Term.of(Known.prepared))
         if self.release.group0:
             return choose(self.lacks[n].has(g), Known.prepared, Known.usable)
         return Term.of(Known.prepared)
@@ -589,11 +661,18 @@ class CdcGenerations(Machine):
         unpublished, described = self.unpublished.has(g), self.described.has(g)
         published = (introduced == (unpublished | described)) & ~(unpublished & described)
         written = self.stored.has(g).implies(introduced | waits)
-        on_its_way = self.stored.has(g) & ~introduced & (self.now <= LAST_COMMIT + 1)
-        lacked = every(
-            choose(waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g))
-            for n in Node
-        )
+        on_its_way = self.stored.has(g) & ~introduced
+        if not self.release.prepares:
+            on_its_way = on_its_way & (self.now <= LAST_COMMIT + 1)
+        if self.release.prepares:
+            lacked = every(self.lacks[n].has(g).implies(waits) for n in Node)
+        else:
+            lacked = every(
+                choose(
+                    waits, self.lacks[n].has(g) | ~self.unreachable.has(n), ~self.lacks[n].has(g)
+                )
+                for n in Node
+            )
         return published & written & waits.implies(on_its_way) & lacked
 
     @invariant
@@ -601,16 +680,30 @@ class CdcGenerations(Machine):
         """Lemma: what a node does not know, or is cleared, is over for it, or starts a long time ahead."""
         only_when(self.release.group0)
         over = self.is_over(g, self._no_writes_since(n))
-        ahead = (self.start[g] >= self.now + DELAY) & ~self.unreachable.has(n)
         unknown = self.introduced.has(g) & ~self.knows(n, g)
         cleared = self.introduced.has(g) & ~self.stored.has(g)
+        if self.release.prepares:
+            usable = self.known[n][g] == Known.usable
+            prepared = self.known[n][g] == Known.prepared
+            last = every(self.start[h] < self.start[g] for h in self.introduced)
+            waits = (self.on_its_way == g).implies(last & (self.lacks[n].has(g) | prepared))
+            known = usable.implies(self.introduced.has(g)) & waits
+            first = some(self.start[h] == 0 for h in self.introduced)
+            return first & known & (unknown | cleared).implies(over)
         known = self.knows(n, g).implies(self.introduced.has(g))
+        ahead = (self.start[g] >= self.now + DELAY) & ~self.unreachable.has(n)
         return known & unknown.implies(over | ahead) & cleared.implies(over)
+
+    @sometimes
+    def a_generation_operates_after_the_first(self, n: Term[Node]) -> Bool:
+        """003: a generation operates from its timestamp on, and the one before it no longer."""
+        now = self.clock(n)
+        return some(self.uses(n, g, now) & (self.start[g] > 0) for g in self.described)
 
     @liveness
     def generations_are_introduced(self, g: Term[Generation]) -> LeadsTo:
         """001: "we need to commit the generation - create a timestamp for it and tell every node"."""
-        return leads_to(self.stored.has(g), self.introduced.has(g))
+        return leads_to(self.stored.has(g), self.introduced.has(g) | ~self.stored.has(g))
 
     @liveness
     def nodes_learn_of_generations(self, n: Term[Node], g: Term[Generation]) -> LeadsTo:
@@ -669,6 +762,47 @@ class CdcGenerations(Machine):
             "no generation is on its way to it",
             because="whoever is behind has all that was committed",
         ),
+        equivalent_drop(
+            tick,
+            "every node that can be reached has learned of each generation",
+            because="where nodes are prepared no one has to learn in time: 003 has that need gone",
+        ),
+        equivalent_drop(heal, "it is cut off", because="a node that is reached stays so"),
+        equivalent_drop(
+            store_data,
+            "it is reached",
+            because="whoever stores it while cut off is prepared all the earlier",
+        ),
+        equivalent_weakening(
+            abandon,
+            "it is too late to commit it",
+            because="a join that is given up early may be asked for again",
+        ),
+        equivalent_drop(
+            read_data,
+            "it knows the timestamp only",
+            because="what is loaded in vain is forgotten again",
+        ),
+        equivalent_weakening(
+            read_data,
+            "the data can be read",
+            because="a node that learns while it is cut off knows all the more, and what is cleared is over",
+        ),
+        equivalent_drop(
+            learn_that_it_is_abandoned,
+            "it is prepared for it",
+            because="what is given up is not known in any other way",
+        ),
+        equivalent_drop(
+            learn_that_it_is_abandoned,
+            "it is reached",
+            because="whoever hears of it while cut off only takes writes again",
+        ),
+        equivalent_drop(
+            apply_decision,
+            "a decision is to be applied",
+            because="what is applied without a decision is a write like a client's",
+        ),
         equivalent_loss(cut_off, unreachable, because="a network that works does no harm"),
         equivalent_drop(
             learn,
@@ -709,9 +843,6 @@ class CdcGenerations(Machine):
         ),
         equivalent_drop(clear, "it is in group0", because="otherwise nothing happens"),
         equivalent_weakening(
-            clear, "there is one after it", because="what follows another one has been introduced"
-        ),
-        equivalent_weakening(
             _write,
             "it has the generation that operates then",
             because="after the barrier a node has the data of what it knows",
@@ -720,8 +851,12 @@ class CdcGenerations(Machine):
     )
 
     beyond_the_default_scope = unexercised(
+        never_happens(
+            learn,
+            because="a node that was prepared knows of it: it learns of others where there are `restarts`",
+        ),
         vacuous(
-            prepared_generations_become_usable,
-            because="a node knows a timestamp only, without the data, where there are `restarts`",
+            nodes_learn_of_generations,
+            because="a node that was prepared knows of it: it learns of others where there are `restarts`",
         ),
     )

@@ -1,8 +1,8 @@
 """Where a streamed or repaired sstable goes: the destination decision of tablet-based tables.
 
 Source: design document 000 (view-building-coordinator, 2025-12), "Staging sstables", the list under "for
-tablet-based sstables the logic is", as a table. Around it: one base replica, one view that is built
-meanwhile, and sstables with a row each, which must be in the view in the end.
+tablet-based sstables the logic is", as a table. Around it: the views of a table, which are created and built one
+by one, and a tablet that migrates while repairs bring rows that every built view must have in the end.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from typing import Self
 
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
 from stagewright.spec import (
-    ANY,
     Actor,
     Bool,
     Entity,
     Fairness,
-    FlagVar,
     LeadsTo,
     Machine,
     OneVar,
@@ -29,12 +27,11 @@ from stagewright.spec import (
     action,
     choose,
     equivalent_drop,
-    equivalent_loss,
     equivalent_value,
+    equivalent_weakening,
     equivalents,
+    every,
     final,
-    flag,
-    initially,
     invariant,
     leads_to,
     liveness,
@@ -45,6 +42,7 @@ from stagewright.spec import (
     require,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -88,11 +86,39 @@ class Views(States):
 
 
 class Sstable(Entity, scope=2):
-    """An sstable that streaming or repair writes, with one row."""
+    """An sstable that repair writes, with one row."""
+
+
+class View(Entity, scope=2):
+    """A view of the table."""
+
+
+class Status(Enum):
+    """How far one view is."""
+
+    none = auto()
+    not_started = auto()
+    started = auto()
+    built = auto()
+
+
+class Replica(Enum):
+    """The replica that the migration leaves, and the one that it comes to."""
+
+    leaving = auto()
+    pending = auto()
+
+
+class Migration(Enum):
+    """The tablet's only migration."""
+
+    ahead = auto()
+    under_way = auto()
+    over = auto()
 
 
 class Place(Enum):
-    """Where an sstable is."""
+    """Where an sstable is, at a replica."""
 
     nowhere = auto()
     base = auto()
@@ -102,192 +128,256 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class DestinationRelease(Profile):
-    """What a version does with repaired sstables when all views are built."""
+    """What a version does with repaired sstables when views are built, and with staging sstables that move."""
 
     follows_the_text: bool
+    keeps_staging: bool  # file streaming leaves a staging sstable one (scylladb PR #25776)
 
 
-SEED = DestinationRelease("seed", follows_the_text=True)
-SCYLLA_2025_4 = DestinationRelease("scylla-2025.4", follows_the_text=False)
+SEED = DestinationRelease("seed", follows_the_text=True, keeps_staging=False)
+SCYLLA_2025_4 = DestinationRelease("scylla-2025.4", follows_the_text=False, keeps_staging=True)
 
 
 class ViewDestinations(Machine):
-    """A base replica that gets sstables while a view of its table is built.
+    """A tablet that gets sstables by repair, and moves, while the views of its table are built.
 
-    Every promise holds under both profiles: the way of the text, and that of the code, bring every row
-    to the view.
+    Under `seed` `built_views_are_complete` fails, and `rows_reach_built_views` with it: a repaired sstable waits
+    in staging, the tablet migrates, and as "all views built" and the reason is not repair its copy goes to the
+    normal directory. The new task on the destination finds nothing, and the row never reaches the view.
     """
 
     release = profiles(SEED, SCYLLA_2025_4)
 
-    views: OneVar[Views] = one_of(Views)
-    paired: FlagVar = flag(init=ANY)  # the replica is one for good; if not, it is pending
-    place = per(Sstable, one_of(Place, init=Place.nowhere))
-    view: SetVar[Sstable] = set_of(Sstable)  # sstables whose rows are in the view
-    scanned: FlagVar = flag(
-        init=ANY
-    )  # the replica's build_range task is done, or its predecessor's
+    status = per(View, one_of(Status, init=Status.none))
+    scanned: SetVar[View] = set_of(View)  # the tablet's build_range task for it is done
+    view = per(View, set_of(Sstable))  # sstables whose rows are in it
+    migration: OneVar[Migration] = one_of(Migration, init=Migration.ahead)
+    place = per(Replica, per(Sstable, one_of(Place, init=Place.nowhere)))
 
-    @initially
-    def may_be_half_built(self) -> Bool:
-        """A migration, or a repair, may find the views as far as they are."""
-        begun = self.views.any_of(Views.started, Views.built)
-        done = self.views == Views.built
-        return self.scanned.implies(begun) & done.implies(self.scanned)
+    # -- the decision ------------------------------------------------------------------------------------
 
-    @action(by=TOPOLOGY)
-    def stream(self, s: Term[Sstable], known: Bool) -> None:
-        """A migration brings an sstable; the replica that leaves may have given its rows to the view."""
-        require(~self.paired, "the replica is pending")
-        require(known.implies(self.scanned), "it has given them if its task is done")
-        require((self.views == Views.built).implies(known), "it has no staging sstable left")
-        self._write(s, self.views.column(lambda views: views.other))
-        self.view.put(s, known)
+    def how_far(self) -> Term[Views]:
+        """The questions of 000 in their order: no views? none started or built? any started? Else some are built."""
+        waiting = every(self.status[v].any_of(Status.none, Status.not_started) for v in View)
+        building = some(self.status[v] == Status.started for v in View)
+        begun = choose(
+            waiting, Views.not_started, choose(building, Views.started, Term.of(Views.built))
+        )
+        return choose(every(self.status[v] == Status.none for v in View), Views.none, begun)
 
-    @action(by=TOPOLOGY)
-    def repair(self, s: Term[Sstable]) -> None:
-        """A repair brings rows that this replica did not have, and did not give to its view replica."""
-        require(self.paired, "the replica is one for good")
+    def _after_repair(self) -> Term[Destination]:
         if self.release.follows_the_text:
-            self._write(s, self.views.column(lambda views: views.in_the_text))
-        else:
-            self._write(s, self.views.column(lambda views: views.repair))
+            return self.how_far().column(lambda views: views.in_the_text)
+        return self.how_far().column(lambda views: views.repair)
+
+    def _after_migration(self, s: Term[Sstable], /) -> Term[Destination]:
+        decided = self.how_far().column(lambda views: views.other)
+        if self.release.keeps_staging:
+            return choose(self._is_staged(Replica.leaving, s), TASK, decided)
+        return decided
+
+    # -- sstables ----------------------------------------------------------------------------------------
+
+    @action(by=TOPOLOGY)
+    def repair(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """A repair brings rows that the replica did not have, and did not give to its view replicas."""
+        require(self._serves(r), "the tablet is not in transition")
+        require(self._is_nowhere(s), "a new sstable")
+        self.place[r][s] = self._put(self._after_repair())
+
+    @migration.step(Migration.ahead, Migration.under_way, by=TOPOLOGY)
+    def start_migration(self) -> None:
+        """The tablet migrates; its tasks are aborted."""
 
     @action(by=TOPOLOGY, fair=WEAK)
+    def stream(self, s: Term[Sstable]) -> None:
+        """The pending replica gets a copy of an sstable."""
+        require(self.migration == Migration.under_way, "the tablet migrates")
+        require(self.place[Replica.leaving][s] != Place.nowhere, "the leaving replica has it")
+        require(self.place[Replica.pending][s] == Place.nowhere, "the pending one has not")
+        self.place[Replica.pending][s] = self._put(self._after_migration(s))
+
+    @migration.step(Migration.under_way, Migration.over, by=TOPOLOGY, fair=WEAK)
     def end_migration(self) -> None:
-        """The replica is one for good."""
-        require(~self.paired, "the replica is pending")
-        self.paired = True
-
-    @views.step(Views.none, Views.not_started, by=CLIENT)
-    def create_view(self) -> None:
-        """A view is created."""
-
-    @views.step(Views.not_started, Views.started, by=COORDINATOR, fair=WEAK)
-    def start_view(self) -> None:
-        """The coordinator starts to build the view."""
-
-    @action(by=WORKER, fair=WEAK)
-    def build_range(self) -> None:
-        """The replica's task is executed: it reads what the replica has."""
-        require(self.views == Views.started, "the view is being built")
-        require(~self.scanned, "its task is to be executed")
-        require(self.paired, "the tablet is not in transition")
-        self.scanned = True
+        """Everything is streamed: the tablet is the pending replica's, and so are its tasks."""
+        require(every(self._is_streamed(s) for s in Sstable), "everything is streamed")
         for s in Sstable:
-            there = self.place[s] != Place.nowhere
-            self.view.put(s, self.view.has(s) | (there & self.paired))
+            self.place[Replica.leaving][s] = Place.nowhere
 
-    @views.step(
-        Views.started,
-        Views.built,
-        by=COORDINATOR,
-        fair=WEAK,
-    )
-    def mark_view_built(self) -> None:
-        """No task is left."""
-        require(self.scanned, "the range is built")
-        require(~some(self.place[s] == Place.with_task for s in Sstable), "no staging task is left")
+    # -- views -------------------------------------------------------------------------------------------
 
-    @action(by=WORKER, fair=WEAK)
-    def process_staging(self, s: Term[Sstable]) -> None:
-        """The sstable's task is executed: the view is updated, the sstable moves to the base directory."""
-        require(self.place[s] == Place.with_task, "the sstable has a task")
-        require(self.paired, "the tablet is not in transition")
-        self._process(s)
+    @action(by=CLIENT)
+    def create_view(self, v: Term[View]) -> None:
+        """A view is created."""
+        require(self.status[v] == Status.none, "there is no such view")
+        self.status[v] = Status.not_started
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def start_view(self, v: Term[View]) -> None:
+        """The coordinator starts to build the view."""
+        require(self.status[v] == Status.not_started, "the view is not started")
+        self.status[v] = Status.started
 
     @action(by=WORKER, fair=WEAK)
-    def generate(self, s: Term[Sstable]) -> None:
+    def build_range(self, r: Term[Replica], v: Term[View]) -> None:
+        """The view's task is executed: it reads the replica's base directory."""
+        require(self.status[v] == Status.started, "the view is being built")
+        require(~self.scanned.has(v), "its task is to be executed")
+        require(self._serves(r), "the tablet is not in transition")
+        self.scanned.add(v)
+        for s in Sstable:
+            self.view[v].put(s, self.view[v].has(s) | (self.place[r][s] == Place.base))
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[View]) -> None:
+        """The view has no task left, and the table no staging task."""
+        require(self.status[v] == Status.started, "the view is being built")
+        require(self.scanned.has(v), "the range is built")
+        waits = some(self.place[r][s] == Place.with_task for r in Replica for s in Sstable)
+        require(~waits, "no staging task is left")
+        self.status[v] = Status.built
+
+    @action(by=WORKER, fair=WEAK)
+    def process_staging(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """The sstable's task is executed: the views are updated, the sstable moves to the base directory."""
+        require(self.place[r][s] == Place.with_task, "the sstable has a task")
+        require(self._serves(r), "the tablet is not in transition")
+        self._process(r, s)
+
+    @action(by=WORKER, fair=WEAK)
+    def generate(self, r: Term[Replica], s: Term[Sstable]) -> None:
         """The generator does the same, and asks nobody."""
         only_when(not self.release.follows_the_text)
-        require(self.place[s] == Place.with_generator, "the generator has the sstable")
-        self._process(s)
+        require(self.place[r][s] == Place.with_generator, "the generator has the sstable")
+        self._process(r, s)
 
-    # -- what recurs -----------------------------------------------------------------------------------
+    # -- what recurs -------------------------------------------------------------------------------------
 
-    def _write(self, s: Term[Sstable], destination: Term[Destination]) -> None:
-        require(self.place[s] == Place.nowhere, "a new sstable")
-        staged = choose(destination == GENERATOR, Place.with_generator, Place.with_task)
-        self.place[s] = choose(destination == NORMAL, Place.base, staged)
+    def _serves(self, r: Term[Replica], /) -> Bool:
+        """The replica is the tablet's, and paired with view replicas."""
+        before = (self.migration == Migration.ahead) & (r == Replica.leaving)
+        return before | ((self.migration == Migration.over) & (r == Replica.pending))
 
-    def _process(self, s: Term[Sstable]) -> None:
-        """A replica that is not paired updates nothing."""
-        self.place[s] = Place.base
-        self.view.put(s, self.view.has(s) | self.paired)
+    def _put(self, destination: Term[Destination]) -> Term[Place]:
+        staged = choose(destination == GENERATOR, Place.with_generator, Term.of(Place.with_task))
+        return choose(destination == NORMAL, Place.base, staged)
 
-    def _is_staged(self, s: Term[Sstable]) -> Bool:
-        return self.place[s].any_of(Place.with_generator, Place.with_task)
+    def _process(self, r: Term[Replica], s: Term[Sstable]) -> None:
+        """The updates of a replica that is not paired with view replicas yet are dropped."""
+        self.place[r][s] = Place.base
+        paired = (r == Replica.leaving) | (self.migration == Migration.over)
+        for v in View:
+            updated = paired & (self.status[v] != Status.none)
+            self.view[v].put(s, self.view[v].has(s) | updated)
 
-    # -- promises --------------------------------------------------------------------------------------
+    def _is_staged(self, r: Replica, s: Term[Sstable]) -> Bool:
+        return self.place[r][s].any_of(Place.with_generator, Place.with_task)
+
+    def _is_staged_anywhere(self, s: Term[Sstable]) -> Bool:
+        return some(self._is_staged(r, s) for r in Replica)
+
+    def _is_nowhere(self, s: Term[Sstable]) -> Bool:
+        return every(self.place[r][s] == Place.nowhere for r in Replica)
+
+    def _is_streamed(self, s: Term[Sstable]) -> Bool:
+        left = self.place[Replica.leaving][s] == Place.nowhere
+        return left | (self.place[Replica.pending][s] != Place.nowhere)
+
+    # -- promises ----------------------------------------------------------------------------------------
 
     @invariant
-    def built_views_are_complete(self, s: Term[Sstable]) -> Bool:
-        """A built view has every row of the base directory."""
-        there = (self.views == Views.built) & (self.place[s] == Place.base)
-        return there.implies(self.view.has(s))
+    def built_views_are_complete(self, v: Term[View], s: Term[Sstable]) -> Bool:
+        """A built view has every row of the base directory, whichever replica has it."""
+        there = some(self.place[r][s] == Place.base for r in Replica)
+        return ((self.status[v] == Status.built) & there).implies(self.view[v].has(s))
 
     @invariant
-    def states_of_views_and_sstables_agree(self, s: Term[Sstable]) -> Bool:
-        """Lemma: a range is built while the views are, and before they all are; what is staged needs it."""
-        begun = self.views.any_of(Views.started, Views.built)
-        built = self.views == Views.built
-        there = self.place[s] != Place.nowhere
-        return (
-            (self.scanned | (self.place[s] == Place.with_task)).implies(begun)
-            & built.implies(self.scanned)
-            & (self.place[s] == Place.with_generator).implies(built & self.paired)
-            & self.view.has(s).implies(there)
-            & ((self.place[s] == Place.base) & self.scanned).implies(self.view.has(s))
-        )
+    def replicas_and_views_agree(self, v: Term[View], s: Term[Sstable]) -> Bool:
+        """Lemma: a migration's end is where the sstables are; what a scan read is in the view."""
+        leaving, pending = self.place[Replica.leaving][s], self.place[Replica.pending][s]
+        ahead = (self.migration == Migration.ahead).implies(pending == Place.nowhere)
+        over = (self.migration == Migration.over).implies(leaving == Place.nowhere)
+        given = (pending == Place.with_generator).implies(self.migration == Migration.over)
+        scanned, built = self.scanned.has(v), self.status[v] == Status.built
+        begun = scanned.implies(built | (self.status[v] == Status.started)) & built.implies(scanned)
+        read = some(self.place[r][s] == Place.base for r in Replica) & scanned
+        has = self.view[v].has(s)
+        return ahead & over & given & begun & read.implies(has) & has.implies(~self._is_nowhere(s))
 
     @step_property
-    def views_are_built_when_everything_is(self, after: Self, s: Term[Sstable]) -> Bool:
-        """A view is built when no task is left: every row that is there has reached it."""
-        built = (self.views != Views.built) & (after.views == Views.built)
-        return (built & (self.place[s] != Place.nowhere)).implies(self.view.has(s))
+    def processed_sstables_are_in_the_views(
+        self, after: Self, v: Term[View], s: Term[Sstable]
+    ) -> Bool:
+        """000, process_staging: "generate view updates and move to base directory"."""
+        processed = some(self._is_staged(r, s) & (after.place[r][s] == Place.base) for r in Replica)
+        return (processed & (self.status[v] != Status.none)).implies(after.view[v].has(s))
 
     @step_property
-    def views_are_built_step_by_step(self, after: Self) -> Bool:
-        """A view is created, then started, then built."""
-        now, then = self.views, after.views
-        return (
-            (now == Views.none).implies(then.any_of(Views.none, Views.not_started))
-            & (now == Views.not_started).implies(then.any_of(Views.not_started, Views.started))
-            & (now == Views.started).implies(then.any_of(Views.started, Views.built))
-            & (now == Views.built).implies(then == Views.built)
-        )
+    def tasks_wait_for_the_migration(self, after: Self, s: Term[Sstable]) -> Bool:
+        """000: no view updates "prematurely, before the writes are directed to the new replica" (#19149).
 
-    @step_property
-    def processed_sstables_are_in_the_view(self, after: Self, s: Term[Sstable]) -> Bool:
-        """000: view updates are not generated "prematurely, before the writes are directed to the new
-        replica" (scylladb #19149).
+        Rows need that of the pending replica only; what the leaving one does meanwhile does no harm.
         """
-        processed = self._is_staged(s) & (after.place[s] == Place.base)
-        return processed.implies(after.view.has(s))
+        task = some(
+            (self.place[r][s] == Place.with_task) & (after.place[r][s] == Place.base)
+            for r in Replica
+        )
+        return task.implies(self.migration != Migration.under_way)
 
     @step_property
     def sstables_without_need_are_not_staged(self, after: Self, s: Term[Sstable]) -> Bool:
         """000: "use normal directory" where there are no views, none is started, or all have the rows."""
-        staged = (self.place[s] == Place.nowhere) & after._is_staged(s)
-        repaired = (self.views == Views.built) & ~after.view.has(s)
-        return staged.implies((self.views == Views.started) | repaired)
+        staged = ~self._is_staged_anywhere(s) & after._is_staged_anywhere(s)
+        started = some(self.status[v] == Status.started for v in View)
+        lacking = some((self.status[v] == Status.built) & ~self.view[v].has(s) for v in View)
+        return staged.implies(started | lacking)
+
+    @step_property
+    def views_are_built_step_by_step(self, after: Self, v: Term[View]) -> Bool:
+        """A view is created, then started, then built; when it is, no row waits for a task that it needs."""
+        now, then = self.status[v], after.status[v]
+        waits = some(self.place[r][s] == Place.with_task for r in Replica for s in Sstable)
+        return (
+            (now == Status.none).implies(then.any_of(Status.none, Status.not_started))
+            & (now == Status.not_started).implies(then.any_of(Status.not_started, Status.started))
+            & (now == Status.started).implies(then.any_of(Status.started, Status.built))
+            & (now == Status.built).implies(then == Status.built)
+            & ((now != then) & (then == Status.built)).implies(~waits)
+        )
+
+    @sometimes
+    def staging_moves_with_its_tablet(self, v: Term[View], s: Term[Sstable]) -> Bool:
+        """A row comes by repair when a view is built, and waits for its task on the replica that it moved to."""
+        there = self.place[Replica.pending][s] == Place.with_task
+        return (self.migration == Migration.over) & there & (self.status[v] == Status.built)
+
+    @step_property
+    def nothing_is_lost_by_a_migration(self, after: Self, s: Term[Sstable]) -> Bool:
+        """001: the new replica has what the old one had."""
+        return after._is_nowhere(s).implies(self._is_nowhere(s))
 
     @final
     def nothing_is_staged(self) -> Bool:
-        """A replica may stay as it is, when no sstable waits."""
-        waits = some(self._is_staged(s) for s in Sstable)
-        return ~waits & self.views.any_of(Views.none, Views.built)
+        """A tablet may stay as it is, when no sstable waits."""
+        waits = some(self._is_staged_anywhere(s) for s in Sstable)
+        done = every(self.status[v].any_of(Status.none, Status.built) for v in View)
+        return ~waits & done & (self.migration != Migration.under_way)
+
+    @liveness
+    def rows_reach_built_views(self, v: Term[View], s: Term[Sstable]) -> LeadsTo:
+        """000: view updates are generated from "all staging sstables", though the tablet moves meanwhile."""
+        lacks = (self.status[v] == Status.built) & ~self._is_nowhere(s)
+        return leads_to(lacks, self.view[v].has(s))
 
     @liveness
     def staging_sstables_are_processed(self, s: Term[Sstable]) -> LeadsTo:
         """Every staging sstable is processed in the end."""
-        return leads_to(self._is_staged(s), ~self._is_staged(s))
+        return leads_to(self._is_staged_anywhere(s), ~self._is_staged_anywhere(s))
 
     @liveness
-    def views_are_built(self) -> LeadsTo:
+    def views_are_built(self, v: Term[View]) -> LeadsTo:
         """Every view is built in the end."""
-        unbuilt = self.views.any_of(Views.not_started, Views.started)
-        return leads_to(unbuilt, self.views == Views.built)
+        return leads_to(self.status[v] != Status.none, self.status[v] == Status.built)
 
     # -- what no promise can tell ----------------------------------------------------------------------
 
@@ -298,33 +388,36 @@ class ViewDestinations(Machine):
             TASK,
             because="the text has it so: a task brings the rows to the view as the generator does",
         ),
-        equivalent_drop(
-            stream,
-            "the replica is pending",
-            because="the decision does not ask whether the replica is pending",
+        equivalent_value(
+            Views.started,
+            lambda views: views.repair,
+            GENERATOR,
+            because="the generator brings the rows to the views as well, if later than they are built",
+        ),
+        equivalent_value(
+            Views.started,
+            lambda views: views.other,
+            because="what was in staging stays there, and the base directory is read where it is not yet",
         ),
         equivalent_drop(
-            stream,
-            "it has given them if its task is done",
-            because="where no view is built they were not; where all are, they were",
+            end_migration,
+            "migration is under_way",
+            because="a tablet without sstables may as well move at once",
         ),
-        equivalent_drop(
-            end_migration, "the replica is pending", because="a replica for good stays one"
-        ),
-        equivalent_loss(create_view, views, because="a view may as well not be created"),
         equivalent_drop(
             build_range, "its task is to be executed", because="a task may be executed again"
         ),
         equivalent_drop(
             mark_view_built,
-            "views is started",
+            "the view is being built",
             because="where the range is built, the view is started or built",
         ),
         equivalent_drop(
             process_staging, "the sstable has a task", because="an sstable may be processed again"
         ),
-        equivalent_drop(
-            _write, "a new sstable", because="an sstable that comes again is decided on again"
+        equivalent_weakening(
+            process_staging,
+            "the tablet is not in transition",
+            because="at rest only the tablet's replica has sstables",
         ),
-        equivalent_loss(_write, place, because="there may as well be no sstable"),
     )

@@ -25,6 +25,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     Transition,
 )
 from stagewright.spec import Fairness, Machine, Term, action, require, scope_of
+from stagewright.spec.assumptions import without
 from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.verdict import Outcome, Report
@@ -95,25 +96,50 @@ def test_only_a_lost_message_makes_the_lost_colocation_seen_by_a_client() -> Non
 # -- generations in a cluster ------------------------------------------------------------------------------
 
 
-def test_the_newest_release_keeps_every_promise_with_a_node_that_is_cut_off() -> None:
+def test_two_phases_keep_every_promise_whoever_is_cut_off() -> None:
     report = checked(CdcGenerations)
     assert broken(report) == set()
     assert report.coverage is not None
-    assert report.coverage.never_fired == ()
+    assert report.coverage.never_fired == ("learn",)
+
+
+def test_the_newest_release_keeps_every_promise_if_nobody_is_cut_off_between_the_phases() -> None:
+    report = checked(CdcGenerations, "scylla-2026.2", {}, {"node": 2})
+    assert broken(report) == set()
     assert (report.states, report.transitions) == (155_544, 709_304)
+
+
+def test_without_that_assumption_a_node_of_the_newest_release_uses_the_old_generation() -> None:
+    """It is a FIXME of the code, which 003 wants to be gone with the two phases."""
+    definition = without(
+        define(CdcGenerations, "scylla-2026.2"), "no generation is on its way to it"
+    )
+    report = check(definition, scope_of(definition), symmetry=True)
+    assert {
+        "log_writes_use_the_generation_that_operates",
+        "timestamps_are_in_the_window",
+    } <= broken(report)
 
 
 @pytest.mark.parametrize(
     ("budgets", "sizes"),
     [
-        ({"restarts": 1, "partitions": 0}, {"node": 1}),
-        ({"restarts": 1, "partitions": 0, "writes": 0}, {}),
-        ({"joins": 2, "partitions": 0, "writes": 0}, {"node": 1, "generation": 3}),
+        ({"restarts": 1, "partitions": 0}, {}),
+        ({"restarts": 1, "partitions": 0, "writes": 0}, {"node": 2}),
+        ({"writes": 0}, {"node": 2}),
+        ({"joins": 2, "writes": 0}, {"generation": 3}),
     ],
     ids=str,
 )
 def test_it_keeps_them_at_other_scopes_too(budgets: dict[str, int], sizes: dict[str, int]) -> None:
     assert broken(checked(CdcGenerations, "", budgets, sizes)) == set()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("partitions", [0, 1])
+def test_two_clocks_differ_while_a_node_is_cut_off(partitions: int) -> None:
+    report = checked(CdcGenerations, "", {"partitions": partitions}, {"node": 2})
+    assert broken(report) == set()
 
 
 @pytest.mark.parametrize("profile", ["seed", "seed-code"])
@@ -172,15 +198,15 @@ class ClearedByOneClock(CdcGenerations):
     ("mutant", "budgets", "sizes"),
     [
         (NobodyWaitsForTheData, {"partitions": 1}, {"node": 1}),
-        (TimestampIsTooNear, {"partitions": 0}, {}),
-        (ClearedTooEarly, {"partitions": 0, "writes": 0}, {}),
-        (ClearedByOneClock, {"partitions": 0, "writes": 0}, {}),
+        (TimestampIsTooNear, {"partitions": 0}, {"node": 2}),
+        (ClearedTooEarly, {"partitions": 0, "writes": 0}, {"node": 2}),
+        (ClearedByOneClock, {"partitions": 0, "writes": 0}, {"node": 2}),
     ],
 )
 def test_less_waiting_breaks_a_promise(
     mutant: type[Machine], budgets: dict[str, int], sizes: dict[str, int]
 ) -> None:
-    assert broken(checked(mutant, "", budgets, sizes)) != set()
+    assert broken(checked(mutant, "scylla-2026.2", budgets, sizes)) != set()
 
 
 class Play:
