@@ -62,6 +62,8 @@ SHIPPED = {
     "partition-updater": "stagewright.machines.couchbase.partitions.partition_updater:PartitionUpdater",
     "partition-versions": "stagewright.machines.couchbase.partitions.partition_versions:PartitionVersions",
     "index-compaction": "stagewright.machines.couchbase.indexes.index_compaction:IndexCompaction",
+    "index-file": "stagewright.machines.couchbase.indexes.index_file:IndexFile",
+    "index-tree": "stagewright.machines.couchbase.indexes.index_tree:IndexTree",
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
     "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",
     # what the executable system records of itself

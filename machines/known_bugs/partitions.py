@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.partitions.group_states import Partition
+from stagewright.machines.couchbase.partitions.group_states import Partition, Role
 from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries, Stale
 from stagewright.machines.couchbase.partitions.partition_rebalance import Node, PartitionRebalance
+from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.spec import Bool, Term, constant, one_of, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -210,6 +211,38 @@ class PausedBeforeTheBackfill(PartitionRebalance):
 
     def _backfill_is_done(self, p: Term[Partition], old: Term[Node], new: Term[Node]) -> None:
         pass
+
+
+@known_bug(
+    "K10-unindexable",
+    "004, the table of a failover: replica index: active, unindexable",
+    breaks=PartitionReplicas.no_row_is_lost,
+    sizes={Partition: 1},
+)
+class ReplicasOnTransferAreIndexed(PartitionReplicas):
+    """The server activates a replica that is queried, and does not mark it as unindexable.
+
+    It goes on, the main index catches up with where it was: a query finds less after the transfer than before.
+    """
+
+    def _mark_unindexable(self, p: Term[Partition]) -> None:
+        pass
+
+    def _is_frozen(self, p: Term[Partition]) -> Bool:
+        return self.replica.requested[p] == Role.active
+
+
+@known_bug(
+    "K10-early",
+    "004: once the indexing is completed it will be switched to active",
+    breaks=PartitionReplicas.no_row_is_lost,
+    sizes={Partition: 1},
+)
+class ActiveBeforeItIsIndexed(PartitionReplicas):
+    """The main index took over when it had the partition, not when it had indexed it."""
+
+    def _has_caught_up(self, p: Term[Partition]) -> Bool:
+        return self.main.group[p].pbit
 
 
 BUGS = known_bugs_in(globals())

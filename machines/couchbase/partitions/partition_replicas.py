@@ -1,8 +1,8 @@
 """Replica partitions: a failover makes the replica index answer, until the main index has its partitions.
 
 A design document has two indexes on a server, each with its partitions (`partition_states.py`): the main one
-and one of replicas. After a failover a replica is queried where it is, and transferred: it is indexed in the
-main index from the beginning, as passive, and becomes active there.
+and one of replicas. After a failover a replica is queried where it is, as it is: it is unindexable from then
+on. It is transferred: indexed in the main index from the beginning, as passive, until it becomes active there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, SEED, Partition, Role
+from stagewright.machines.couchbase.partitions.group_states import (
+    COUCHBASE,
+    SEED,
+    Partition,
+    PartitionState,
+    Role,
+)
 from stagewright.machines.couchbase.partitions.partition_states import (
     LAST_SEQ,
     MANAGER,
@@ -27,6 +33,7 @@ from stagewright.spec import (
     Machine,
     Number,
     SetVar,
+    States,
     Term,
     action,
     bounded,
@@ -47,12 +54,32 @@ from stagewright.spec import (
     require,
     scopes,
     set_of,
+    sometimes,
     step_property,
 )
 
 WEAK = Fairness.WEAK
 CLIENT = Actor("client")
 MARKS = (PartitionGroup.mark_unindexable, PartitionGroup.mark_indexable)  # of other machines
+
+
+class Failover(States):
+    """The events of the document's table of a failover, and what a partition then is in the two indexes.
+
+    In between the indexes take single steps: what the replica index is asked for it does after the failover.
+    """
+
+    # fmt: off
+    #           main index                  replica index
+    initial   = PartitionState.not_present, PartitionState.passive
+    initiated = PartitionState.not_present, PartitionState.active_unindexable
+    started   = PartitionState.passive,     PartitionState.active_unindexable
+    completed = PartitionState.active,      PartitionState.not_present
+    # fmt: on
+
+    def __init__(self, main: PartitionState, replica: PartitionState) -> None:
+        self.main = main
+        self.replica = replica
 
 
 class Asked(Enum):
@@ -68,12 +95,13 @@ class PartitionReplicas(Machine):
     """The main and the replica index of one server, through failovers.
 
     Under `couchbase` every promise holds. Two things are as the document has them and, as far as we see,
-    not as the code does: a replica that is queried is not indexed any more, so that its transfer never loses
-    a row (the code activates it, and marks nothing); and what a restart cleans up in the replica index are
-    the partitions that are no longer on transfer (the code cleans up those that are).
+    not as the code does: a replica that is queried is unindexable, so that its transfer never loses a row (the
+    code activates it, and marks nothing); and what a restart cleans up in the replica index are the partitions
+    that are no longer on transfer (the code cleans up those that are).
 
     Under `seed` there is no pending transition: `main.content_is_that_of_the_sequence_number` and
-    `replica.content_is_that_of_the_sequence_number` fail.
+    `replica.content_is_that_of_the_sequence_number` fail; and `no_row_is_lost`, as a query finds rows of an
+    earlier time in the replica index that the main index does not have.
     """
 
     release = profiles(SEED, COUCHBASE)
@@ -83,7 +111,7 @@ class PartitionReplicas(Machine):
     exercised_at = scopes({}, {Partition: 1, writes: 3, requests: 6})
 
     main = part(PartitionGroup, without=MARKS)
-    replica = part(PartitionGroup, without=MARKS)
+    replica = part(PartitionGroup)
     replicas: SetVar[Partition] = set_of(Partition)  # replica partitions of this server
     on_transfer: SetVar[Partition] = set_of(Partition)  # queried in the replica index
     asked = per(Partition, one_of(Asked, init=Asked.nothing))
@@ -102,6 +130,8 @@ class PartitionReplicas(Machine):
     def add_replica(self, p: Term[Partition]) -> None:
         """The partition is passive in the replica index; one that the main index has is left alone."""
         require(self.main.requested[p] == Role.none, "the main index does not have the partition")
+        require(~self.on_transfer.has(p), "it is not on transfer")
+        require(~self.replica.paused.has(p), "a copy of an earlier transfer is indexable")
         self.replicas.add(p)
         self.asked[p] = Asked.replica
         self.replica.set_passive(p)
@@ -115,17 +145,16 @@ class PartitionReplicas(Machine):
 
     @action(by=MANAGER, spends=requests)
     def fail_over(self, p: Term[Partition]) -> None:
-        """The partition is to be active: its replica is queried, and the main index starts with it."""
+        """The node with the active partition is not available: from now on the replica is queried."""
         require(self.asked[p] == Asked.replica, "it is a replica, not on transfer")
         self.on_transfer.add(p)
         self.asked[p] = Asked.active
-        self.target[p] = self.kv[p]
-        self.main.set_passive(p)
 
     @action(by=MANAGER, spends=requests)
     def set_passive(self, p: Term[Partition]) -> None:
         """A partition on transfer is to be passive: it is so in the main index, which goes on with it."""
         require(self.on_transfer.has(p), "it is on transfer")
+        require(self.main.requested[p] != Role.none, "the main index has it")
         self.on_transfer.discard(p)
         self.replicas.discard(p)
         self.asked[p] = Asked.passive
@@ -149,9 +178,8 @@ class PartitionReplicas(Machine):
 
     @action
     def index_replica(self, p: Term[Partition]) -> None:
-        """The updater of the replica index does so; not while the replica is queried (unindexable)."""
+        """The updater of the replica index does so, unless the replica is unindexable."""
         require(self.replica.group[p].content.seq < self.kv[p], "a mutation is left")
-        require(self._may_be_indexed(p), "the replica is not on transfer")
         self.replica.index(p)
 
     @action(fair=WEAK)
@@ -162,14 +190,37 @@ class PartitionReplicas(Machine):
         self.replica.set_active(p)
 
     @action(fair=WEAK)
+    def pause_replica(self, p: Term[Partition]) -> None:
+        """The replica is unindexable: the main index has to come as far as it is now."""
+        require(self.on_transfer.has(p), "it is on transfer")
+        require(self.replica.requested[p] == Role.active, "the replica index has heard of it")
+        require(~self.replica.paused.has(p), "it is indexable")
+        self.target[p] = self.replica.group[p].content.seq
+        self._mark_unindexable(p)
+
+    @action(fair=WEAK)
+    def start_transfer(self, p: Term[Partition]) -> None:
+        """The partition is added to the main index as a passive one, which is indexed from the beginning."""
+        require(self.on_transfer.has(p), "it is on transfer")
+        require(self.main.requested[p] == Role.none, "the main index does not have it")
+        self.main.set_passive(p)
+
+    @action(fair=WEAK)
     def finish_transfer(self, p: Term[Partition]) -> None:
         """The main index has caught up: the partition becomes active there, and is a replica no more."""
         require(self.on_transfer.has(p), "it is on transfer")
         require(self.main.group[p].pbit, "the main index has it")
-        require(self.main.group[p].content.seq >= self.target[p], "the main index has caught up")
+        require(self._is_frozen(p), "the replica is unindexable")
+        require(self._has_caught_up(p), "the main index has caught up")
         self.on_transfer.discard(p)
         self.replicas.discard(p)
         self.main.set_active(p)
+
+    @action(fair=WEAK)
+    def resume_replica(self, p: Term[Partition]) -> None:
+        """What is to be cleaned up in the replica index is made indexable first."""
+        require(~self.on_transfer.has(p), "it is not on transfer")
+        self.replica.mark_indexable(p)
 
     @action(fair=WEAK)
     def clean_up_replica(self, p: Term[Partition]) -> None:
@@ -191,9 +242,18 @@ class PartitionReplicas(Machine):
 
     # -- what recurs -------------------------------------------------------------------------------------
 
-    def _may_be_indexed(self, p: Term[Partition]) -> Bool:
-        """004: "replica index: active, unindexable"."""
-        return ~self.on_transfer.has(p)
+    def _mark_unindexable(self, p: Term[Partition]) -> None:
+        self.replica.mark_unindexable(p)
+
+    def _is_frozen(self, p: Term[Partition]) -> Bool:
+        return self.replica.paused.has(p)
+
+    def _has_caught_up(self, p: Term[Partition]) -> Bool:
+        return self.main.group[p].content.seq >= self.target[p]
+
+    def _is_row(self, p: Term[Partition], row: Failover) -> Bool:
+        """The two indexes have the partition as a row of the table says."""
+        return self.main.is_in(p, row.main) & self.replica.is_in(p, row.replica)
 
     def _is_wanted(self, p: Term[Partition]) -> Bool:
         return self.asked[p] == Asked.active
@@ -221,17 +281,60 @@ class PartitionReplicas(Machine):
         return (self._is_wanted(p) == (there | main)) & ~(there & main)
 
     @invariant
-    def what_is_on_transfer_is_passive(self, p: Term[Partition]) -> Bool:
-        """004: "The partition is added to the main index as passive partition"."""
-        entry = self.main.group[p]
-        passive = (entry.pbit | entry.pending_passive) & self.replicas.has(p)
-        return self.on_transfer.has(p).implies(passive)
+    def the_indexes_are_as_the_table_says(self, p: Term[Partition]) -> Bool:
+        """004, the table of a failover: on transfer the replica is "active, unindexable", and the main index
+        does not have the partition yet, or as passive; what either still cleans up is pending there.
+        """
+        row = self._is_row(p, Failover.initiated) | self._is_row(p, Failover.started)
+        cleans = self.main.group[p].content.cbit | self.replica.group[p].content.cbit
+        queried = self.on_transfer.has(p) & self._is_frozen(p)
+        return queried.implies(row | cleans | self._is_ready(p))
+
+    def _is_ready(self, p: Term[Partition]) -> Bool:
+        """What was pending in one of the indexes is about to happen."""
+        main, replica = self.main.group[p], self.replica.group[p]
+        return main.pending_passive | replica.pending_active | replica.pending_passive
+
+    @sometimes
+    def a_failover_is_initiated(self, p: Term[Partition]) -> Bool:
+        """004: "Failover initiated", with "main index: not-present" and "replica index: active, unindexable"."""
+        return self.on_transfer.has(p) & self._is_row(p, Failover.initiated)
+
+    @sometimes
+    def a_transfer_is_started(self, p: Term[Partition]) -> Bool:
+        """004: "Started indexing partition on main index": "passive, indexable" there."""
+        return self.on_transfer.has(p) & self._is_row(p, Failover.started)
+
+    @sometimes
+    def a_transfer_is_completed(self, p: Term[Partition]) -> Bool:
+        """004: "Indexing on main index completed": "active, indexable" there, and "replica index:
+        not-present".
+        """
+        return self._is_wanted(p) & self._is_row(p, Failover.completed)
+
+    @invariant
+    def the_main_index_has_what_is_asked_for(self, p: Term[Partition]) -> Bool:
+        """004: the view engine "just follows the instructions it gets from the cluster manager": a partition
+        that is to be passive is in the main index, and nothing is that is not to be there.
+        """
+        there = self.main.requested[p] != Role.none
+        wanted = self.asked[p].any_of(Asked.active, Asked.passive)
+        return there.implies(wanted) & (self.asked[p] == Asked.passive).implies(there)
 
     @invariant
     def a_replica_is_one(self, p: Term[Partition]) -> Bool:
         """The replicas of the cluster manager are in the list, and what is on transfer is, too."""
         replica = (self.asked[p] == Asked.replica) | self.on_transfer.has(p)
         return self.replicas.has(p) == replica
+
+    @step_property
+    def a_replica_that_is_queried_is_not_indexed(self, after: Self, p: Term[Partition]) -> Bool:
+        """004, unindexable: "the indexing is stopped. A view query will return the results that are currently
+        indexed": those of the main index go on from them.
+        """
+        stays = self._is_frozen(p) & after._is_frozen(p) & self.on_transfer.has(p)
+        there, then = self.replica.group[p].content.seq, after.replica.group[p].content.seq
+        return (stays & after.on_transfer.has(p)).implies(there == then)
 
     @step_property
     def no_row_is_lost(self, after: Self, p: Term[Partition]) -> Bool:
@@ -263,7 +366,19 @@ class PartitionReplicas(Machine):
     harmless = equivalents(
         equivalent_loss(write, kv, because="what clients write is theirs"),
         equivalent_loss(
-            fail_over, Content.cbit, Entry.pending_active, Entry.abit, because=OF_THE_GROUP
+            start_transfer, Content.cbit, Entry.pending_active, Entry.abit, because=OF_THE_GROUP
+        ),
+        equivalent_drop(
+            start_transfer, "the main index does not have it", because="what is passive stays so"
+        ),
+        equivalent_drop(
+            add_replica,
+            "a copy of an earlier transfer is indexable",
+            because="the code refuses it in the replica index, too",
+        ),
+        equivalent_drop(pause_replica, "it is indexable", because="what is marked stays so"),
+        equivalent_drop(
+            pause_replica, "partition is active, passive, or will be", because=OF_THE_GROUP
         ),
         equivalent_drop(set_cleanup, "partition is indexable", because=OF_THE_GROUP),
         equivalent_loss(
@@ -299,7 +414,6 @@ class PartitionReplicas(Machine):
             "it is in the replica index",
             because="what is not there is not cleaned up",
         ),
-        equivalent_drop(clean_up_replica, "partition is indexable", because=OF_THE_GROUP),
         equivalent_loss(
             clean_up_replica,
             Content.in_unindexable_seqs,
@@ -311,12 +425,6 @@ class PartitionReplicas(Machine):
             Entry.abit,
             Content.in_unindexable_seqs,
             Entry.pending_active,
-            Entry.pending_unindexable,
-            because=OF_THE_GROUP,
-        ),
-        equivalent_loss(
-            apply_pending_in_replica,
-            Content.in_unindexable_seqs,
             Entry.pending_unindexable,
             because=OF_THE_GROUP,
         ),

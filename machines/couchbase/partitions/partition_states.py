@@ -232,7 +232,8 @@ class PartitionGroup(Machine):
         self.group[p].content.seq = 0
         self.group[p].content.has_version = False
 
-    def _is(self, p: Term[Partition], state: PartitionState) -> Bool:
+    def is_in(self, p: Term[Partition], state: PartitionState) -> Bool:
+        """The partition is in a state, by the header's bits and lists."""
         entry = self.group[p]
         bits = (
             (entry.abit == state.abit)
@@ -248,11 +249,11 @@ class PartitionGroup(Machine):
 
     def is_queried(self, p: Term[Partition]) -> Bool:
         """004: what is active is returned on query time, also while it is unindexable; nothing else is."""
-        return some(self._is(p, state) for state in PartitionState if state.queried)
+        return some(self.is_in(p, state) for state in PartitionState if state.queried)
 
     def is_indexed(self, p: Term[Partition]) -> Bool:
         """004: what is active or passive is indexed, unless it is unindexable."""
-        return some(self._is(p, state) for state in PartitionState if state.indexed)
+        return some(self.is_in(p, state) for state in PartitionState if state.indexed)
 
     # -- what does not happen in a step while the group process runs -----------------------------------
 
@@ -282,7 +283,7 @@ class PartitionGroup(Machine):
         """004: "A partition within the view engine can be in either of the following states." The bitmasks
         are disjoint, and what is active or passive, nothing else, has a sequence number and a version.
         """
-        return some(self._is(p, state) for state in PartitionState)
+        return some(self.is_in(p, state) for state in PartitionState)
 
     @invariant
     def a_pending_partition_will_be_one_thing(self, p: Term[Partition]) -> Bool:

@@ -35,6 +35,7 @@ _HIDDEN = frozenset(
         *(step(PartitionGroup.clean, of=index) for index in (R.main, R.replica)),
         *(step(action) for action in (R.apply_pending_in_main, R.apply_pending_in_replica)),
         *(step(action) for action in (R.activate_replica, R.clean_up_replica)),
+        *(step(action) for action in (R.fail_over, R.pause_replica, R.resume_replica)),
     }
 )
 RECORDING = Recording(
@@ -105,7 +106,7 @@ class ReplicasReading:
             found.on_transfer = p in after
             if p in after - before:
                 seen = {**_leaves(on_transfer=True), **_main(record, p)}
-                self._event(part, record, found, step(R.fail_over), seen)
+                self._event(part, record, found, step(R.start_transfer), seen)
             elif p in before - after:
                 cleaned_up = p in lists["cleanup partitions after"]
                 action = step(R.set_cleanup if cleaned_up else R.set_passive)

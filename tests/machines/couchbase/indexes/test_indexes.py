@@ -7,12 +7,18 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.couchbase.indexes.index_compaction import IndexCompaction
+from stagewright.machines.couchbase.indexes.index_file import IndexFile
+from stagewright.machines.couchbase.indexes.index_tree import IndexTree
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Report
 
-DEFAULTS = [(IndexCompaction, 111_961, 506_827)]
+DEFAULTS = [
+    (IndexCompaction, 111_961, 506_827),
+    (IndexFile, 9_105, 16_381),
+    (IndexTree, 16_918, 64_624),
+]
 """Each machine, and how many states and steps it has at its default scope under its newest profile."""
 
 

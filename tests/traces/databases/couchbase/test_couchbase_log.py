@@ -262,7 +262,7 @@ def test_a_replica_is_transferred_to_the_main_index(tmp_path: Path) -> None:
     found = of_messages(tmp_path, *FAILED_OVER, TRANSFERRED, CLEANED_UP)
     assert not found.wrong
     actions = [action for _, action, _ in found.told("PartitionReplicas")]
-    assert actions == [None, "fail_over", "activate_replica", "finish_transfer"]
+    assert actions == [None, "start_transfer", "activate_replica", "finish_transfer"]
 
 
 def test_what_is_on_transfer_is_not_cleaned_up_in_the_replica_index(tmp_path: Path) -> None:

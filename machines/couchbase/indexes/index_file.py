@@ -1,0 +1,358 @@
+"""The file of an index: nodes and headers are appended, and what a crash leaves is found from the end backwards.
+
+A changed node is appended with all its parents up to the root; then a header that has the root's offset. So the
+file has many instances of the tree, one a header. What was not synced when the process died may be there or not,
+each block by itself, and half of it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Annotated, Self
+
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    LeadsTo,
+    Machine,
+    Number,
+    NumberVar,
+    OneVar,
+    Record,
+    States,
+    Term,
+    action,
+    between,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    final,
+    flag,
+    greatest,
+    invariant,
+    leads_to,
+    least,
+    liveness,
+    number,
+    one_of,
+    per,
+    record,
+    require,
+    scopes,
+    sometimes,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+DISK = Actor("disk")
+WRITER = Actor("writer")
+BLOCKS = 8
+LAST_ROWS = 2
+FOR_THE_PROMISE = "what clients know is remembered for the promise alone"
+
+Offset = Annotated[Number, between(1, BLOCKS)]
+
+
+class Leaf(Enum):
+    """The KV-nodes of the tree."""
+
+    left = auto()
+    right = auto()
+
+
+class Kind(States):
+    """What a block of the file is, and whether its first byte is non-zero."""
+
+    nothing = False
+    kv_node = False
+    root = False  # a KP-node
+    header = True
+
+    def __init__(self, first_byte: bool) -> None:
+        self.first_byte = first_byte
+
+
+class Block(Record):
+    """A block, at the offset at which it was appended. Offset 0 is no block's: no node, an empty tree."""
+
+    kind = one_of(Kind, init=Kind.nothing)
+    torn = flag()  # only a part of it is on disk: the checksum is wrong
+    rows = number(0, LAST_ROWS)  # of a KV-node: what it has of its documents
+    left = number(0, BLOCKS)  # of a root
+    right = number(0, BLOCKS)
+    root = number(0, BLOCKS)  # of a header
+
+
+class Writer(Enum):
+    """How far a bulk insert is, or the recovery after a crash."""
+
+    idle = auto()
+    node_appended = auto()
+    root_appended = auto()
+    nodes_synced = auto()
+    header_appended = auto()
+    down = auto()
+    looking = auto()  # for a header, from the end of the file backwards
+
+
+class IndexFile(Machine):
+    """One tree in one file, which is changed and recovered.
+
+    There is no profile. The document does not say when the file is synced: here it is before a header, of all
+    that the header reaches, and before the insert is acknowledged.
+    """
+
+    inserts = budget(2, doc="bulk inserts, each into one node")
+    crashes = budget(2, doc="crashes of the process, or of the machine")
+
+    exercised_at = scopes({}, {inserts: 3, crashes: 1})
+
+    block = per(number(0, BLOCKS), record(Block))
+    end: NumberVar = number(0, BLOCKS)  # the last block of the file
+    synced: NumberVar = number(0, BLOCKS)  # up to here a crash loses nothing
+    writer: OneVar[Writer] = one_of(Writer, init=Writer.idle)
+    header: NumberVar = number(0, BLOCKS)  # the one that is in use; 0: none yet
+    changing: OneVar[Leaf] = one_of(Leaf, init=Leaf.left)
+    node: NumberVar = number(0, BLOCKS)  # the new node, and the new root
+    root: NumberVar = number(0, BLOCKS)
+    known = per(
+        Leaf, number(0, LAST_ROWS)
+    )  # to clients: what was acknowledged, or returned to a query
+
+    # -- a bulk insert -----------------------------------------------------------------------------------
+
+    @action(by=WRITER, spends=inserts)
+    def append_node(self, leaf: Term[Leaf]) -> None:
+        """A node is changed: its new version is appended, the old one stays where it is."""
+        require(self.writer == Writer.idle, "the file is open, no insert runs")
+        bounded(self.end + 4 <= BLOCKS, "there is room for three blocks")
+        rows = self._rows(self.header, leaf)
+        bounded(rows < LAST_ROWS, "there is room for a row")
+        at = self._place_of_new_node(leaf)
+        self.writer = Writer.node_appended
+        self.changing = leaf
+        self.node = at
+        self.end = self._next()
+        self.block[at] = Block(kind=Kind.kv_node, rows=least(rows + 1, LAST_ROWS))
+
+    @action(by=WRITER, fair=WEAK)
+    def append_root(self) -> None:
+        """004: "we need to append that node in the file as well as all its parent nodes up to the root node"."""
+        require(self.writer == Writer.node_appended, "the node is appended")
+        at, old = self._next(), self.block[self.header].root
+        left = choose(self.changing == Leaf.left, self.node, self.block[old].left)
+        right = choose(self.changing == Leaf.right, self.node, self.block[old].right)
+        self.writer = Writer.root_appended
+        self.root = at
+        self.end = at
+        self.block[at] = Block(kind=Kind.root, left=left, right=right)
+
+    @action(by=WRITER, fair=WEAK)
+    def sync_nodes(self) -> None:
+        """The nodes are on disk."""
+        require(self.writer == Writer.root_appended, "the root is appended")
+        self.writer = Writer.nodes_synced
+        self.synced = self.end
+
+    @action(by=WRITER, fair=WEAK)
+    def append_header(self) -> None:
+        """The header has the offset of the new root; it is the one block with a first byte that is not zero."""
+        require(self._may_append_header(), "the nodes are on disk")
+        at = self._next()
+        self.writer = Writer.header_appended
+        self.end = at
+        self.block[at] = Block(kind=Kind.header, root=self.root)
+
+    @action(by=WRITER, fair=WEAK)
+    def acknowledge(self) -> None:
+        """The header is on disk, too: the group process has the new snapshot, and the insert is done."""
+        require(self.writer == Writer.header_appended, "the header is appended")
+        self._sync_header()
+        self.writer = Writer.idle
+        self.header = self.end
+        self.known[self.changing] = least(self.known[self.changing] + 1, LAST_ROWS)
+        self._forget_insert()
+
+    @action(by=CLIENT)
+    def query(self, leaf: Term[Leaf]) -> None:
+        """A query walks down the tree."""
+        require(self.writer == Writer.idle, "the file is open, no insert runs")
+        self.known[leaf] = self._rows(self.header, leaf)
+
+    # -- crash and recovery ------------------------------------------------------------------------------
+
+    @action(spends=crashes)
+    def crash(self) -> None:
+        """The process dies; what it had in memory is gone."""
+        require(self.writer != Writer.down, "process is up")
+        self.writer = Writer.down
+        self._forget_insert()
+
+    @action(by=DISK)
+    def lose(self, at: Offset) -> None:
+        """A block that was not synced has not come to the disk, although later ones may have."""
+        self._is_unsynced(at)
+        self.block[at] = Block(kind=Kind.nothing)
+
+    @action(by=DISK)
+    def tear(self, at: Offset) -> None:
+        """A part of a block that was not synced has come to the disk."""
+        self._is_unsynced(at)
+        self.block[at] = Block(kind=self.block[at].kind, torn=True)
+
+    @action(fair=WEAK)
+    def open(self) -> None:
+        """The process starts again, syncs what there is of the file, and begins to read at its end."""
+        require(self.writer == Writer.down, "process is down")
+        self.writer = Writer.looking
+        self.header = self.end
+        self.synced = self.end
+
+    @action(fair=WEAK)
+    def look_further(self) -> None:
+        """The block is no valid header: the one before it is tried."""
+        require(self.writer == Writer.looking, "a header is looked for")
+        require(~self._is_header(self.header), "it is no valid header")
+        self.header = greatest(self.header - 1, 0)
+
+    @action(fair=WEAK)
+    def recover(self) -> None:
+        """The last valid header is the index; without one it is empty."""
+        require(self.writer == Writer.looking, "a header is looked for")
+        require(
+            self._is_header(self.header) | self._gives_up(), "header is found, or there is none"
+        )
+        self.writer = Writer.idle
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _next(self) -> Number:
+        return least(self.end + 1, BLOCKS)
+
+    def _place_of_new_node(self, _leaf: Term[Leaf]) -> Number:
+        """The file is append only."""
+        return self._next()
+
+    def _may_append_header(self) -> Bool:
+        return self.writer == Writer.nodes_synced
+
+    def _sync_header(self) -> None:
+        self.synced = self.end
+
+    def _forget_insert(self) -> None:
+        self.node = 0
+        self.root = 0
+        self.changing = Leaf.left
+
+    def _is_unsynced(self, at: Number) -> None:
+        require(self.writer == Writer.down, "process is down")
+        require((self.synced < at) & (at <= self.end), "the block is not synced")
+
+    def _is_header(self, at: Number) -> Bool:
+        """004: "block aligned and it has its first byte non-zero", and its checksum is right."""
+        first_byte = self.block[at].kind.column(lambda kind: kind.first_byte)
+        return first_byte & ~self.block[at].torn
+
+    def _gives_up(self) -> Bool:
+        return self.header == 0
+
+    def _rows(self, header: Number, leaf: Term[Leaf]) -> Number:
+        """What a walk from a header finds: the rows of a node."""
+        root = self.block[header].root
+        child = choose(leaf == Leaf.left, self.block[root].left, self.block[root].right)
+        return self.block[child].rows
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def a_valid_header_has_all_that_it_reaches(self, at: Offset) -> Bool:
+        """004: "From the header, we can locate the the file offset position from which we can read the root
+        node", and from that "its child nodes".
+        """
+        root = self.block[at].root
+        left, right = self.block[root].left, self.block[root].right
+        nodes = self._is_node(left) & self._is_node(right)
+        whole = (self.block[root].kind == Kind.root) & ~self.block[root].torn & nodes
+        valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
+        return valid.implies(whole)
+
+    @invariant
+    def what_is_acknowledged_is_found(self, leaf: Term[Leaf]) -> Bool:
+        """An insert that was acknowledged, or seen by a query, is in the index, also after a crash."""
+        lost = self.writer.any_of(Writer.down, Writer.looking)
+        return lost | (self._rows(self.header, leaf) >= self.known[leaf])
+
+    @sometimes
+    def inserts_are_acknowledged(self, leaf: Term[Leaf]) -> Bool:
+        """004: an insert "creates a snapshot": the next one adds to it."""
+        return self.known[leaf] == LAST_ROWS
+
+    @step_property
+    def a_snapshot_stays_as_it_is(self, after: Self, at: Offset, leaf: Term[Leaf]) -> Bool:
+        """004: "By obtaining different versions of root offset position, you can read all the snapshots of
+        the index point in time": whoever holds a header goes on to read what was there.
+        """
+        valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
+        stays = (after.block[at].kind == Kind.header) & ~after.block[at].torn
+        return (valid & stays).implies(after._rows(at, leaf) == self._rows(at, leaf))
+
+    @invariant
+    def the_latest_snapshot_is_in_use(self, at: Offset) -> Bool:
+        """004: "Latest snapshot information can be obtained by reading from the end of the index file backwards
+        by locating a valid header".
+        """
+        valid = (self.block[at].kind == Kind.header) & ~self.block[at].torn
+        return (valid & (self.writer == Writer.idle)).implies(at <= self.header)
+
+    @step_property
+    def what_is_written_stays(self, after: Self, at: Offset) -> Bool:
+        """004: the tree is "an append only btree": what is on disk is never changed."""
+        on_disk = at <= self.synced
+        same = (after.block[at].kind == self.block[at].kind) & (
+            after.block[at].rows == self.block[at].rows
+        )
+        return on_disk.implies(same & (after.block[at].torn == self.block[at].torn))
+
+    def _is_node(self, at: Number) -> Bool:
+        there = (self.block[at].kind == Kind.kv_node) & ~self.block[at].torn
+        return (at == 0) | there
+
+    @final
+    def nothing_runs(self) -> Bool:
+        """A file may stay as it is when it is open and no insert runs."""
+        return self.writer == Writer.idle
+
+    @liveness
+    def inserts_and_recoveries_end(self) -> LeadsTo:
+        """An insert ends, and a process that was started again finds its index."""
+        return leads_to(self.writer != Writer.idle, self.writer == Writer.idle)
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(acknowledge, known, because=FOR_THE_PROMISE),
+        equivalent_loss(query, known, because=FOR_THE_PROMISE),
+        equivalent_drop(
+            query,
+            "the file is open, no insert runs",
+            because="a query that reads an older header finds what was known",
+        ),
+        equivalent_drop(crash, "process is up", because="what is down may crash"),
+        equivalent_weakening(
+            _is_unsynced, "the block is not synced", because="beyond the end is nothing to lose"
+        ),
+        equivalent_loss(lose, block, because="a block may well come to the disk"),
+        equivalent_loss(tear, block, because="a block may well come to the disk"),
+        equivalent_drop(
+            look_further, "a header is looked for", because="a header that is in use is a valid one"
+        ),
+        equivalent_loss(
+            _forget_insert, node, root, changing, because="the next insert has nodes of its own"
+        ),
+    )

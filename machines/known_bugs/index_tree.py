@@ -1,0 +1,83 @@
+"""Bugs of the tree of a view: reductions and bitmasks of inner nodes, and cleanup by them."""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.index_tree import IndexTree, KVNode
+from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
+from stagewright.spec import Bool, Number, Term, count, each, every, some
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+BITMASKS = "004, vBucket bitmasks"
+
+
+@known_bug(
+    "K3-rereduce",
+    "004, map and reduce functions",
+    breaks=IndexTree.the_root_has_the_reduce_value_of_the_view,
+)
+class ReductionsAreReduced(IndexTree):
+    """The reductions of the children were counted as if they were values of rows: rereduce was reduce."""
+
+    def _rereduced(self) -> Number:
+        return count(self.node[n].reduction > 0 for n in each(KVNode))
+
+
+@known_bug(
+    "K3-parents",
+    "004, details on index structures",
+    breaks=IndexTree.the_root_has_the_reduce_value_of_the_view,
+)
+class ParentsStayAsTheyWere(IndexTree):
+    """A changed node was appended without its parents: the root still had the old reduction."""
+
+    def _change_parent(self) -> None:
+        pass
+
+
+@known_bug("K4-union", BITMASKS, breaks=IndexTree.the_bitmask_of_the_root_is_that_of_all_rows)
+class BitmasksAreIntersected(IndexTree):
+    """The root had the partitions that all of its children have."""
+
+    def _union(self, p: Term[Partition]) -> Bool:
+        return every(self.node[n].bitmask.has(p) for n in each(KVNode))
+
+
+@known_bug("K4-subset", BITMASKS, breaks=IndexTree.partitions_are_cleaned_up)
+class MixedNodesAreLeftOut(IndexTree):
+    """Only nodes of which all rows were to be removed were read: other rows beside them kept some for ever."""
+
+    def _has_to_be_read(self, n: Term[KVNode]) -> Bool:
+        others = some(
+            (self.state[p] != PartitionState.cleanup) & self.node[n].bitmask.has(p)
+            for p in Partition
+        )
+        return super()._has_to_be_read(n) & ~others
+
+
+@known_bug("K4-all", BITMASKS, breaks=IndexTree.no_node_is_written_in_vain)
+class AllNodesAreRead(IndexTree):
+    """Cleanup rebuilt the tree, whatever the bitmasks said."""
+
+    def _has_to_be_read(self, n: Term[KVNode]) -> Bool:
+        rows = some(self.node[n].bitmask.has(p) for p in Partition)
+        return rows & some(self.state[p] == PartitionState.cleanup for p in Partition)
+
+
+@known_bug("K4-stopped", BITMASKS, breaks=IndexTree.rows_are_of_partitions_of_the_index)
+class StoppedCleanupIsDone(IndexTree):
+    """A cleaner that was stopped after a node took its partition out of the cleanup bitmask."""
+
+    def _is_clean(self, p: Term[Partition]) -> Bool:
+        return ~every(self.node[n].bitmask.has(p) for n in each(KVNode))
+
+
+@known_bug("K4-reduce", BITMASKS, breaks=IndexTree.a_reduce_query_has_what_is_queried)
+class ReductionsCountWhatIsNotQueried(IndexTree):
+    """A query took the root's reduction, in which the rows of passive partitions are, and those to clean up."""
+
+    def _all_of_the_tree_counts(self) -> Bool:
+        return self.root.reduction > 0
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
