@@ -6,12 +6,12 @@ from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChu
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request as Rpc
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import BackfillSafeTime
-from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit, Tablet
-from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, InJob
+from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
     MASTER,
     Index,
-    Tablet as JobTablet,
+    Tablet,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     RATE,
@@ -22,6 +22,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
 )
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
 from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Stored
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import Bool, Term, action, choose, count, every, only_when, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -47,7 +48,7 @@ class OnePageIsTheWholeTablet(BackfillChunks):
     "Z15",
     "yugabyte-db #33207",
     breaks=(BackfillJob.every_index_can_be_usable_or_gone, BackfillJob.unfinished_work_is_recorded),
-    sizes={Index: 1, JobTablet: 1},
+    sizes={Index: 1, Tablet: 1},
     budgets={BackfillJob.aborts: 0},
 )
 class ReportsEndTheAlter(BackfillJob):
@@ -66,7 +67,7 @@ class ReportsEndTheAlter(BackfillJob):
         BackfillJob.every_index_can_be_usable_or_gone,
         BackfillJob.splitting_is_off_only_during_a_job,
     ),
-    sizes={Index: 1, JobTablet: 1},
+    sizes={Index: 1, Tablet: 1},
     budgets={BackfillJob.aborts: 0},
 )
 class BackfillingStaysLatched(BackfillJob):
@@ -128,7 +129,7 @@ class TheEmptyKeySortsFirst(BackfillChunks):
 
     def _tablet_is_done(self) -> None:
         done = some(
-            (self.job[i] == InJob.in_progress) & (self.reached[i] == Until.end) for i in Index
+            (self.job[i] == Status.in_progress) & (self.reached[i] == Until.end) for i in Index
         )
         require(done, "the least checkpoint is empty")
 
@@ -175,8 +176,8 @@ class OneFailureFailsAll(BackfillChunks):
 
     def _fail(self, i: Term[Index]) -> None:  # noqa: ARG002
         for other in Index:
-            in_progress = self.job[other] == InJob.in_progress
-            self.job[other] = choose(in_progress, InJob.failed, self.job[other])
+            in_progress = self.job[other] == Status.in_progress
+            self.job[other] = choose(in_progress, Status.failed, self.job[other])
 
 
 @known_bug(
@@ -205,12 +206,12 @@ class ChunksRunAnyTime(BackfillRpcs):
 class OneTabletAtATime(BackfillJob):
     """The master waits until a tablet is done before it asks another one."""
 
-    def _is_next(self, t: Term[JobTablet]) -> None:
+    def _is_next(self, t: Term[Tablet]) -> None:
         super()._is_next(t)
-        others = some((o != t) & self._is_begun(o) for o in JobTablet)
+        others = some((o != t) & self._is_begun(o) for o in Tablet)
         require(~others, "no other tablet is being backfilled")
 
-    def _is_begun(self, t: Term[JobTablet]) -> Bool:
+    def _is_begun(self, t: Term[Tablet]) -> Bool:
         return some(
             self._is_to_do(t, i) & (self.checkpoint[t][i] == Checkpoint.in_the_middle)
             for i in Index
@@ -221,7 +222,7 @@ class OneTabletAtATime(BackfillJob):
     "Y04",
     "design document 002",
     breaks=BackfillJob.one_scan_is_for_all_indexes,
-    sizes={JobTablet: 1},
+    sizes={Tablet: 1},
     budgets={BackfillJob.aborts: 0, BackfillJob.faults: 0},
 )
 class EachIndexHasItsOwnScan(BackfillJob):

@@ -13,8 +13,8 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
     Stored,
     Value,
 )
-from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements, Status
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import Bool, Term, action, choose, part, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 

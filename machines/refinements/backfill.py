@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks
-from stagewright.machines.yugabytedb.backfill.backfill_states import InJob
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet as T, Scan
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import alike, every, refinement, some
 
 C = BackfillChunks
@@ -21,7 +21,8 @@ C = BackfillChunks
 )
 def chunks_of_a_tablet(chunks: BackfillChunks, seen: T) -> None:
     """A log names the key that a chunk begins with; how it stands to the one before is history, not state."""
-    succeeded = some(chunks.job[i] == InJob.success for i in Index)
+    succeeded = some(chunks.job[i] == Status.success for i in Index)
     alike(
-        seen.scan == Scan.done, succeeded & every(chunks.job[i] != InJob.in_progress for i in Index)
+        seen.scan == Scan.done,
+        succeeded & every(chunks.job[i] != Status.in_progress for i in Index),
     )

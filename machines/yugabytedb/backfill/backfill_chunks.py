@@ -10,8 +10,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.yugabytedb.backfill.backfill_states import InJob
 from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Index
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import (
     ANY,
     Actor,
@@ -93,7 +93,7 @@ class BackfillChunks(Machine):
     exercised_at = scopes({Index: 1}, {failovers: 0}, {})
 
     # in the sys catalog
-    job = per(Index, one_of(InJob, init=InJob.in_progress))
+    job = per(Index, one_of(Status, init=Status.in_progress))
     until = per(Index, one_of(Until, init=Until.never_begun))
     # the master leader's memory (`BackfillTablet`, `BackfillChunk`)
     reached = per(Index, one_of(Until, init=Until.never_begun))
@@ -136,7 +136,7 @@ class BackfillChunks(Machine):
     def fail_index(self, i: Term[Index], row: Term[Row]) -> None:
         """A row of the chunk violates the constraint of a unique index: the answer names it, and it fails."""
         require(self.chunk == Chunk.asked, "a chunk is asked for")
-        require(self.job[i] == InJob.in_progress, "index is in progress")
+        require(self.job[i] == Status.in_progress, "index is in progress")
         require(self.duplicate[i] == row, "row violates its constraint")
         self._fail(i)
         self._end_chunk()
@@ -155,7 +155,7 @@ class BackfillChunks(Machine):
         require(self.chunk == Chunk.failed, "chunk failed")
         require(self.retries == MAX_RETRIES, "no retry is left")
         for i in Index:
-            self.job[i] = InJob.failed
+            self.job[i] = Status.failed
         self.gave_up = True
         self.chunk = Chunk.none
 
@@ -164,8 +164,8 @@ class BackfillChunks(Machine):
         """The tablet is done for every index that has not failed."""
         self._tablet_is_done()
         for i in Index:
-            left = self.job[i] == InJob.in_progress
-            self.job[i] = choose(left, InJob.success, self.job[i])
+            left = self.job[i] == Status.in_progress
+            self.job[i] = choose(left, Status.success, self.job[i])
 
     @action(spends=failovers)
     def fail_over(self) -> None:
@@ -208,10 +208,10 @@ class BackfillChunks(Machine):
 
     def _needs(self, i: Term[Index]) -> Bool:
         """The index has not had the rows of the chunk."""
-        return (self.job[i] == InJob.in_progress) & (self.reached[i] == self.start)
+        return (self.job[i] == Status.in_progress) & (self.reached[i] == self.start)
 
     def _is_next(self, start: Term[Until]) -> Bool:
-        in_progress = InJob.in_progress
+        in_progress = Status.in_progress
         least = every(
             (self.job[i] == in_progress).implies(_rows(self.reached[i]) >= _rows(start))
             for i in Index
@@ -220,14 +220,14 @@ class BackfillChunks(Machine):
         return least & needed & (start != Until.end)
 
     def _tablet_is_done(self) -> None:
-        in_progress = InJob.in_progress
+        in_progress = Status.in_progress
         require(some(self.job[i] == in_progress for i in Index), "an index is in progress")
         undone = some((self.job[i] == in_progress) & (self.reached[i] != Until.end) for i in Index)
         require(~undone, "every index in progress has reached the end of the tablet")
 
     def _came_further(self, i: Term[Index]) -> Bool:
         further = _rows(self.stop) > _rows(self.reached[i])
-        return (self.job[i] == InJob.in_progress) & (self.late != i) & further
+        return (self.job[i] == Status.in_progress) & (self.late != i) & further
 
     def _write(self, stop: Term[Until], late: Term[Index] | None = None) -> None:
         require(self.chunk == Chunk.asked, "a chunk is asked for")
@@ -249,14 +249,14 @@ class BackfillChunks(Machine):
         return new
 
     def _writes(self, i: Term[Index], late: Term[Index] | None) -> Bool:
-        writes = self.job[i] == InJob.in_progress
+        writes = self.job[i] == Status.in_progress
         return writes if late is None else writes & (i != late)
 
     def _answered_until(self, stop: Term[Until]) -> Term[Until]:
         return stop
 
     def _fail(self, i: Term[Index]) -> None:
-        self.job[i] = InJob.failed
+        self.job[i] = Status.failed
 
     def _end_chunk(self) -> None:
         self.chunk = Chunk.none
@@ -276,7 +276,7 @@ class BackfillChunks(Machine):
         """002: "After the index builds are completed, they should be consistent with the data in the primary
         table": every row has its entry, also the last page's (yugabyte-db #5031).
         """
-        return (self.job[i] == InJob.success).implies(self.entries[i].has(row))
+        return (self.job[i] == Status.success).implies(self.entries[i].has(row))
 
     @invariant
     def checkpoints_tell_what_is_built(self, i: Term[Index], row: Term[Row]) -> Bool:
@@ -294,7 +294,7 @@ class BackfillChunks(Machine):
         """002: "The YB-Master persists the checkpointing info": what was answered is not asked for again."""
         asks = (self.chunk == Chunk.none) & (after.chunk == Chunk.asked)
         new = some(
-            (self.job[i] == InJob.in_progress) & (self.answered[i] == after.start) for i in Index
+            (self.job[i] == Status.in_progress) & (self.answered[i] == after.start) for i in Index
         )
         return asks.implies(new & (after.start != Until.end))
 
@@ -303,7 +303,7 @@ class BackfillChunks(Machine):
         """002: "If a problem arises while scanning the table, such as a unique constraint violation in a unique
         index, the CREATE INDEX command should abort and result in a failure."
         """
-        return (self.job[i] == InJob.success).implies(self.duplicate[i].is_none())
+        return (self.job[i] == Status.success).implies(self.duplicate[i].is_none())
 
     @invariant
     def failure_is_per_index(self, i: Term[Index]) -> Bool:
@@ -311,7 +311,7 @@ class BackfillChunks(Machine):
         (yugabyte-db #6290).
         """
         own = self.duplicate[i].is_some() | self.gave_up
-        return (self.job[i] == InJob.failed).implies(own)
+        return (self.job[i] == Status.failed).implies(own)
 
     @step_property
     def lost_messages_are_retried(self, after: Self) -> Bool:
@@ -321,17 +321,17 @@ class BackfillChunks(Machine):
     @final
     def every_index_is_judged(self) -> Bool:
         """A tablet that is done, or whose indexes have failed, may stay as it is."""
-        return every(self.job[i] != InJob.in_progress for i in Index)
+        return every(self.job[i] != Status.in_progress for i in Index)
 
     @always_reachable
     def every_index_can_be_judged(self) -> Bool:
         """Whatever is lost, the job can end."""
-        return every(self.job[i] != InJob.in_progress for i in Index)
+        return every(self.job[i] != Status.in_progress for i in Index)
 
     @liveness
     def every_index_is_built_or_fails(self, i: Term[Index]) -> LeadsTo:
         """The job comes to an end for every index: failed chunks are "bubbled up" (yugabyte-db #3627)."""
-        in_progress = self.job[i] == InJob.in_progress
+        in_progress = self.job[i] == Status.in_progress
         return leads_to(in_progress, ~in_progress)
 
     # -- what no promise can tell ----------------------------------------------------------------------

@@ -16,8 +16,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_states import (
     YUGABYTE_2,
     YUGABYTE_2026,
     Checkpoint,
-    HybridTime,
-    InJob,
+    ReadTime,
     Step,
     TableState,
 )
@@ -31,7 +30,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_table import (
     next_permission,
     progress_of,
 )
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import (
     ANY,
     Actor,
@@ -115,18 +114,18 @@ class BackfillJob(Machine):
     exercised_at = scopes({Index: 1}, {aborts: 0}, {Tablet: 1})
 
     # in the sys catalog
-    job = per(Index, one_of(InJob, init=InJob.absent))
-    read_time: OptionalVar[HybridTime] = optional(HybridTime)  # `backfilling_timestamp`
+    job = per(Index, optional(Status))  # `BackfillJobPB.backfill_state`
+    read_time: OptionalVar[ReadTime] = optional(ReadTime)  # `backfilling_timestamp`
     checkpoint = per(Tablet, per(Index, one_of(Checkpoint, init=Checkpoint.never_begun)))
     # the leader's memory
     is_backfilling: FlagVar = volatile(flag(), of=MASTER)
     step: OneVar[Step] = volatile(one_of(Step, init=Step.none), of=MASTER)
     requested: SetVar[Index] = volatile(set_of(Index), of=MASTER)  # of the job that it launches
-    chosen_time: OptionalVar[HybridTime] = volatile(optional(HybridTime), of=MASTER)
+    chosen_time: OptionalVar[ReadTime] = volatile(optional(ReadTime), of=MASTER)
     # the clock of the masters: it goes on while rows are read
-    clock: OneVar[HybridTime] = observed(one_of(HybridTime, init=HybridTime.first), of=CLOCK)
+    clock: OneVar[ReadTime] = observed(one_of(ReadTime, init=ReadTime.first), of=CLOCK)
     # what befalls the job
-    scanned_at: SetVar[HybridTime] = history(set_of(HybridTime))  # when it has read rows
+    scanned_at: SetVar[ReadTime] = history(set_of(ReadTime))  # when it has read rows
     gave_up: SetVar[Index] = set_of(Index)
 
     # == the table =======================================================================================
@@ -232,7 +231,7 @@ class BackfillJob(Machine):
         """J0: the job is written, with the indexes that it is for."""
         for i in Index:
             requested = self.requested.has(i)
-            self.job[i] = choose(requested, InJob.in_progress, InJob.absent)
+            self.job[i] = choose(requested, Term.of(Status.in_progress), None)
         self.requested = frozenset()
 
     @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK)
@@ -269,7 +268,7 @@ class BackfillJob(Machine):
         require(~blocked, "no two rows with one key in a unique index")
         for time in self.chosen_time:
             self.scanned_at.add(time)
-        self.clock = HybridTime.later
+        self.clock = ReadTime.later
         for i in Index:
             here = self.checkpoint[t][i]
             self.checkpoint[t][i] = choose(self._is_to_do(t, i), here.column(_after), here)
@@ -280,18 +279,18 @@ class BackfillJob(Machine):
         require(self.step == Step.backfill_tablets, "tablets are being backfilled")
         gone = self._left(i) & self._is_removed(i)
         require(self._is_blocked(t, i) | gone, "index cannot be built, or is dropped")
-        self.job[i] = InJob.failed
+        self.job[i] = Status.failed
 
     @action(by=MASTER, spends=aborts)
     def give_up(self) -> None:
         """Splits, safe time or a chunk take longer than is waited for: every index of the job fails."""
         waits = self.step.any_of(Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets)
         require(waits, "job waits for tablets")
-        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is left")
+        require(some(self.job[i] == Status.in_progress for i in Index), "an index is left")
         for i in Index:
-            unfinished = self.job[i] == InJob.in_progress
+            unfinished = self.job[i] == Status.in_progress
             self.gave_up.put(i, self.gave_up.has(i) | unfinished)
-            self.job[i] = choose(unfinished, InJob.failed, self.job[i])
+            self.job[i] = choose(unfinished, Status.failed, self.job[i])
 
     @step.step(
         (Step.wait_for_splits, Step.get_safe_time, Step.backfill_tablets),
@@ -304,22 +303,22 @@ class BackfillJob(Machine):
         undone = some(self._is_to_do(t, i) for t in Tablet for i in Index)
         require(~undone, "every tablet is done")
         for i in Index:
-            self.job[i] = choose(self._left(i), InJob.success, self.job[i])
+            self.job[i] = choose(self._left(i), Status.success, self.job[i])
 
     @step.step(Step.allow_gc, Step.write_permissions, by=MASTER, fair=WEAK)
     def allow_gc(self) -> None:
         """J5: the tables of the indexes that are built may reclaim delete markers."""
         for i in Index:
-            retains = self.retains_delete_markers.has(i) & (self.job[i] != InJob.success)
+            retains = self.retains_delete_markers.has(i) & (self.job[i] != Status.success)
             self.retains_delete_markers.put(i, retains)
 
     @step.step(Step.write_permissions, Step.clear_checkpoints, by=MASTER, fair=WEAK)
     def write_permissions(self) -> None:
         """J6: what is built becomes readable, what failed is to be removed; no index ever goes back."""
         for i in Index:
-            built, old = self.job[i] == InJob.success, self.permission[i]
+            built, old = self.job[i] == Status.success, self.permission[i]
             goal = choose(built, Permission.read_write_and_delete, self.era.removal)
-            asked = (self.job[i] != InJob.absent) & (old != Permission.absent)
+            asked = (self.job[i].is_some()) & (old != Permission.absent)
             is_past = progress_of(old) >= progress_of(goal)
             self.permission[i] = choose(asked & ~is_past, goal, old)
         self._bump_version()
@@ -380,10 +379,10 @@ class BackfillJob(Machine):
 
     def _forget_job(self) -> None:
         for i in Index:
-            self.job[i] = InJob.absent
+            self.job[i] = None
         self._forget_read_time()
         self.scanned_at = frozenset()
-        self.clock = HybridTime.first
+        self.clock = ReadTime.first
 
     def _may_begin(self) -> None:
         self._all_tablets_are_current()
@@ -398,11 +397,11 @@ class BackfillJob(Machine):
         self.read_time = None
 
     def _job_exists(self) -> Bool:
-        return some(self.job[i] != InJob.absent for i in Index)
+        return some(self.job[i].is_some() for i in Index)
 
     def _left(self, i: Term[Index]) -> Bool:
         """An index of the job that has not failed; one whose tablets are done is looked at again on resuming."""
-        return self.job[i].any_of(InJob.in_progress, InJob.success)
+        return self.job[i].any_of(Status.in_progress, Status.success)
 
     def _is_to_do(self, t: Term[Tablet], i: Term[Index]) -> Bool:
         return self._left(i) & (self.checkpoint[t][i] != Checkpoint.done)
@@ -419,7 +418,7 @@ class BackfillJob(Machine):
     def _is_blocked(self, t: Term[Tablet], i: Term[Index]) -> Bool:
         """The rest of the tablet has a row that violates a constraint of the index."""
         rest = self.checkpoint[t][i] == Checkpoint.in_the_middle
-        return (self.job[i] == InJob.in_progress) & (self.unbuildable == i) & rest
+        return (self.job[i] == Status.in_progress) & (self.unbuildable == i) & rest
 
     # -- promises ------------------------------------------------------------------------------------------
 
@@ -430,11 +429,11 @@ class BackfillJob(Machine):
         """
         asked = self.step == Step.backfill_tablets
         needed = some(
-            (self.job[i] == InJob.in_progress) & (self.checkpoint[t][i] != Checkpoint.done)
+            (self.job[i] == Status.in_progress) & (self.checkpoint[t][i] != Checkpoint.done)
             for i in Index
         )
         duplicate = some(
-            (self.unbuildable == i) & (self.job[i] == InJob.in_progress) for i in Index
+            (self.unbuildable == i) & (self.job[i] == Status.in_progress) for i in Index
         )
         return asked & needed & ~duplicate
 
@@ -464,7 +463,7 @@ class BackfillJob(Machine):
     def a_second_job_follows(self) -> Bool:
         """An index that comes when a job is under way waits for the next one, whose read time is its own."""
         published = some(self.permission[i] == Permission.read_write_and_delete for i in Index)
-        return published & some(self.job[i] == InJob.in_progress for i in Index)
+        return published & some(self.job[i] == Status.in_progress for i in Index)
 
     @step_property
     def publishing_waits_for_all_tablets(
@@ -613,7 +612,7 @@ class BackfillJob(Machine):
         waits_or_past = past | self.permission[i].any_of(
             Permission.do_backfill, Permission.read_write_and_delete
         )
-        asked = (self.job[i] != InJob.absent) | self.requested.has(i)
+        asked = (self.job[i].is_some()) | self.requested.has(i)
         published = self.permission[i] == Permission.read_write_and_delete
         return known & asked.implies(waits_or_past) & ~(self.requested.has(i) & published)
 
@@ -622,7 +621,7 @@ class BackfillJob(Machine):
         """There are no checkpoints without a job, nor past a row that no index may have."""
         begun = self.checkpoint[t][i] != Checkpoint.never_begun
         done = self.checkpoint[t][i] == Checkpoint.done
-        of_job = begun.implies((self.job[i] != InJob.absent) & (self.step != Step.clear_job))
+        of_job = begun.implies((self.job[i].is_some()) & (self.step != Step.clear_job))
         return of_job & done.implies(self.unbuildable != i)
 
     @lemma
@@ -644,37 +643,37 @@ class BackfillJob(Machine):
     def indexes_are_judged_before_the_end(self, i: Term[Index], t: Term[Tablet]) -> Bool:
         """Past the tablets no index is in progress; success means that all tablets are done."""
         past = self.step.any_of(Step.allow_gc, Step.write_permissions, Step.clear_checkpoints)
-        judged = past.implies(self.job[i] != InJob.in_progress)
+        judged = past.implies(self.job[i] != Status.in_progress)
         waits = self.permission[i] == Permission.do_backfill
-        built = waits & (self.job[i] == InJob.success)
+        built = waits & (self.job[i] == Status.success)
         published = self.permission[i] == Permission.read_write_and_delete
-        published = published & (self.job[i] != InJob.absent)
+        published = published & (self.job[i].is_some())
         if self.era.cleared_at_once:
             built = built | published
         done = built.implies(self.checkpoint[t][i] == Checkpoint.done)
-        return judged & done & published.implies(self.job[i] == InJob.success)
+        return judged & done & published.implies(self.job[i] == Status.success)
 
     @lemma
     def failures_have_reasons(self, i: Term[Index]) -> Bool:
         """An index of a job fails for a reason, and only one that can be built succeeds."""
         reason = (self.unbuildable == i) | self.dropped.has(i) | self.gave_up.has(i)
-        failed = (self.job[i] == InJob.failed).implies(reason)
-        given_up = (self.job[i] == InJob.failed) | self._is_removed(i)
+        failed = (self.job[i] == Status.failed).implies(reason)
+        given_up = (self.job[i] == Status.failed) | self._is_removed(i)
         given_up = given_up & self.created.has(i)
         failed = failed & self.gave_up.has(i).implies(given_up)
-        return failed & (self.job[i] == InJob.success).implies(self.unbuildable != i)
+        return failed & (self.job[i] == Status.success).implies(self.unbuildable != i)
 
     @lemma
     def permissions_are_written_before_the_end(self, i: Term[Index]) -> Bool:
         """At J7 no index of the job waits any more."""
         cleared = self.step.any_of(Step.clear_checkpoints, Step.clear_job)
         waits = self.permission[i] == Permission.do_backfill
-        return cleared.implies(~(waits & (self.job[i] != InJob.absent)))
+        return cleared.implies(~(waits & (self.job[i].is_some())))
 
     @lemma
     def the_clock_goes_on_while_rows_are_read(self) -> Bool:
         """A time that is chosen after rows were read is another one."""
-        return (self.clock == HybridTime.first) == self.scanned_at.is_empty()
+        return (self.clock == ReadTime.first) == self.scanned_at.is_empty()
 
     @lemma
     def the_chosen_time_is_the_recorded_one(self) -> Bool:
@@ -692,8 +691,10 @@ class BackfillJob(Machine):
         before = self.permission[i].any_of(
             Permission.delete_only, Permission.write_and_delete, Permission.do_backfill
         )
-        kept = (before & (self.job[i] != InJob.success)).implies(self.retains_delete_markers.has(i))
-        allowed = (self.step == Step.write_permissions) & (self.job[i] == InJob.success)
+        kept = (before & (self.job[i] != Status.success)).implies(
+            self.retains_delete_markers.has(i)
+        )
+        allowed = (self.step == Step.write_permissions) & (self.job[i] == Status.success)
         return kept & allowed.implies(~self.retains_delete_markers.has(i))
 
     @final

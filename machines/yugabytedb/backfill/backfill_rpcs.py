@@ -12,10 +12,9 @@ from typing import Self
 from stagewright.machines.yugabytedb.backfill.backfill_states import (
     YUGABYTE_2,
     YUGABYTE_2026,
-    InJob,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_table import CLIENT, MASTER, WEAK, Index
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import (
     Actor,
     Bool,
@@ -43,6 +42,7 @@ from stagewright.spec import (
     number,
     one_of,
     only_when,
+    optional,
     per,
     profiles,
     record,
@@ -106,7 +106,7 @@ class BackfillRpcs(Machine):
 
     # in the sys catalog
     permission = per(Index, one_of(Permission, init=Permission.write_and_delete))
-    job = per(Index, one_of(InJob, init=InJob.absent))
+    job = per(Index, optional(Status))
     done: SetVar[Index] = set_of(Index)  # `backfilled_until` is the end of the tablet
     job_id: NumberVar = number(NOBODY, MAX_JOBS)
     # the master leader
@@ -164,7 +164,7 @@ class BackfillRpcs(Machine):
         require(some(self._may_join(i) for i in Index), "an index waits, and every tablet knows")
         self.job_id = self.job_id + 1
         for i in Index:
-            self.job[i] = choose(self._may_join(i), InJob.in_progress, InJob.absent)
+            self.job[i] = choose(self._may_join(i), Term.of(Status.in_progress), None)
 
     @action(by=MASTER, fair=WEAK)
     def take_up(self) -> None:
@@ -200,17 +200,17 @@ class BackfillRpcs(Machine):
         require(self.rpc[r].at == At.refused, "answer is a refusal")
         for i in Index:
             hopeless = self._left(i) & self._is_hopeless(i)
-            self.job[i] = choose(hopeless, InJob.failed, self.job[i])
+            self.job[i] = choose(hopeless, Status.failed, self.job[i])
         self._forget(r)
 
     @action(by=MASTER, spends=aborts)
     def give_up(self) -> None:
         """Too many retries, or CREATE INDEX is cancelled: the job's indexes fail, whatever is on its way."""
-        require(some(self.job[i] == InJob.in_progress for i in Index), "an index is in progress")
+        require(some(self.job[i] == Status.in_progress for i in Index), "an index is in progress")
         for i in Index:
-            in_progress = self.job[i] == InJob.in_progress
+            in_progress = self.job[i] == Status.in_progress
             self.gave_up.put(i, self.gave_up.has(i) | in_progress)
-            self.job[i] = choose(in_progress, InJob.failed, self.job[i])
+            self.job[i] = choose(in_progress, Status.failed, self.job[i])
 
     @action(by=MASTER, fair=WEAK)
     def finish_tablets(self) -> None:
@@ -218,7 +218,7 @@ class BackfillRpcs(Machine):
         require(self.phase == Phase.asks, "job is running")
         require(~some(self._is_to_do(i) for i in Index), "tablet is done")
         for i in Index:
-            self.job[i] = choose(self._left(i), InJob.success, self.job[i])
+            self.job[i] = choose(self._left(i), Status.success, self.job[i])
         self.phase = Phase.write_permissions
 
     @action(by=MASTER, fair=WEAK)
@@ -226,8 +226,8 @@ class BackfillRpcs(Machine):
         """J6: never back."""
         require(self.phase == Phase.write_permissions, "tablets are done")
         for i in Index:
-            built, old = self.job[i] == InJob.success, self.permission[i]
-            waits = (self.job[i] != InJob.absent) & (old == Permission.do_backfill)
+            built, old = self.job[i] == Status.success, self.permission[i]
+            waits = (self.job[i].is_some()) & (old == Permission.do_backfill)
             removing = Permission.write_and_delete_while_removing
             goal = choose(built, Permission.read_write_and_delete, removing)
             self.permission[i] = choose(waits, goal, old)
@@ -318,11 +318,11 @@ class BackfillRpcs(Machine):
         return waits & (self.known[i] == Permission.do_backfill)
 
     def _job_exists(self) -> Bool:
-        return some(self.job[i] != InJob.absent for i in Index)
+        return some(self.job[i].is_some() for i in Index)
 
     def _left(self, i: Term[Index]) -> Bool:
         """Not failed; under `yugabyte-2.x` a job that succeeded may be without checkpoints when taken up again."""
-        return self.job[i].any_of(InJob.in_progress, InJob.success)
+        return self.job[i].any_of(Status.in_progress, Status.success)
 
     def _is_to_do(self, i: Term[Index]) -> Bool:
         return self._left(i) & ~self.done.has(i)
@@ -334,7 +334,7 @@ class BackfillRpcs(Machine):
 
     def _clear_job(self) -> None:
         for i in Index:
-            self.job[i] = InJob.absent
+            self.job[i] = None
         self.phase = Phase.none
 
     # -- promises ----------------------------------------------------------------------------------------------------
@@ -383,14 +383,14 @@ class BackfillRpcs(Machine):
     @invariant
     def nobody_joins_a_job(self, i: Term[Index]) -> Bool:
         """The job is for indexes that waited when it was recorded: its read time is not valid for others."""
-        in_job = self.job[i] != InJob.absent
+        in_job = self.job[i].is_some()
         return in_job.implies(self.permission[i] != Permission.write_and_delete)
 
     @step_property
     def what_is_done_is_not_asked_for(self, after: Self, r: Term[Request]) -> Bool:
         """002: "The entire build process should not need to restart": a tablet that is done is left alone."""
         asks = (after.rpc[r].at == At.sent) & (self.rpc[r].at != At.sent)
-        needs = some((self.job[i] == InJob.in_progress) & ~self.done.has(i) for i in Index)
+        needs = some((self.job[i] == Status.in_progress) & ~self.done.has(i) for i in Index)
         return asks.implies(needs)
 
     @final

@@ -11,12 +11,11 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Annotated, Self
 
-from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Tablet
 from stagewright.spec import (
     ANY,
     Actor,
     Bool,
-    Entity,
     FlagVar,
     LeadsTo,
     Machine,
@@ -58,10 +57,6 @@ RPC_TIMEOUT = (
     1  # so long after it began a write of a user-enforced transaction is not applied any more
 )
 UPPER_BOUND = 1  # `index_backfill_upperbound_for_user_enforced_txn_duration_ms`
-
-
-class Tablet(Entity, scope=2):
-    """A tablet of the indexed table, with one row that changes."""
 
 
 class Change(Enum):

@@ -10,11 +10,11 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.yugabytedb.backfill.backfill_states import SEED, YUGABYTE_2026, Checkpoint
-from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK
+from stagewright.machines.yugabytedb.backfill.backfill_table import MASTER, WEAK, Tablet
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import (
     Actor,
     Bool,
-    Entity,
     FlagVar,
     LeadsTo,
     Machine,
@@ -44,10 +44,6 @@ from stagewright.spec import (
 
 SPLIT_MANAGER = Actor("tablet split manager")
 TABLET = Actor("tablet leader")
-
-
-class Tablet(Entity, scope=2):
-    """A tablet as it was at first; it may have split since."""
 
 
 class Half(Enum):
@@ -81,14 +77,6 @@ class Step(Enum):
     backfill_tablets = auto()  # J3
 
 
-class Outcome(Enum):
-    """What is written about the index."""
-
-    in_progress = auto()
-    published = auto()
-    failed = auto()
-
-
 def _pieces(shape: Shape) -> frozenset[Piece]:
     """The tablets that have rows."""
     if shape is Shape.split:
@@ -110,7 +98,7 @@ class BackfillSplit(Machine):
     failures = budget(1, doc="jobs that wait too long for a split")
 
     # in the sys catalog
-    index: OneVar[Outcome] = one_of(Outcome, init=Outcome.in_progress)
+    index: OneVar[Status] = one_of(Status, init=Status.in_progress)
     shape = per(Tablet, one_of(Shape, init=Shape.whole))
     checkpoint = per(Tablet, per(Piece, one_of(Checkpoint, init=Checkpoint.never_begun)))
     # the leader's memory
@@ -141,7 +129,7 @@ class BackfillSplit(Machine):
     @step.step(Step.none, Step.wait_for_splits, by=MASTER, fair=WEAK)
     def launch(self) -> None:
         """J0, and J1 of a new leader: no split begins any more."""
-        require(self.index == Outcome.in_progress, "index is to be backfilled")
+        require(self.index == Status.in_progress, "index is to be backfilled")
         self.is_backfilling = True
 
     @step.step(Step.wait_for_splits, Step.backfill_tablets, by=MASTER, fair=WEAK)
@@ -174,14 +162,14 @@ class BackfillSplit(Machine):
             self.checkpoint[t][piece] == Checkpoint.done for t in Tablet for piece in self.tasks[t]
         )
         require(done, "all tablets of the job are done")
-        self._end(Outcome.published)
+        self._end(Status.success)
 
     @action(by=MASTER, spends=failures)
     def give_up(self) -> None:
         """Splits take longer than `index_backfill_tablet_split_completion_timeout_sec`: the index fails."""
         require(self.step == Step.wait_for_splits, "job waits for splits")
         require(~self._none_is_splitting(), "a tablet is splitting")
-        self._end(Outcome.failed)
+        self._end(Status.failed)
 
     @action(spends=failovers)
     def fail_over(self) -> None:
@@ -205,7 +193,7 @@ class BackfillSplit(Machine):
         by_child = (piece == Piece.parent) & (self.shape[t] == Shape.split)
         return (begins & (piece != Piece.upper_child)) | by_child
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: Status) -> None:
         self.index = outcome
         self._forget_memory()
         for t in Tablet:
@@ -225,7 +213,7 @@ class BackfillSplit(Machine):
         """002: "the YB-Master needs to wait for the backfill to complete on all the tablets": the chunks of all
         tablets together are all keys (yugabyte-db #6704).
         """
-        return (self.index == Outcome.published).implies(self.scanned[t].has(half))
+        return (self.index == Status.success).implies(self.scanned[t].has(half))
 
     @invariant
     def jobs_know_the_tablets_that_serve(self, t: Term[Tablet]) -> Bool:
@@ -242,7 +230,7 @@ class BackfillSplit(Machine):
     ) -> Bool:
         """002: "issuing BackfillIndex() RPC calls to each tablet": not to one that is gone, or not there yet."""
         asked = self.checkpoint[t][piece] != after.checkpoint[t][piece]
-        asked = asked & (after.index == Outcome.in_progress)
+        asked = asked & (after.index == Status.in_progress)
         return asked.implies(self.shape[t].column(_pieces).has(piece))
 
     @step_property
@@ -265,14 +253,14 @@ class BackfillSplit(Machine):
     def checkpoints_are_kept(self, after: Self, t: Term[Tablet], piece: Term[Piece]) -> Bool:
         """002: "The entire build process should not need to restart on a node failure in the cluster."""
         done = self.checkpoint[t][piece] == Checkpoint.done
-        over = after.index.any_of(Outcome.published, Outcome.failed)
+        over = after.index.any_of(Status.success, Status.failed)
         return done.implies((after.checkpoint[t][piece] == Checkpoint.done) | over)
 
     @invariant
     def nothing_is_left_of_a_job(self, t: Term[Tablet], piece: Term[Piece]) -> Bool:
         """After the job no checkpoint is left, and tablets may split again."""
         over = ~self.is_backfilling & (self.checkpoint[t][piece] == Checkpoint.never_begun)
-        return self.index.any_of(Outcome.published, Outcome.failed).implies(over)
+        return self.index.any_of(Status.success, Status.failed).implies(over)
 
     @final
     def all_is_done(self) -> Bool:
@@ -287,10 +275,10 @@ class BackfillSplit(Machine):
     @liveness
     def every_job_ends(self) -> LeadsTo:
         """Splits do not keep a job waiting for ever, for no new ones begin."""
-        return leads_to(self.index == Outcome.in_progress, self._over())
+        return leads_to(self.index == Status.in_progress, self._over())
 
     def _over(self) -> Bool:
-        return self.index.any_of(Outcome.published, Outcome.failed)
+        return self.index.any_of(Status.success, Status.failed)
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

@@ -30,15 +30,6 @@ class Step(Enum):
     finish = auto()  # J8: splitting is on again, alter requests are sent
 
 
-class InJob(Enum):
-    """What the job's record in the sys catalog says of an index (`BackfillJobPB.backfill_state`)."""
-
-    absent = auto()
-    in_progress = auto()
-    success = auto()
-    failed = auto()
-
-
 class Checkpoint(Enum):
     """`backfilled_until` of a tablet and an index: no entry, a key in the tablet, or the empty key: done."""
 
@@ -54,7 +45,7 @@ class TableState(Enum):
     altering = auto()
 
 
-class HybridTime(Enum):
+class ReadTime(Enum):
     """The master's clock when it chooses a read time: it goes on, so a second choice is another time."""
 
     first = auto()

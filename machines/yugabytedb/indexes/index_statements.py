@@ -6,7 +6,6 @@ with one scan (`backfill_job.py`).
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
@@ -15,7 +14,7 @@ from stagewright.machines.yugabytedb.indexes.index_permissions import (
     IndexPermissions,
     Job,
 )
-from stagewright.machines.yugabytedb.indexes.index_states import Permission
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import (
     Bool,
     FlagVar,
@@ -41,14 +40,6 @@ from stagewright.spec import (
     sometimes,
     step_property,
 )
-
-
-class Status(Enum):
-    """The status of "the asynchronous job", as 002 calls the build of an index."""
-
-    in_progress = auto()
-    success = auto()
-    failed = auto()
 
 
 class IndexStatements(IndexPermissions):

@@ -7,6 +7,7 @@ YugabyteDB's `IndexPermissions` and its `HasWrite`/`HasDelete`/`HasRead` for the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from stagewright.spec import Profile, States
 
@@ -45,6 +46,14 @@ class Permission(States):
     def removed(self) -> bool:
         """The removal of the index has begun: nothing reads it, or ever will."""
         return self.number > 6
+
+
+class Status(Enum):
+    """The status of "the asynchronous job", as 002 calls the build of an index."""
+
+    in_progress = auto()
+    success = auto()
+    failed = auto()
 
 
 class Flags(States):

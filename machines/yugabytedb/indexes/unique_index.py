@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import (
     ANY,
     Bool,
@@ -72,14 +73,6 @@ BEFORE_T_READ = TIMES[: TIMES.index(Time.t_read)]
 AFTER_T_READ = TIMES[TIMES.index(Time.t_read) + 1 :]
 
 
-class Build(Enum):
-    """How the index comes along."""
-
-    running = auto()
-    published = auto()
-    failed = auto()
-
-
 class Versions(Record):
     """What is stored under a key of the index at one hybrid time, in the order of the write ids."""
 
@@ -107,7 +100,7 @@ class UniqueIndex(Machine):
     # the index table
     stored = per(Key, per(Time, record(Versions)))
     # the backfill
-    build: OneVar[Build] = one_of(Build, init=Build.running)
+    build: OneVar[Status] = one_of(Status, init=Status.in_progress)
     backfilled: SetVar[Row] = set_of(Row)
 
     @initially
@@ -183,7 +176,7 @@ class UniqueIndex(Machine):
 
         It may happen again: the answer to the master was lost.
         """
-        require(self.build == Build.running, "the build is running")
+        require(self.build == Status.in_progress, "the build is running")
         self._t_read_is_past()
         self._one_operation_a_key(r, q)
         duplicates = self._is_duplicate(r) | self._is_duplicate(q)
@@ -198,17 +191,17 @@ class UniqueIndex(Machine):
     @action(fair=WEAK)
     def find_duplicate(self, r: Term[Row]) -> None:
         """A row does not pass the checks: the build fails."""
-        require(self.build == Build.running, "the build is running")
+        require(self.build == Status.in_progress, "the build is running")
         require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
         require(self._is_duplicate(r), "another row has the key")
-        self.build = Build.failed
+        self.build = Status.failed
 
     @action(by=MASTER, fair=WEAK)
     def publish(self) -> None:
         """Every row is in the index: it may be read."""
-        require(self.build == Build.running, "the build is running")
+        require(self.build == Status.in_progress, "the build is running")
         require(every(self.backfilled.has(r) for r in Row), "every row is backfilled")
-        self.build = Build.published
+        self.build = Status.success
 
     # -- the checks ----------------------------------------------------------------------------------
 
@@ -255,7 +248,7 @@ class UniqueIndex(Machine):
     # -- what recurs ---------------------------------------------------------------------------------
 
     def _commit(self, time: Term[Time]) -> None:
-        require(self.build != Build.failed, "the index is not being removed")
+        require(self.build != Status.failed, "the index is not being removed")
         require(number_of(self.now) < number_of(time), "the time is later than those before")
         self.now = time
 
@@ -292,7 +285,7 @@ class UniqueIndex(Machine):
         """
         unused = every(self.key[o] != k for o in Row) & self.key[r].is_none()
         in_order = number_of(self.now) < number_of(time)
-        return unused & in_order & (self.build != Build.failed)
+        return unused & in_order & (self.build != Status.failed)
 
     @accepts(read)
     def reads_are_not_locked_out(self, r: Term[Row]) -> Bool:
@@ -307,7 +300,7 @@ class UniqueIndex(Machine):
             (o != r) & some((self.key_at_t_read[r] == k) & self._has_had(o, k) for k in Key)
             for o in Row
         )
-        return (self.build == Build.running) & scanned & ~rival
+        return (self.build == Status.in_progress) & scanned & ~rival
 
     @invariant
     def published_keys_are_unique(self, r: Term[Row], q: Term[Row]) -> Bool:
@@ -315,7 +308,7 @@ class UniqueIndex(Machine):
         command should abort"; so no two rows have one key once it has succeeded.
         """
         shared = (r != q) & self.key[r].is_some() & (self.key[r] == self.key[q])
-        return (self.build == Build.published).implies(~shared)
+        return (self.build == Status.success).implies(~shared)
 
     @invariant
     def no_false_duplicate(self) -> Bool:
@@ -329,23 +322,23 @@ class UniqueIndex(Machine):
         )
         scanned = ~self.now.any_of(*BEFORE_T_READ)
         duplicate = scanned & (self.shared_later | at_t_read)
-        return (self.build == Build.failed).implies(duplicate)
+        return (self.build == Status.failed).implies(duplicate)
 
     @invariant
     def the_index_names_the_row_that_has_the_key(self, r: Term[Row], k: Term[Key]) -> Bool:
         """002, "Finalize the index": once published, the index "is completely rebuilt"."""
         right = (self._holder(k) == r) == (self.key[r] == k)
-        return (self.build == Build.published).implies(right)
+        return (self.build == Status.success).implies(right)
 
     @final
     def done(self) -> Bool:
         """An index that is published, or failed, may stay as it is."""
-        return self.build != Build.running
+        return self.build != Status.in_progress
 
     @liveness
     def builds_end(self) -> LeadsTo:
         """002: the build succeeds, or aborts "and results in a failure"."""
-        return leads_to(self.build == Build.running, self.build != Build.running)
+        return leads_to(self.build == Status.in_progress, self.build != Status.in_progress)
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

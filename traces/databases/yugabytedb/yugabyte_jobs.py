@@ -12,7 +12,6 @@ from stagewright.machines.yugabytedb.backfill.backfill_states import (
     SEED,
     YUGABYTE_2,
     YUGABYTE_2026,
-    InJob,
     Step,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index
@@ -22,6 +21,7 @@ from stagewright.machines.yugabytedb.indexes.index_states import (
     YSQL,
     YSQL_NO_DO_BACKFILL,
     Permission,
+    Status,
 )
 from stagewright.spec.trace import Event
 from stagewright.traces.databases.names import called, leaf, step
@@ -322,7 +322,7 @@ class JobsReading:
             case Said.ALL_DONE:
                 self._settle(job)
                 job.done = True
-                self._each(job, one, {IN_JOB: InJob.success.name}, step(BackfillJob.find_all_done))
+                self._each(job, one, {IN_JOB: Status.success.name}, step(BackfillJob.find_all_done))
             case Said.FAILED:
                 self._failed(one, record.ids)
             case Said.NO_TIME:
@@ -350,7 +350,7 @@ class JobsReading:
             if state.failed:
                 continue
             state.failed = True
-            self._event(JOB, index, one, {IN_JOB: InJob.failed.name})
+            self._event(JOB, index, one, {IN_JOB: Status.failed.name})
             if state.permission not in _REMOVED:
                 self._event(PERMISSIONS, index, one, {JOB_OF_INDEX: Job.failed.name})
 

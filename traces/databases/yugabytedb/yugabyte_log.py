@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
-from stagewright.machines.yugabytedb.backfill.backfill_states import HybridTime, InJob
+from stagewright.machines.yugabytedb.backfill.backfill_states import ReadTime
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec.errors import InputError
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.databases.names import leaf, sizes, states
@@ -49,8 +50,8 @@ from stagewright.traces.recording import (
 # Of a job these are told: that a leader begins or goes on, the read time, that all tablets are done.
 _TOLD_OF_A_JOB: dict[str, frozenset[object]] = {
     IS_BACKFILLING: frozenset({True}),
-    leaf(BackfillJob.read_time): states(HybridTime),
-    IN_JOB: states([InJob.success]),
+    leaf(BackfillJob.read_time): states(ReadTime),
+    IN_JOB: states([Status.success]),
 }
 _ONE_INDEX = FrozenMap(sizes({Index: 1, Tablet: 1}))  # all tablets of the table count as one
 _NUMBERED = frozenset(sizes({Index: 1, Tablet: 1}))

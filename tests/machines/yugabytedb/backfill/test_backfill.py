@@ -17,13 +17,13 @@ from stagewright.machines.yugabytedb.backfill.backfill_rpcs import BackfillRpcs
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
     NO_TIME,
     BackfillSafeTime,
-    Tablet as Tablets,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
-from stagewright.machines.yugabytedb.backfill.backfill_states import InJob, Step
-from stagewright.machines.yugabytedb.backfill.backfill_table import Index
+from stagewright.machines.yugabytedb.backfill.backfill_states import Step
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import ROWS, SLOTS, BackfillThrottle
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import Machine, choose, every, require, some
 from stagewright.spec.define import define
 from stagewright.spec.ground_eval import successors
@@ -224,7 +224,7 @@ class AbsentCheckpointsAreSkipped(BackfillChunks):
         return choose(others, self._is_least_begun(start), start == Until.never_begun)
 
     def _is_begun(self, i: Any) -> Any:
-        return (self.job[i] == InJob.in_progress) & (self.reached[i] != Until.never_begun)
+        return (self.job[i] == Status.in_progress) & (self.reached[i] != Until.never_begun)
 
     def _is_least_begun(self, start: Any) -> Any:
         order = list(Until).index
@@ -256,8 +256,8 @@ class TheSmallestTimeIsTaken(BackfillSafeTime):
     """The read time is safe for the slowest tablet only."""
 
     def _is_safe_everywhere(self, time: Any) -> None:
-        require(every(self.answer[t] != NO_TIME for t in Tablets), "every tablet has answered")
-        require(every(self.answer[t] >= time for t in Tablets), "no tablet answered earlier")
+        require(every(self.answer[t] != NO_TIME for t in Tablet), "every tablet has answered")
+        require(every(self.answer[t] >= time for t in Tablet), "no tablet answered earlier")
 
 
 class OldTransactionsAreIgnored(BackfillSafeTime):

@@ -58,7 +58,7 @@ class Masters:
 
     def tell(self, action: str, values: Observed, old: Observed, new: Observed) -> None:
         """What the leader says of a step."""
-        in_job = [i for i in IDS if new[f"job[{i}]"] != "absent"]
+        in_job = [i for i in IDS if new[f"job[{i}]"] is not None]
         names = ", ".join(in_job)
         index = IDS.get(str(values.get("i")), "")
         match action:
