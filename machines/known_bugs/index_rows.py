@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, WEAK, Server
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     LAST,
     HybridTime,
@@ -140,6 +141,29 @@ class OnlyTheLastStatementCounts(IndexRows):
             for r in Row
         )
         return super()._is_old(s) & ~new
+
+
+@known_bug(
+    "Y16",
+    "YugabyteDB's release notes, 2024.2.6.0-b89",
+    breaks=PostgresIndex.a_dropped_index_has_no_flags,
+)
+class AnotherIndexMovesTheFailedOne(PostgresIndex):
+    """A backfill had failed, and its index waited for postgres to drop it. The versions of another index of the table
+    moved it on like one of YCQL, until its index table was deleted.
+    """
+
+    def _beside_another(self) -> Term[Permission]:
+        return self.permission.column(_next_of_removal)
+
+
+def _next_of_removal(permission: Permission) -> Permission:
+    if not permission.removed:
+        return permission
+    if permission is Permission.index_unused:
+        return Permission.absent
+    order = list(Permission)
+    return order[order.index(permission) + 1]
 
 
 @known_bug(

@@ -338,7 +338,7 @@ class IndexPermissions(Machine):
     def permissions_only_grow(self, after: Self) -> Bool:
         """`UpdateIndexPermission`: an index that is past a permission never gets it again."""
         grown = permission_number(after.permission) > permission_number(self.permission)
-        same = after.version == self.version
+        same = after.permission == self.permission
         return same | grown | (after.permission == Permission.absent)
 
     @step_property

@@ -2,6 +2,7 @@
 
 A backend plans what it writes by the flags in `pg_index` as it has cached them. So the rule of two versions is
 kept twice: by the tablets' schema versions, and by a barrier that waits until every backend has read the catalog.
+The table may have other indexes: each of their permissions is a version of the table, too.
 """
 
 from __future__ import annotations
@@ -9,8 +10,14 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Self
 
-from stagewright.machines.yugabytedb.indexes.index_actors import POSTGRES, WEAK, Server
+from stagewright.machines.yugabytedb.indexes.index_actors import (
+    MASTER,
+    POSTGRES,
+    WEAK,
+    Server,
+)
 from stagewright.machines.yugabytedb.indexes.index_permissions import (
+    LAST_VERSION,
     VERSION_SAYS_IT,
     IndexPermissions,
     Job,
@@ -25,10 +32,14 @@ from stagewright.machines.yugabytedb.indexes.index_states import (
 from stagewright.spec import (
     Bool,
     LeadsTo,
+    NumberVar,
     OneVar,
     Term,
+    accepts,
     action,
+    bounded,
     equivalent_drop,
+    equivalent_loss,
     equivalent_step,
     equivalent_value,
     equivalents,
@@ -38,6 +49,7 @@ from stagewright.spec import (
     leads_to,
     lemma,
     liveness,
+    number,
     one_of,
     only_when,
     per,
@@ -68,6 +80,9 @@ UNUSED = equivalents(
 """What the removal of YCQL is for, and YSQL leaves to postgres."""
 
 
+OTHER_VERSIONS = 3  # as many as it takes to remove an index
+
+
 def _progress(flags: Flags) -> int:
     return flags.permission.number
 
@@ -86,6 +101,7 @@ class PostgresIndex(IndexPermissions):
 
     flags: OneVar[Flags] = one_of(Flags, init=Flags.none)
     cached = per(Server, one_of(Flags, init=Flags.none))  # by the backends of a server
+    others: NumberVar = number(0, OTHER_VERSIONS)  # versions of the table for other indexes
 
     # -- the statement ---------------------------------------------------------------------------------
 
@@ -142,6 +158,17 @@ class PostgresIndex(IndexPermissions):
         self._enter()
         self.permission = Permission.absent
 
+    @action(by=MASTER)
+    def alter_another_index(self) -> None:
+        """Another index of the table moves on, when every server has the version before; this one stays."""
+        bounded(self.others < OTHER_VERSIONS, "other indexes have had their versions")
+        require(self.permission != Permission.absent, "the index is there")
+        require(self.job == Job.none, "no job is running")
+        self._all_reported()
+        self._enter()
+        self.others = self.others + 1
+        self.permission = self._beside_another()
+
     @action(fair=WEAK)
     def refresh(self, s: Term[Server]) -> None:
         """The backends of a server read the catalog anew."""
@@ -149,6 +176,10 @@ class PostgresIndex(IndexPermissions):
         self.cached[s] = self.flags
 
     # -- what recurs -----------------------------------------------------------------------------------
+
+    def _beside_another(self) -> Term[Permission]:
+        """An index that has failed, too, stays until postgres drops it."""
+        return self.permission
 
     def _is_ready(self) -> None:
         require(self.flags == Flags.indisready, "indisready is committed")
@@ -207,12 +238,38 @@ class PostgresIndex(IndexPermissions):
         published = self.permission == Permission.read_write_and_delete
         return (self.flags == Flags.indisvalid).implies(published)
 
+    @accepts(alter_another_index)
+    def indexes_do_not_wait_for_each_other(self) -> Bool:
+        """002, "Create the index table": several indexes of a table are added "at the same time"."""
+        current = every(self.reported.has(s) for s in Server)
+        there = self.permission != Permission.absent
+        return there & current & (self.job == Job.none)
+
     @invariant
     def a_dropped_index_has_no_flags(self) -> Bool:
-        """The index is in postgres's catalog exactly while DocDB has it."""
+        """The index is in postgres's catalog exactly while DocDB has it: no other index's versions delete its table
+        (YugabyteDB's release notes, 2024.2.6.0-b89).
+        """
         return (self.flags == Flags.none) == (self.permission == Permission.absent)
 
     # -- lemmas for the proof --------------------------------------------------------------------------
+
+    @lemma
+    def versions_count_permissions(self) -> Bool:
+        """Each permission of YSQL is a version, and so is each of other indexes."""
+        last = self.permission.number_column(
+            lambda p: LAST_VERSION if p is Permission.absent else list(Permission).index(p) - 1
+        )
+        gone = self.permission == Permission.absent
+        first = (self.version == 0).implies(gone)
+        counted = gone | (self.version <= last + self.others)
+        return first & counted & ~self.permission.any_of(*NOT_OF_YSQL)
+
+    @lemma
+    def one_permission_follows_another(self) -> Bool:
+        """What is `fully_applied` is the permission before the one that is stored, or the same beside another's."""
+        same = self.fully_applied == self.permission
+        return super().one_permission_follows_another() | ((self.others > 0) & same)
 
     @lemma
     def backends_are_one_step_behind(self, s: Term[Server]) -> Bool:
@@ -251,6 +308,12 @@ class PostgresIndex(IndexPermissions):
             make_valid,
             "flags is indisready",
             because="an index that is built is ready, or valid already",
+        ),
+        equivalent_loss(
+            alter_another_index,
+            IndexPermissions.permission,
+            IndexPermissions.version,
+            because="nothing of this index changes, and no server need learn so",
         ),
         equivalent_drop(
             refresh, "they are behind", because="a catalog that is read once more is the same"

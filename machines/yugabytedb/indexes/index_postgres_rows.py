@@ -51,7 +51,11 @@ class PostgresRows(IndexRows):
     era = profiles(YSQL_EARLY, YSQL_NO_DO_BACKFILL, YSQL)
     index = part(
         PromptPostgresIndex,
-        without=(PromptPostgresIndex.report, PromptPostgresIndex.find_violation),
+        without=(
+            PromptPostgresIndex.report,
+            PromptPostgresIndex.find_violation,
+            PromptPostgresIndex.alter_another_index,
+        ),
     )
 
     @action(by=POSTGRES)

@@ -114,7 +114,7 @@ def test_the_table_is_that_of_the_code(
         (IndexPermissions, "ysql-early", 234),
         (IndexPermissions, "ysql-no-do-backfill", 184),
         (IndexStatements, "ycql", 2_372),
-        (PostgresIndex, "ysql", 1_111),
+        (PostgresIndex, "ysql", 5_188),
     ],
 )
 def test_every_promise_holds_and_every_action_happens(
