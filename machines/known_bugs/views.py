@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views.view_bases import ViewStatus
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
 from stagewright.machines.scylladb.views.view_destinations import (
     Destination,
     Migration,
     Replica,
     Sstable,
-    Status,
     View,
     ViewDestinations,
 )
@@ -219,8 +219,8 @@ class OnlyWhereAllViewsAreBuilt(ViewDestinations):
     """
 
     def _after_repair(self) -> Term[Destination]:
-        all_built = every(self.status[v].any_of(Status.none, Status.built) for v in View)
-        started = some(self.status[v] == Status.started for v in View)
+        all_built = every(self.status[v].any_of(ViewStatus.none, ViewStatus.success) for v in View)
+        started = some(self.status[v] == ViewStatus.started for v in View)
         decided = super()._after_repair()
         return choose(all_built | started, decided, Destination.normal_directory)
 

@@ -2,8 +2,8 @@
 
 Index permissions and backfill (002), the migration of the base table's tablet (001) and the commit of CDC
 generations (003, 001) meet in every write: it goes to the replicas that the tablet's stage names, to the index
-as the server's permission says, and to the log with a stream of the newest generation. The promises of
-this file are those that none of the three could make alone.
+as the server's permission says, and to the log with a stream of the generation that operates. The promises of
+this file are those that none of the three could make alone. Which replicas get the log write is in `cdc_log.py`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
     unexercised,
     vacuous,
@@ -63,6 +64,7 @@ from stagewright.spec import (
 CLIENT = Actor("client")
 MASTER = Actor("master")
 COORDINATOR = Actor("topology coordinator")
+TIME = Actor("time")
 WEAK = Fairness.WEAK
 
 
@@ -145,6 +147,9 @@ class IndexedTable(Machine):
     scanned: FlagVar = flag()
     found: SetVar[Row] = set_of(Row)
     # the log
+    operating: SetVar[Generation] = set_of(
+        Generation, init={Generation.first}
+    )  # their time has come
     logged = per(Row, optional(Generation))  # the generation of the last write's stream
 
     @initially
@@ -192,13 +197,13 @@ class IndexedTable(Machine):
         return choose(which == Replicas.previous, self.replicas, both)
 
     def _log(self, row: Row | Term[Row]) -> None:
-        """The log entry goes to a stream of the newest generation."""
-        self.logged[row] = self._newest_generation()
+        """The log entry goes to a stream of the generation that operates now."""
+        self.logged[row] = self._generation_of_now()
 
-    def _newest_generation(self) -> Term[Generation]:
+    def _generation_of_now(self) -> Term[Generation]:
         newest = Term.of(Generation.first)
         for g in list(Generation)[1:]:
-            newest = choose(self.cdc.committed.has(g), g, newest)
+            newest = choose(self.operating.has(g), g, newest)
         return newest
 
     # -- the backfill ------------------------------------------------------------------------------------
@@ -321,6 +326,14 @@ class IndexedTable(Machine):
         require(self.tablet.stage == Stage.none, "no tablet is in transition")
         self.cdc.begin(g, join)
 
+    @action(by=TIME, fair=WEAK)
+    def begin_to_operate(self, g: Term[Generation]) -> None:
+        """003: "a minute or two" after its commit a generation starts to operate, in the order of timestamps."""
+        require(self.cdc.committed.has(g), "it is committed")
+        number = g.number_column(lambda generation: generation.number)
+        require(number == self.operating.size(), "it is the next one")
+        self.operating.add(g)
+
     @action(by=COORDINATOR, spends=failovers)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator."""
@@ -376,18 +389,23 @@ class IndexedTable(Machine):
 
     @step_property
     def every_write_is_logged(self, after: Self, row: Term[Row]) -> Bool:
-        """003: "a corresponding write … is synchronously performed to the CDC table", with a stream of a
-        generation whose ranges refine the vnodes in use: then it "will have the same set of replicas".
+        """003: "a corresponding write … is synchronously performed to the CDC table", and its stream is "from the
+        generation operating at this timestamp": of those whose time has come the last.
         """
         changed = self.written.has(row) != after.written.has(row)
-        colocated = every(
-            self.cdc.tokens.has(g).implies(
-                after.logged[row].any_of(*(h for h in Generation if h.number >= g.number))
-            )
+        later = every(
+            ((after.logged[row] == g) & self.operating.has(h)).implies(h.number <= g.number)
             for g in Generation
+            for h in Generation
         )
-        logged = some((after.logged[row] == g) & self.cdc.committed.has(g) for g in Generation)
-        return changed.implies(logged & colocated)
+        operating = self.operating & self.cdc.committed
+        logged = some((after.logged[row] == g) & operating.has(g) for g in Generation)
+        return changed.implies(logged & later)
+
+    @sometimes(at={Server: 1, migrations: 0})
+    def a_later_generation_takes_writes(self, row: Term[Row]) -> Bool:
+        """003: a write goes to another generation once that operates."""
+        return self.logged[row] == Generation.second
 
     @step_property
     def a_backfill_is_not_logged(self, after: Self, row: Term[Row]) -> Bool:
@@ -423,6 +441,11 @@ class IndexedTable(Machine):
             TabletMigration.fail_over,
             CdcPublication.fail_over,
             because="what a new coordinator would know of its predecessor's work is still so",
+        ),
+        equivalent_drop(
+            begin_to_operate,
+            "it is the next one",
+            because="of those whose time has come the last takes the write, whichever came first",
         ),
         equivalent_drop(
             write_chunk, "rows were found", because="where no row was found nothing is written"

@@ -28,6 +28,7 @@ SEEN = {
     "TopologyNode",
     "TopologyRequest",
     "CdcGeneration",
+    "ViewTask",  # of which a batch has several
     "ViewTurn",
     "BackfillTablet",
     "StageBarrier",

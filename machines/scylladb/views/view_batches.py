@@ -123,7 +123,8 @@ class ViewBatches(Machine):
         require(self.executing, "a batch is executed")
         self.rows = self.rows | self.batch
         self.completed = self.completed | self.batch
-        self._end_batch()
+        self.batch = frozenset()
+        self.executing = False
 
     @action(by=WORKER, fair=WEAK)
     def observe_drop(self, v: Term[View]) -> None:
@@ -159,9 +160,6 @@ class ViewBatches(Machine):
         """The worker's node restarts: batch and completed tasks are forgotten; the call fails."""
         self.asked = frozenset()
         self.completed = frozenset()
-        self._end_batch()
-
-    def _end_batch(self) -> None:
         self.batch = frozenset()
         self.executing = False
 
@@ -269,5 +267,10 @@ class ViewBatches(Machine):
         ),
         equivalent_drop(mark_view_built, "not built yet", because="a view that is built stays so"),
         equivalent_loss(change_leader, asked, finished, because="what it knows is so"),
-        equivalent_loss(restart, asked, completed, because="what it still knows is so"),
+        equivalent_loss(
+            restart,
+            asked,
+            completed,
+            because="what it still knows is so",
+        ),
     )

@@ -547,22 +547,8 @@ class ViewBuilding(Machine):
             because="where there are several replicas, all of two nodes are; else nothing changes",
         ),
         equivalent_drop(stream, "it has no row yet", because="a row may be streamed again"),
-        equivalent_drop(
-            finish_with_copy,
-            "the operation ends",
-            because="what is not inherited is built by the task",
-        ),
         equivalent_loss(
-            finish_with_copy,
-            view,
-            stage,
-            replicas,
-            because="what is not inherited is built by the task",
-        ),
-        equivalent_drop(
-            give_up,
-            "stage is allow_write_both_read_old or write_both_read_old or streaming",
-            because="an operation that does not fail goes on",
+            finish_with_copy, view, because="what is not inherited is built by the task"
         ),
         equivalent_loss(give_up, stage, because="an operation that does not fail goes on"),
         equivalent_drop(
@@ -570,26 +556,14 @@ class ViewBuilding(Machine):
             "the task was aborted",
             because="aborted tasks are the leaving replica's; others may be replaced as well",
         ),
-        equivalent_drop(
-            finish_revert_with_task,
-            "the operation is undone",
-            because="the stage is left as well when no aborted task is there any more",
-        ),
         equivalent_loss(
             finish_revert_with_task,
             stage,
-            next,
             because="the stage is left as well when no aborted task is there any more",
         ),
         equivalent_drop(
             _replace,
-            "the id is new",
             "life is normal or aborted",
-            because="an aborted task is stored, and a stored one is not new",
-        ),
-        equivalent_loss(
-            _replace,
-            ViewTask.life,
             because="an aborted task is stored, and a stored one is not new",
         ),
         equivalent_drop(create_view, "life is absent", because=NEVER_CREATED),

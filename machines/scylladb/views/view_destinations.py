@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
+from stagewright.machines.scylladb.views.view_bases import ViewStatus
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
 from stagewright.spec import (
     Actor,
@@ -93,15 +94,6 @@ class View(Entity, scope=2):
     """A view of the table."""
 
 
-class Status(Enum):
-    """How far one view is."""
-
-    none = auto()
-    not_started = auto()
-    started = auto()
-    built = auto()
-
-
 class Replica(Enum):
     """The replica that the migration leaves, and the one that it comes to."""
 
@@ -148,7 +140,7 @@ class ViewDestinations(Machine):
 
     release = profiles(SEED, SCYLLA_2025_4)
 
-    status = per(View, one_of(Status, init=Status.none))
+    status = per(View, one_of(ViewStatus, init=ViewStatus.none))
     scanned: SetVar[View] = set_of(View)  # the tablet's build_range task for it is done
     view = per(View, set_of(Sstable))  # sstables whose rows are in it
     migration: OneVar[Migration] = one_of(Migration, init=Migration.ahead)
@@ -158,12 +150,12 @@ class ViewDestinations(Machine):
 
     def how_far(self) -> Term[Views]:
         """The questions of 000 in their order: no views? none started or built? any started? Else some are built."""
-        waiting = every(self.status[v].any_of(Status.none, Status.not_started) for v in View)
-        building = some(self.status[v] == Status.started for v in View)
+        waiting = every(self.status[v].any_of(ViewStatus.none, ViewStatus.created) for v in View)
+        building = some(self.status[v] == ViewStatus.started for v in View)
         begun = choose(
             waiting, Views.not_started, choose(building, Views.started, Term.of(Views.built))
         )
-        return choose(every(self.status[v] == Status.none for v in View), Views.none, begun)
+        return choose(every(self.status[v] == ViewStatus.none for v in View), Views.none, begun)
 
     def _after_repair(self) -> Term[Destination]:
         if self.release.follows_the_text:
@@ -209,19 +201,19 @@ class ViewDestinations(Machine):
     @action(by=CLIENT)
     def create_view(self, v: Term[View]) -> None:
         """A view is created."""
-        require(self.status[v] == Status.none, "there is no such view")
-        self.status[v] = Status.not_started
+        require(self.status[v] == ViewStatus.none, "there is no such view")
+        self.status[v] = ViewStatus.created
 
     @action(by=COORDINATOR, fair=WEAK)
     def start_view(self, v: Term[View]) -> None:
         """The coordinator starts to build the view."""
-        require(self.status[v] == Status.not_started, "the view is not started")
-        self.status[v] = Status.started
+        require(self.status[v] == ViewStatus.created, "the view is not started")
+        self.status[v] = ViewStatus.started
 
     @action(by=WORKER, fair=WEAK)
     def build_range(self, r: Term[Replica], v: Term[View]) -> None:
         """The view's task is executed: it reads the replica's base directory."""
-        require(self.status[v] == Status.started, "the view is being built")
+        require(self.status[v] == ViewStatus.started, "the view is being built")
         require(~self.scanned.has(v), "its task is to be executed")
         require(self._serves(r), "the tablet is not in transition")
         self.scanned.add(v)
@@ -231,11 +223,11 @@ class ViewDestinations(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def mark_view_built(self, v: Term[View]) -> None:
         """The view has no task left, and the table no staging task."""
-        require(self.status[v] == Status.started, "the view is being built")
+        require(self.status[v] == ViewStatus.started, "the view is being built")
         require(self.scanned.has(v), "the range is built")
         waits = some(self.place[r][s] == Place.with_task for r in Replica for s in Sstable)
         require(~waits, "no staging task is left")
-        self.status[v] = Status.built
+        self.status[v] = ViewStatus.success
 
     @action(by=WORKER, fair=WEAK)
     def process_staging(self, r: Term[Replica], s: Term[Sstable]) -> None:
@@ -267,7 +259,7 @@ class ViewDestinations(Machine):
         self.place[r][s] = Place.base
         paired = (r == Replica.leaving) | (self.migration == Migration.over)
         for v in View:
-            updated = paired & (self.status[v] != Status.none)
+            updated = paired & (self.status[v] != ViewStatus.none)
             self.view[v].put(s, self.view[v].has(s) | updated)
 
     def _is_staged(self, r: Replica, s: Term[Sstable]) -> Bool:
@@ -289,7 +281,7 @@ class ViewDestinations(Machine):
     def built_views_are_complete(self, v: Term[View], s: Term[Sstable]) -> Bool:
         """A built view has every row of the base directory, whichever replica has it."""
         there = some(self.place[r][s] == Place.base for r in Replica)
-        return ((self.status[v] == Status.built) & there).implies(self.view[v].has(s))
+        return ((self.status[v] == ViewStatus.success) & there).implies(self.view[v].has(s))
 
     @invariant
     def replicas_and_views_agree(self, v: Term[View], s: Term[Sstable]) -> Bool:
@@ -298,8 +290,10 @@ class ViewDestinations(Machine):
         ahead = (self.migration == Migration.ahead).implies(pending == Place.nowhere)
         over = (self.migration == Migration.over).implies(leaving == Place.nowhere)
         given = (pending == Place.with_generator).implies(self.migration == Migration.over)
-        scanned, built = self.scanned.has(v), self.status[v] == Status.built
-        begun = scanned.implies(built | (self.status[v] == Status.started)) & built.implies(scanned)
+        scanned, built = self.scanned.has(v), self.status[v] == ViewStatus.success
+        begun = scanned.implies(built | (self.status[v] == ViewStatus.started)) & built.implies(
+            scanned
+        )
         read = some(self.place[r][s] == Place.base for r in Replica) & scanned
         has = self.view[v].has(s)
         return ahead & over & given & begun & read.implies(has) & has.implies(~self._is_nowhere(s))
@@ -310,7 +304,7 @@ class ViewDestinations(Machine):
     ) -> Bool:
         """000, process_staging: "generate view updates and move to base directory"."""
         processed = some(self._is_staged(r, s) & (after.place[r][s] == Place.base) for r in Replica)
-        return (processed & (self.status[v] != Status.none)).implies(after.view[v].has(s))
+        return (processed & (self.status[v] != ViewStatus.none)).implies(after.view[v].has(s))
 
     @step_property
     def tasks_wait_for_the_migration(self, after: Self, s: Term[Sstable]) -> Bool:
@@ -328,8 +322,8 @@ class ViewDestinations(Machine):
     def sstables_without_need_are_not_staged(self, after: Self, s: Term[Sstable]) -> Bool:
         """000: "use normal directory" where there are no views, none is started, or all have the rows."""
         staged = ~self._is_staged_anywhere(s) & after._is_staged_anywhere(s)
-        started = some(self.status[v] == Status.started for v in View)
-        lacking = some((self.status[v] == Status.built) & ~self.view[v].has(s) for v in View)
+        started = some(self.status[v] == ViewStatus.started for v in View)
+        lacking = some((self.status[v] == ViewStatus.success) & ~self.view[v].has(s) for v in View)
         return staged.implies(started | lacking)
 
     @step_property
@@ -338,18 +332,22 @@ class ViewDestinations(Machine):
         now, then = self.status[v], after.status[v]
         waits = some(self.place[r][s] == Place.with_task for r in Replica for s in Sstable)
         return (
-            (now == Status.none).implies(then.any_of(Status.none, Status.not_started))
-            & (now == Status.not_started).implies(then.any_of(Status.not_started, Status.started))
-            & (now == Status.started).implies(then.any_of(Status.started, Status.built))
-            & (now == Status.built).implies(then == Status.built)
-            & ((now != then) & (then == Status.built)).implies(~waits)
+            (now == ViewStatus.none).implies(then.any_of(ViewStatus.none, ViewStatus.created))
+            & (now == ViewStatus.created).implies(
+                then.any_of(ViewStatus.created, ViewStatus.started)
+            )
+            & (now == ViewStatus.started).implies(
+                then.any_of(ViewStatus.started, ViewStatus.success)
+            )
+            & (now == ViewStatus.success).implies(then == ViewStatus.success)
+            & ((now != then) & (then == ViewStatus.success)).implies(~waits)
         )
 
     @sometimes
     def staging_moves_with_its_tablet(self, v: Term[View], s: Term[Sstable]) -> Bool:
         """A row comes by repair when a view is built, and waits for its task on the replica that it moved to."""
         there = self.place[Replica.pending][s] == Place.with_task
-        return (self.migration == Migration.over) & there & (self.status[v] == Status.built)
+        return (self.migration == Migration.over) & there & (self.status[v] == ViewStatus.success)
 
     @step_property
     def nothing_is_lost_by_a_migration(self, after: Self, s: Term[Sstable]) -> Bool:
@@ -360,13 +358,13 @@ class ViewDestinations(Machine):
     def nothing_is_staged(self) -> Bool:
         """A tablet may stay as it is, when no sstable waits."""
         waits = some(self._is_staged_anywhere(s) for s in Sstable)
-        done = every(self.status[v].any_of(Status.none, Status.built) for v in View)
+        done = every(self.status[v].any_of(ViewStatus.none, ViewStatus.success) for v in View)
         return ~waits & done & (self.migration != Migration.under_way)
 
     @liveness
     def rows_reach_built_views(self, v: Term[View], s: Term[Sstable]) -> LeadsTo:
         """000: view updates are generated from "all staging sstables", though the tablet moves meanwhile."""
-        lacks = (self.status[v] == Status.built) & ~self._is_nowhere(s)
+        lacks = (self.status[v] == ViewStatus.success) & ~self._is_nowhere(s)
         return leads_to(lacks, self.view[v].has(s))
 
     @liveness
@@ -377,7 +375,7 @@ class ViewDestinations(Machine):
     @liveness
     def views_are_built(self, v: Term[View]) -> LeadsTo:
         """Every view is built in the end."""
-        return leads_to(self.status[v] != Status.none, self.status[v] == Status.built)
+        return leads_to(self.status[v] != ViewStatus.none, self.status[v] == ViewStatus.success)
 
     # -- what no promise can tell ----------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
 from stagewright.spec import (
     ANY,
     Bool,
@@ -80,14 +80,6 @@ class Type(Enum):
     process_staging = auto()
 
 
-class Batch(Enum):
-    """The batch on the shard, up to when the coordinator has removed its tasks."""
-
-    none = auto()
-    executing = auto()
-    done = auto()
-
-
 @dataclass(frozen=True)
 class ResizeRelease(Profile):
     """What a version says about resizes."""
@@ -134,7 +126,7 @@ class ViewResize(Machine):
     held = per(
         Slot, optional(Slot)
     )  # the last token under which it holds a staging sstable of a slot
-    batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
+    batch: OneVar[Work] = one_of(Work, init=Work.none)
     type: OptionalVar[Type] = optional(Type)
     tablet: OptionalVar[Tablet] = optional(Tablet)  # whose task the batch executes
     token: OptionalVar[Slot] = optional(
@@ -173,7 +165,7 @@ class ViewResize(Machine):
         """The batch has read the tablet and updated the view."""
         self._executes(Type.build_range)
         self.view = self.view | self.reads
-        self.batch = Batch.done
+        self.batch = Work.done
 
     @action(by=WORKER, fair=WEAK)
     def process_staging(self) -> None:
@@ -181,7 +173,7 @@ class ViewResize(Machine):
         self._executes(Type.process_staging)
         for s in Slot:
             self.held[s] = choose(self.held[s] == self.token, None, self.held[s])
-        self.batch = Batch.done
+        self.batch = Work.done
 
     @action(by=WORKER, fair=WEAK)
     def observe_deletion(self) -> None:
@@ -192,7 +184,7 @@ class ViewResize(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def remove_finished(self) -> None:
         """The coordinator removes the finished task from group0."""
-        require(self.batch == Batch.done, "the batch is done")
+        require(self.batch == Work.done, "the batch is done")
         require(~self.stale, "its task is still in group0")
         for t in Tablet:
             removed = (self.tablet == t) & (self.type == Type.build_range)
@@ -203,7 +195,7 @@ class ViewResize(Machine):
     def mark_view_built(self) -> None:
         """No task is left: the view is built."""
         require(~some(self.building[t] | self.staging[t] for t in Tablet), "no task is left")
-        require(self.batch == Batch.none, "none is executed")
+        require(self.batch == Work.none, "none is executed")
         require(~self.built, "not built yet")
         self.built = True
 
@@ -280,8 +272,8 @@ class ViewResize(Machine):
         return last
 
     def _start(self, t: Term[Tablet], kind: Type) -> None:
-        require(self.batch == Batch.none, "the shard has no batch")
-        self.batch = Batch.executing
+        require(self.batch == Work.none, "the shard has no batch")
+        self.batch = Work.executing
         self.type = kind
         self.tablet = t
         own = {s: self._id(self._ends(), s) == t.number_column(_number) for s in Slot}
@@ -293,11 +285,11 @@ class ViewResize(Machine):
         self.token = token
 
     def _executes(self, kind: Type) -> None:
-        require(self.batch == Batch.executing, "a batch is executed")
+        require(self.batch == Work.executing, "a batch is executed")
         require(self.type == kind, "it is of this type")
 
     def _end_batch(self) -> None:
-        self.batch = Batch.none
+        self.batch = Work.none
         self.type = None
         self.tablet = None
         self.token = None
@@ -318,7 +310,7 @@ class ViewResize(Machine):
 
     def _started(self, t: Tablet) -> Bool:
         """The tablet's process_staging task is executed."""
-        executed = (self.batch != Batch.none) & (self.type == Type.process_staging) & ~self.stale
+        executed = (self.batch != Work.none) & (self.type == Type.process_staging) & ~self.stale
         return executed & (self.tablet == t)
 
     def _adjust(self, after: Ends, becomes: Callable[[Slot, Tablet], Bool]) -> None:
@@ -343,7 +335,7 @@ class ViewResize(Machine):
         for t, (builds, processes) in adjusted.items():
             self.building[t] = builds
             self.staging[t] = processes
-        self.stale = self.batch != Batch.none
+        self.stale = self.batch != Work.none
         self._find_anew(tokens)
         for s in inner:
             self.ends.put(s, after[s])
@@ -382,7 +374,7 @@ class ViewResize(Machine):
     @invariant
     def staging_sstables_have_a_task(self) -> Bool:
         """No staging sstable is left without a task that finds it (scylladb #26244)."""
-        executing = (self.batch == Batch.executing) & ~self.stale
+        executing = (self.batch == Work.executing) & ~self.stale
         processing = executing & (self.type == Type.process_staging)
         return every(
             (self.held[s].is_some() & self._owns(self._ends(), t, s)).implies(
@@ -396,16 +388,16 @@ class ViewResize(Machine):
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
         """000: the worker "can execute only one batch per shard"."""
-        starts = after.batch == Batch.executing
+        starts = after.batch == Work.executing
         goes_on = (self.tablet == after.tablet) & (self.type == after.type)
-        return (starts & (self.batch != Batch.none)).implies(
-            (self.batch == Batch.executing) & goes_on
+        return (starts & (self.batch != Work.none)).implies(
+            (self.batch == Work.executing) & goes_on
         )
 
     @step_property
     def ranges_are_built_first(self, after: Self) -> Bool:
         """Staging sstables of a tablet wait until its range is built (the coordinator's order of tasks)."""
-        starts = (self.batch == Batch.none) & (after.type == Type.process_staging)
+        starts = (self.batch == Work.none) & (after.type == Type.process_staging)
         return starts.implies(~some((after.tablet == t) & self.building[t] for t in Tablet))
 
     @invariant
@@ -428,12 +420,12 @@ class ViewResize(Machine):
             for s in Slot
             for t in Tablet
         )
-        return choose(self.batch == Batch.none, idle, self.token.is_some() & ends & read)
+        return choose(self.batch == Work.none, idle, self.token.is_some() & ends & read)
 
     @step_property
     def staging_sstables_are_kept(self, after: Self) -> Bool:
         """A staging sstable is held until a batch has processed it."""
-        processed = (self.batch == Batch.executing) & (after.batch == Batch.done)
+        processed = (self.batch == Work.executing) & (after.batch == Work.done)
         return every(
             (self.held[s].is_some() & after.held[s].is_none()).implies(
                 processed & (self.held[s] == self.token)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Work
 from stagewright.spec import (
     Bool,
     Entity,
@@ -84,14 +84,6 @@ class Place(Enum):
     removed = auto()  # its tablet replica was cleaned up
 
 
-class Batch(Enum):
-    """The batch of `process_staging` tasks on the shard."""
-
-    none = auto()
-    executing = auto()
-    done = auto()
-
-
 @dataclass(frozen=True)
 class StagingRelease(Profile):
     """What a version does about the tasks of staging sstables."""
@@ -126,7 +118,7 @@ class ViewStaging(Machine):
     to_register: SetVar[Sstable] = set_of(Sstable)  # _sstables_to_register
     registering: SetVar[Sstable] = set_of(Sstable)  # what the registrator's command is about
     staging: SetVar[Sstable] = set_of(Sstable)  # _staging_sstables: there is a task for them
-    batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
+    batch: OneVar[Work] = one_of(Work, init=Work.none)
     processing: SetVar[Sstable] = set_of(Sstable)  # what the batch found when it started
 
     # -- staging sstables --------------------------------------------------------------------------------
@@ -160,9 +152,9 @@ class ViewStaging(Machine):
     @action(by=COORDINATOR, fair=WEAK)
     def start_batch(self) -> None:
         """The coordinator has the waiting tasks executed, as the tablet is not in transition."""
-        require((self.waiting > 0) & (self.batch == Batch.none), "tasks wait for an idle worker")
+        require((self.waiting > 0) & (self.batch == Work.none), "tasks wait for an idle worker")
         self._is_at_rest()
-        self.batch = Batch.executing
+        self.batch = Work.executing
         self.waiting = 0
         self.started = True
         self.processing = self.staging
@@ -170,27 +162,27 @@ class ViewStaging(Machine):
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self) -> None:
         """View updates are generated from the sstables, which then move to the base directory."""
-        require(self.batch == Batch.executing, "a batch is executed")
+        require(self.batch == Work.executing, "a batch is executed")
         for s in self.processing & self.staging:
             self.place[s] = Place.base
             self.view.put(s, self.standing.column(lambda standing: standing.paired))
             self.staging.discard(s)
-        self.batch = Batch.done
+        self.batch = Work.done
         self.processing = frozenset()
 
     @action(by=COORDINATOR, fair=WEAK)
     def remove_finished(self) -> None:
         """The coordinator removes the finished tasks, unless they were aborted."""
-        require(self.batch == Batch.done, "the batch is done")
-        self.batch = Batch.none
+        require(self.batch == Work.done, "the batch is done")
+        self.batch = Work.none
         self.started = False
 
     @action(by=WORKER, fair=WEAK)
     def observe_abort(self) -> None:
         """The worker sees that the batch's tasks are aborted or gone."""
-        require(self.batch == Batch.executing, "a batch is executed")
+        require(self.batch == Work.executing, "a batch is executed")
         require(~self.started, "its tasks are aborted or gone")
-        self.batch = Batch.none
+        self.batch = Work.none
         self.processing = frozenset()
 
     # -- the tablet ------------------------------------------------------------------------------------
@@ -249,7 +241,7 @@ class ViewStaging(Machine):
         self.waiting = choose(self.started, self._one_more(), self.waiting)
         self.loaded = False
         self.registering = frozenset()
-        self.batch = Batch.none
+        self.batch = Work.none
         self.started = False
 
     @action(by=WORKER, fair=WEAK)
@@ -325,7 +317,7 @@ class ViewStaging(Machine):
             & ~(self.processing.has(s) & self.to_register.has(s))
             & known.implies(self.discovered)
             & ~(self.started & (self.standing == Standing.leaving))
-            & (self.started == (self.started & (self.batch != Batch.none)))
+            & (self.started == (self.started & (self.batch != Work.none)))
         )
 
     @invariant
@@ -336,26 +328,26 @@ class ViewStaging(Machine):
     @invariant
     def batches_hold_sstables_while_they_run(self) -> Bool:
         """000: the sstables of a batch are "moved to base directory", or left to another one."""
-        return (self.batch != Batch.executing).implies(self.processing.is_empty())
+        return (self.batch != Work.executing).implies(self.processing.is_empty())
 
     @step_property
     def one_batch_on_the_shard(self, after: Self) -> Bool:
         """000: the worker "can execute only one batch per shard"."""
         same = after.processing <= self.processing
-        goes_on = (self.batch == Batch.executing) & (after.batch == Batch.executing)
-        again = (self.batch == Batch.done) & (after.batch == Batch.executing)
+        goes_on = (self.batch == Work.executing) & (after.batch == Work.executing)
+        again = (self.batch == Work.done) & (after.batch == Work.executing)
         return goes_on.implies(same) & ~again
 
     @step_property
     def batches_start_at_rest(self, after: Self) -> Bool:
         """000: not before "the writes are directed to the new replica": no batch starts in transition."""
-        starts = (self.batch == Batch.none) & (after.batch == Batch.executing)
+        starts = (self.batch == Work.none) & (after.batch == Work.executing)
         return starts.implies(self.standing.any_of(Standing.replica, Standing.absent))
 
     @step_property
     def batches_start_with_tasks(self, after: Self) -> Bool:
         """000: the worker executes tasks, and nothing of its own accord."""
-        starts = (self.batch == Batch.none) & (after.batch == Batch.executing)
+        starts = (self.batch == Work.none) & (after.batch == Work.executing)
         return starts.implies(self.waiting > 0)
 
     @step_property
@@ -369,7 +361,7 @@ class ViewStaging(Machine):
         """000: group0 stores tasks until they are completed, or the operation is over."""
         stored = self.started | (self.waiting > 0) | self.aborted
         still = after.started | (after.waiting > 0) | after.aborted
-        done = (self.batch == Batch.done) | (after.standing == Standing.absent)
+        done = (self.batch == Work.done) | (after.standing == Standing.absent)
         return stored.implies(still | done)
 
     @step_property

@@ -364,6 +364,7 @@ class ViewTask(Machine):
             because="a worker that refuses aborted tasks does as well",
         ),
         equivalent_loss(create, life, because="a task may as well never be created"),
+        equivalent_loss(drop, life, because="a view may as well not be dropped"),
         equivalent_loss(
             abort,
             life,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER, Work
 from stagewright.spec import (
     Actor,
     Bool,
@@ -74,14 +74,6 @@ class Observer(Enum):
     asleep = auto()  # waits on the condition variable
 
 
-class Batch(Enum):
-    """The batch on the shard."""
-
-    none = auto()
-    executing = auto()
-    finished = auto()  # not reported yet
-
-
 class ViewWakeups(Machine):
     """A worker's registrator, observer and batch, which wait for each other."""
 
@@ -94,7 +86,7 @@ class ViewWakeups(Machine):
     queued: FlagVar = flag()  # an sstable is to be registered
     taken: FlagVar = flag()  # the registrator has taken what was queued, and has not moved it yet
     changed: FlagVar = flag()  # group0 has changed since the observer looked
-    batch: OneVar[Batch] = one_of(Batch, init=Batch.none)
+    batch: OneVar[Work] = one_of(Work, init=Work.none)
     staging_mutex: SetVar[Fiber] = set_of(Fiber)  # who holds it
     apply_mutex: SetVar[Fiber] = set_of(Fiber)
     registrator: OneVar[Registrator] = one_of(Registrator, init=Registrator.awake)
@@ -112,14 +104,14 @@ class ViewWakeups(Machine):
     @action(by=COORDINATOR, spends=batches)
     def start_batch(self) -> None:
         """A batch is started."""
-        require(self.batch == Batch.none, "no batch")
-        self.batch = Batch.executing
+        require(self.batch == Work.none, "no batch")
+        self.batch = Work.executing
 
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self) -> None:
         """The batch is through, and notifies the observer."""
-        require(self.batch == Batch.executing, "a batch is executed")
-        self.batch = Batch.finished
+        require(self.batch == Work.executing, "a batch is executed")
+        self.batch = Work.done
         self._wake_observer()
 
     @action(by=GROUP0, spends=changes)
@@ -191,7 +183,7 @@ class ViewWakeups(Machine):
         """It takes the staging mutex too, and sees what there is in group0 and of the batch."""
         self._take_staging(Fiber.observer)
         self.changed = False
-        self.batch = choose(self.batch == Batch.finished, Batch.none, self.batch)
+        self.batch = choose(self.batch == Work.done, Work.none, self.batch)
 
     @observer.step(Observer.updating, Observer.drowsy, by=WORKER, fair=WEAK)
     def end_update(self) -> None:
@@ -207,7 +199,7 @@ class ViewWakeups(Machine):
     @observer.step(Observer.drowsy, Observer.awake, by=WORKER, fair=WEAK)
     def go_on(self) -> None:
         """Something has happened since: it does not wait."""
-        require(self.changed | (self.batch == Batch.finished), "something has happened")
+        require(self.changed | (self.batch == Work.done), "something has happened")
 
     # -- what recurs -----------------------------------------------------------------------------------
 
@@ -223,7 +215,7 @@ class ViewWakeups(Machine):
         require(~self.queued, "nothing is queued")
 
     def _observer_may_sleep(self) -> None:
-        require(~self.changed & (self.batch != Batch.finished), "nothing has happened")
+        require(~self.changed & (self.batch != Work.done), "nothing has happened")
 
     def _wake_registrator(self) -> None:
         """A broadcast wakes who waits at this moment, and leaves no trace."""
@@ -290,8 +282,8 @@ class ViewWakeups(Machine):
     @step_property
     def batches_run_to_their_end(self, after: Self) -> Bool:
         """A batch finishes before it is ended, and is reported before another one starts."""
-        goes_on = (self.batch == Batch.executing).implies(after.batch != Batch.none)
-        return goes_on & (self.batch == Batch.finished).implies(after.batch != Batch.executing)
+        goes_on = (self.batch == Work.executing).implies(after.batch != Work.none)
+        return goes_on & (self.batch == Work.done).implies(after.batch != Work.executing)
 
     @invariant
     def fibers_do_not_wait_for_each_other(self) -> Bool:
@@ -304,7 +296,7 @@ class ViewWakeups(Machine):
     def all_asleep(self) -> Bool:
         """Nothing is to be done."""
         idle = (self.registrator == Registrator.asleep) & (self.observer == Observer.asleep)
-        return idle & ~self.queued & ~self.taken & ~self.changed & (self.batch == Batch.none)
+        return idle & ~self.queued & ~self.taken & ~self.changed & (self.batch == Work.none)
 
     @liveness
     def queued_sstables_get_a_task(self) -> LeadsTo:
@@ -319,7 +311,7 @@ class ViewWakeups(Machine):
     @liveness
     def finished_batches_are_reported(self) -> LeadsTo:
         """000: the worker "responses the coordinator once the tasks are finished" (scylladb #26204)."""
-        return leads_to(self.batch == Batch.finished, self.batch != Batch.finished)
+        return leads_to(self.batch == Work.done, self.batch != Work.done)
 
     @liveness
     def changes_are_observed(self) -> LeadsTo:
