@@ -37,20 +37,29 @@ V = TypeVar("V")
 
 
 def column_at(
-    index: Node, column: Callable[[Any], Any], wanted: type[Symbolic] | None = None
+    index: Node,
+    column: Callable[..., Any],
+    others: tuple[object, ...] = (),
+    wanted: type[Symbolic] | None = None,
 ) -> Symbolic:
     """A column of an enum, given as a function of its members, at a symbolic member.
 
-    `wanted` is the facade that the column must have, if only one will do.
+    With `others`, which is one more symbolic member, it is a function of two. `wanted` is the facade that the
+    column must have, if only one will do.
     """
-    if not isinstance(index.sort, EnumSort):
-        raise ExpressionError(
-            f"{index.sort} has no columns: its members are interchangeable",
-            where=here(),
-            help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
-        )
-    values = [_frozen(column(member)) for member in index.sort.members]
-    sort, wrap = _column_sort(values)
+    members = _members(index)
+    if others:
+        other = node_of(others[0], BOOL)
+        if other is None:
+            raise ExpressionError(
+                f"a column of two members is given {others[0]!r} as the second",
+                where=here(),
+                help="write `a.column(lambda a, b: …, b)` with a symbolic `b`",
+            )
+        rows = [tuple(_frozen(column(m, n)) for n in _members(other)) for m in members]
+    else:
+        other, rows = index, [tuple(_frozen(column(member)) for member in members)]
+    sort, wrap = _column_sort([value for row in rows for value in row])
     if wanted is Maybe and isinstance(sort, EnumSort):
         optional = OptionalSort(sort)
         sort, wrap = optional, facade(optional)
@@ -61,7 +70,21 @@ def column_at(
             help="`number_column` is for numbers, `optional_column` for members of which some are none, "
             "`column` for all else",
         )
-    return wrap(Column(tuple(values), index, sort, here()))
+    found: Node = Column(rows[-1], other, sort, here())
+    for member, row in reversed([*zip(members, rows, strict=False)][:-1]):
+        same = apply(Op.EQ, BOOL, index, lift(member, index.sort, "a member"))
+        found = apply(Op.IF, sort, same, Column(row, other, sort, here()), found)
+    return wrap(found)
+
+
+def _members(index: Node) -> tuple[Enum, ...]:
+    if isinstance(index.sort, EnumSort):
+        return index.sort.members
+    raise ExpressionError(
+        f"{index.sort} has no columns: its members are interchangeable",
+        where=here(),
+        help=f"declare a variable `per({index.sort}, …)`; `constant(…)` if it never changes",
+    )
 
 
 def _frozen(value: Any) -> Any:

@@ -29,17 +29,19 @@ from stagewright.spec.values import FrozenMap, Value
 MAX_RECORDS = (
     4_096  # values of a record of which there are sets or bags: each is a cell of the state
 )
+MAX_SETS = 4_096  # of a parameter: each is a choice of a step
 
 
 @lru_cache(maxsize=1024)
-def values_of(sort: ScalarSort | RecordSort, scope: Scope) -> Sequence[Value]:
+def values_of(sort: ScalarSort | RecordSort | SetSort, scope: Scope) -> Sequence[Value]:
     """All values of a scalar sort: False before True, numbers upwards, members in order, none first.
 
-    Of a record of scalars: all combinations, those of the last field next to each other. Numbers are a
-    `range`: what it costs does not depend on how many there are.
+    Of a record of scalars: all combinations, those of the last field next to each other. Of a set: the
+    empty set first, those that differ in the last member next to each other. Numbers are a `range`: what it
+    costs does not depend on how many there are.
 
     Raises:
-        ScopeError: a record has too many values at this scope to be listed.
+        ScopeError: a record or a set has too many values at this scope to be listed.
     """
     match sort:
         case BoolSort():
@@ -54,6 +56,24 @@ def values_of(sort: ScalarSort | RecordSort, scope: Scope) -> Sequence[Value]:
             return (None, *values_of(element, scope))
         case RecordSort():
             return _records(sort, scope)
+        case SetSort(element):
+            return _sets(sort, values_of(element, scope))
+
+
+def _sets(sort: SetSort, members: Sequence[Value]) -> Sequence[Value]:
+    if 2 ** len(members) > MAX_SETS:
+        raise ScopeError(
+            f"a {sort} is one of 2^{len(members)} at this scope, and each is a choice of a step; at most "
+            f"{MAX_SETS:,} can be",
+            help="choose a smaller scope",
+        )
+    return tuple(subsets(members))
+
+
+def subsets(members: Sequence[Value]) -> Iterator[frozenset[Value]]:
+    """All sets of these: the empty one first, those that differ in the last member next to each other."""
+    for bits in product((False, True), repeat=len(members)):
+        yield frozenset(m for m, bit in zip(members, bits, strict=True) if bit)
 
 
 def _records(sort: RecordSort, scope: Scope) -> Sequence[Value]:
@@ -113,9 +133,7 @@ def starts(sort: Sort, initial: Value | AnyValue, scope: Scope) -> Iterator[Valu
             if initial is not AnyValue.ANY:
                 yield _as_value(initial)
                 return
-            members = values_of(element, scope)
-            for bits in product((False, True), repeat=len(members)):
-                yield frozenset(m for m, bit in zip(members, bits, strict=True) if bit)
+            yield from subsets(values_of(element, scope))
         case SeqSort(element, capacity):
             if initial is not AnyValue.ANY:
                 yield _as_value(initial)

@@ -69,11 +69,13 @@ class Expressions:
         return {p: self._constant(v, p.sort) for p, v in chosen.items()}
 
     def _constant(self, value: Value, sort: Sort) -> Shape:
-        """A scalar's or a record's value."""
+        """A scalar's, a record's or a set's value."""
+        if isinstance(sort, SetSort):
+            return self._literal(value, sort)
         if isinstance(sort, RecordSort):
             assert isinstance(value, FrozenMap)
             return {name: self._constant(value[name], field) for name, field in sort.fields}
-        assert not isinstance(sort, SetSort | MapSort | SeqSort)
+        assert not isinstance(sort, MapSort | SeqSort)
         code = encode_scalar(value, sort, self.scope)
         return self.builder.const(code, boolean=isinstance(sort, BoolSort))
 

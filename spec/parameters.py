@@ -15,15 +15,18 @@ from stagewright.spec.errors import ParameterError, StagewrightError
 from stagewright.spec.machine import Record
 from stagewright.spec.messages import message_sort
 from stagewright.spec.nodes import Bound
-from stagewright.spec.sorts import BoolSort, BoundSort, IntSort
+from stagewright.spec.sorts import BoolSort, BoundSort, IntSort, SetSort
 from stagewright.spec.source import Source, here, of_parameter
 from stagewright.spec.symbolic import lift
-from stagewright.spec.terms import Term, facade
+from stagewright.spec.terms import SetOf, Term, facade
 from stagewright.spec.variables import sort_of
 
 ParameterSort = BoundSort
 
-_SORTS_HELP = "write `Term[…]` with an enum or entity sort, `Bool`, `Annotated[Number, between(0, 3)]`, or a Record"
+_SORTS_HELP = (
+    "write `Term[…]` or `SetOf[…]` with an enum or entity sort, `Bool`, "
+    "`Annotated[Number, between(0, 3)]`, or a Record"
+)
 
 
 def between(low: int, high: int) -> IntSort:
@@ -160,7 +163,7 @@ def _meant(annotation: object, where: Source) -> ParameterSort | None:
     if isinstance(annotation, type) and issubclass(annotation, Record) and annotation is not Record:
         found: ParameterSort = message_sort(annotation, "a parameter")
         return found
-    if get_origin(annotation) is not Term or len(arguments) != 1:
+    if get_origin(annotation) not in {Term, SetOf} or len(arguments) != 1:
         return None
     match arguments[0]:
         case type() as kind if issubclass(kind, Entity | Enum) and kind not in {
@@ -168,6 +171,7 @@ def _meant(annotation: object, where: Source) -> ParameterSort | None:
             Enum,
             States,
         }:
-            return sort_of(kind, "a parameter", where)
+            element = sort_of(kind, "a parameter", where)
         case _:
             return None
+    return element if get_origin(annotation) is Term else SetSort(element)

@@ -131,8 +131,8 @@ FiniteSort = EnumSort | EntitySort | RecordSort
 KeySort = FiniteSort | IntSort
 """What the keys of a map range over."""
 
-BoundSort = BasicSort | RecordSort
-"""What a parameter or a quantified variable ranges over."""
+BoundSort = BasicSort | RecordSort | SetSort
+"""What a parameter or a quantified variable ranges over; only a parameter ranges over sets."""
 
 Sort = ScalarSort | SetSort | MapSort | RecordSort | SeqSort
 

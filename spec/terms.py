@@ -34,6 +34,7 @@ from stagewright.spec.truth import truth_asked
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Enum)
+G = TypeVar("G", bound=Enum)
 N = TypeVar("N", bound=Entity)
 X = TypeVar("X", bound=Enum | Entity)
 K = TypeVar("K")
@@ -147,8 +148,16 @@ class Term(Symbolic, Generic[E]):
     def column(self, column: Callable[[E], F]) -> Term[F]: ...
     @overload
     def column(self, column: Callable[[E], Set[F]]) -> SetOf[F]: ...
-    def column(self, column: Callable[[E], Any]) -> Any:
+    @overload
+    def column(self, column: Callable[[E, G], bool], other: Term[G], /) -> Bool: ...
+    @overload
+    def column(self, column: Callable[[E, G], F], other: Term[G], /) -> Term[F]: ...
+    @overload
+    def column(self, column: Callable[[E, G], Set[F]], other: Term[G], /) -> SetOf[F]: ...
+    def column(self, column: Callable[..., Any], *others: object) -> Any:
         """A column of the enum's table at this member: `stage.column(lambda s: s.writes)`.
+
+        A table of two enums is asked with a member of each: `held.column(lambda h, w: h < w, wanted)`.
 
         `column` is plain Python and is applied to every member once, when the definition is made. It gives
         a bool, a member of an enum, or a set of members. (Numbers and optional members have methods of
@@ -156,19 +165,29 @@ class Term(Symbolic, Generic[E]):
         """
         from stagewright.spec.choices import column_at
 
-        return column_at(self.node, column)
+        return column_at(self.node, column, others)
 
-    def number_column(self, column: Callable[[E], int]) -> Number:
+    @overload
+    def number_column(self, column: Callable[[E], int]) -> Number: ...
+    @overload
+    def number_column(self, column: Callable[[E, G], int], other: Term[G], /) -> Number: ...
+    def number_column(self, column: Callable[..., int], *others: object) -> Number:
         """A column of numbers."""
         from stagewright.spec.choices import column_at
 
-        return cast("Number", column_at(self.node, column, Number))
+        return cast("Number", column_at(self.node, column, others, Number))
 
-    def optional_column(self, column: Callable[[E], F | None]) -> Maybe[F]:
+    @overload
+    def optional_column(self, column: Callable[[E], F | None]) -> Maybe[F]: ...
+    @overload
+    def optional_column(
+        self, column: Callable[[E, G], F | None], other: Term[G], /
+    ) -> Maybe[F]: ...
+    def optional_column(self, column: Callable[..., F | None], *others: object) -> Maybe[F]:
         """A column of members, some of which are none."""
         from stagewright.spec.choices import column_at
 
-        return cast("Maybe[F]", column_at(self.node, column, Maybe))
+        return cast("Maybe[F]", column_at(self.node, column, others, Maybe))
 
 
 class Maybe(Symbolic, Generic[E]):

@@ -217,7 +217,7 @@ def _deadlock(interpreter: Interpreter, state: State) -> tuple[Reason, ...]:
     if not refused:
         return (Reason("the machine has no actions at all"),)
     near = tuple(reason for _, reason in refused[:_NEAR])
-    far = tuple(Reason(reason.text) for _, reason in refused[_NEAR:])
+    far = tuple(Reason(reason.text.removesuffix(":")) for _, reason in refused[_NEAR:])
     return (*near, Reason("and further from happening:", far)) if far else near
 
 

@@ -321,7 +321,7 @@ class Compiler:
                 return f"range({low}, {high + 1})"
             case EnumSort():
                 return self._constant(sort.members)
-            case RecordSort() if found is None:
+            case RecordSort() | SetSort() if found is None:
                 return f"values_now({self._constant(sort)}, L)"
             case EntitySort() if found is None:
                 return f"L[{self._constant(sort.kind)}]"

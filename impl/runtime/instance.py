@@ -17,7 +17,7 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope
-from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort, RecordSort, Sort
+from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort, RecordSort, SetSort, Sort
 from stagewright.spec.suggestions import nearest
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
@@ -207,6 +207,8 @@ class Instance:
             case RecordSort(_, fields):
                 for name, field in fields:
                     yield from self._ranks(field, value[name])
+            case SetSort(element):
+                yield from (int(m in value) for m in values_now(element, self.cells.live))
             case _:
                 yield int(value)
 
@@ -258,7 +260,8 @@ class Instance:
         if isinstance(sort, EntitySort):
             values, of = list(self.cells.live[sort.kind]), f"a living {sort}"
         else:
-            values, of = list(values_now(sort, self.cells.live)), f"one of {sort}"
+            known = values_now(sort, self.cells.live)
+            values, of = list(islice(known, LISTED + 1)), f"one of {sort}"
         listed = ", ".join(map(show, values[:LISTED])) + (", …" if len(values) > LISTED else "")
         return InputError(
             f"`{name}`: {param.name} is not {of}", help=f"there are: {listed or 'none'}"

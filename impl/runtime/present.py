@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from stagewright.spec.domains import record_of
+from stagewright.spec.domains import record_of, subsets
 from stagewright.spec.entities import Entity
 from stagewright.spec.sorts import (
     BoolSort,
@@ -15,6 +15,7 @@ from stagewright.spec.sorts import (
     IntSort,
     OptionalSort,
     RecordSort,
+    SetSort,
     Sort,
 )
 
@@ -22,7 +23,7 @@ Live = Mapping[type[Entity], Iterable[Entity]]
 
 
 def values_now(sort: Sort, live: Live) -> Iterable[Any]:
-    """The values of a scalar or a record of scalars, in the order in which a check has them."""
+    """The values of a scalar, a record of scalars or a set, in the order in which a check has them."""
     match sort:
         case BoolSort():
             return (False, True)
@@ -38,6 +39,8 @@ def values_now(sort: Sort, live: Live) -> Iterable[Any]:
             names = [name for name, _ in fields]
             options = [tuple(values_now(field, live)) for _, field in fields]
             return (record_of(names, parts) for parts in product(*options))
+        case SetSort(element):
+            return subsets(tuple(values_now(element, live)))
         case _:
             raise AssertionError(f"{sort} is not made of scalars")
 

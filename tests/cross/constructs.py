@@ -80,11 +80,20 @@ class Columns(Machine):
     @action
     def look(self, n: Term[Node]) -> None:
         require(self.seen[n] != self.stage, "not seen yet")
+        require(self.seen[n].column(lambda s, t: s.rank < t.rank, self.stage), "of higher rank")
         self.seen[n] = self.stage
+
+    @action
+    def forget(self, n: Term[Node]) -> None:
+        self.seen[n] = self.seen[n].column(lambda s, t: s if t.idle else Stage.rest, self.stage)
 
     @invariant
     def ranks_are_known(self) -> Bool:
         return self.stage.number_column(lambda s: s.rank) <= 3
+
+    @invariant
+    def nobody_is_far_behind(self, n: Term[Node]) -> Bool:
+        return self.stage.number_column(lambda s, t: s.rank - t.rank, self.seen[n]) <= 2
 
     @invariant
     def all_are_idle(self) -> Bool:
@@ -411,6 +420,39 @@ class Literals(Machine):
         return self.colours <= SetOf.of(Colour.red)
 
 
+class Groups(Machine):
+    """Groups of nodes come and go together, and take sets of colours."""
+
+    up: SetVar[Node] = set_of(Node)
+    held = per(Node, set_of(Colour))
+
+    @action
+    def rise(self, group: SetOf[Node]) -> None:
+        require(~group.is_empty() & (group & self.up).is_empty(), "all of the group are down")
+        self.up = self.up | group
+
+    @action
+    def take(self, n: Term[Node], colours: SetOf[Colour]) -> None:
+        require(self.up.has(n), "n is up")
+        require(every((self.held[m] & colours).is_empty() for m in Node), "they are free")
+        self.held[n] = colours
+
+    @action
+    def fall(self, group: SetOf[Node]) -> None:
+        require(group <= self.up, "all of the group are up")
+        for n in group:
+            self.held[n] = set()
+        self.up = self.up - group
+
+    @invariant
+    def who_is_down_holds_nothing(self, group: SetOf[Node]) -> Bool:
+        return (group & self.up).is_empty().implies(every(self.held[n].is_empty() for n in group))
+
+    @invariant
+    def nobody_holds_all(self, colours: SetOf[Colour]) -> Bool:
+        return every((self.held[n] != colours) for n in Node) | (colours.size() < 2)
+
+
 class EnumLoops(Machine):
     """Colours that pass their numbers on, one by one and all at once."""
 
@@ -458,6 +500,7 @@ EXAMPLES: Mapping[str, type[Machine]] = {
     "initial values by key": ByKey,
     "a default for none": Defaults,
     "sets of these members": Literals,
+    "sets as parameters": Groups,
     "loops over an enum": EnumLoops,
     "ordered entities and rings": InOrder,
     "members with names": Names,

@@ -16,6 +16,7 @@ from stagewright.spec import (
     Term,
     action,
     every,
+    fairness,
     invariant,
     leads_to,
     liveness,
@@ -36,48 +37,37 @@ class Resource(Enum):
     r2 = auto()
 
 
-class Bundle(Enum):
-    """All sets of resources that are not empty: a set cannot be an action's parameter."""
-
-    first = frozenset({Resource.r1})
-    second = frozenset({Resource.r2})
-    both = frozenset(Resource)
-
-
-def resources(bundle: Term[Bundle]) -> SetOf[Resource]:
-    """The bundle as a set."""
-    return bundle.column(lambda b: b.value)
-
-
 class SimpleAllocator2(Machine):
     """An allocator whose clients need not give back what they hold before they have all."""
 
     wanted = per(Client, set_of(Resource))
     held = per(Client, set_of(Resource))
+    grants = fairness(Fairness.STRONG, each=Client)
 
-    def free(self, some: SetOf[Resource]) -> Bool:
+    def free(self, s: SetOf[Resource]) -> Bool:
         """Nobody holds any of these."""
-        return every((self.held[c] & some).is_empty() for c in Client)
+        return every((self.held[c] & s).is_empty() for c in Client)
 
     @action
-    def request(self, c: Term[Client], b: Term[Bundle]) -> None:
+    def request(self, c: Term[Client], s: SetOf[Resource]) -> None:
         """A client that wants and holds nothing asks."""
         require(self.wanted[c].is_empty() & self.held[c].is_empty(), "nothing is outstanding")
-        self.wanted[c] = resources(b)
+        require(~s.is_empty(), "it wants something")
+        self.wanted[c] = s
 
-    @action(fair=Fairness.STRONG)
-    def allocate(self, c: Term[Client], b: Term[Bundle]) -> None:
+    @action(fair=grants)
+    def allocate(self, c: Term[Client], s: SetOf[Resource]) -> None:
         """The allocator hands out what is wanted and free."""
-        require(resources(b) <= self.wanted[c], "it was asked for")
-        require(self.free(resources(b)), "it is free")
-        self.held[c] = self.held[c] | resources(b)
-        self.wanted[c] = self.wanted[c] - resources(b)
+        require(~s.is_empty() & (s <= self.wanted[c]), "it was asked for")
+        require(self.free(s), "it is free")
+        self.held[c] = self.held[c] | s
+        self.wanted[c] = self.wanted[c] - s
 
     @action
-    def give_back(self, c: Term[Client], b: Term[Bundle]) -> None:
+    def give_back(self, c: Term[Client], s: SetOf[Resource]) -> None:
         """A client gives some of it back, if it likes."""
-        require(resources(b) <= self.held[c], "it holds them")
-        self.held[c] = self.held[c] - resources(b)
+        require(~s.is_empty() & (s <= self.held[c]), "it holds them")
+        self.held[c] = self.held[c] - s
 
     @action(fair=Fairness.WEAK)
     def give_all_back(self, c: Term[Client]) -> None:

@@ -56,7 +56,8 @@ def _likely(scope: Expressions) -> Node:
 
 def _param(scope: Expressions) -> Bound:
     choices = scope.choices
-    kinds: list[BoundSort] = [*FINITE, *SENT, BOOLEANS, IntSort(0, 1)]
+    group = SetSort(choices.pick(FINITE))
+    kinds: list[BoundSort] = [*FINITE, *SENT, BOOLEANS, IntSort(0, 1), group, group]
     return scope.bound(choices.pick(kinds), "p")
 
 

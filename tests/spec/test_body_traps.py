@@ -276,6 +276,19 @@ def test_a_member_in_a_loop_over_an_enum_is_not_symbolic(refused: Refusal) -> No
     )
 
 
+def test_column_of_two_members_needs_a_symbolic_second_one(refused: Refusal) -> None:
+    refused(
+        """
+        @invariant
+        def fine(self) -> Bool:
+            return self.stage.column(lambda s, t: s is t, "rest")
+                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+        """,
+        "a column of two members is given 'rest' as the second",
+        "write `a.column(lambda a, b: …, b)` with a symbolic `b`",
+    )
+
+
 def test_column_that_raises_is_shown_where_it_does(refused: Refusal) -> None:
     refused(
         """

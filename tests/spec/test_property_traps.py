@@ -8,7 +8,10 @@ import pytest
 
 Refusal = Callable[[str, str, str], Exception]
 
-RANGES = "write `Term[…]` with an enum or entity sort, `Bool`, `Annotated[Number, between(0, 3)]`, or a Record"
+RANGES = (
+    "write `Term[…]` or `SetOf[…]` with an enum or entity sort, `Bool`, "
+    "`Annotated[Number, between(0, 3)]`, or a Record"
+)
 
 
 def test_property_returning_nothing(refused: Refusal) -> None:

@@ -38,7 +38,10 @@ class Construct:
 
 
 CONSTRUCTS = (
-    Construct("enums with columns", "`stage.column(lambda s: s.writes)`, `number_column`"),
+    Construct(
+        "enums with columns",
+        "`stage.column(lambda s: s.writes)`, `held.column(lambda h, w: h < w, wanted)`, `number_column`",
+    ),
     Construct("optional values", "`optional(Node)`, `x.is_none()`, `for n in self.owner`"),
     Construct(
         "sets", "`set_of(Node)`, `s.has(x)`, `s | t`, `s & t`, `s - t`, `s <= t`, `s.size()`"
@@ -52,6 +55,7 @@ CONSTRUCTS = (
     Construct("initial values by key", "`per(Node, one_of(Node), init=lambda n: n)`"),
     Construct("a default for none", "`self.owner.or_else(n)`"),
     Construct("sets of these members", "`SetOf.of(p, q)`, `self.up - SetOf.of(p)`"),
+    Construct("sets as parameters", "`def allocate(self, c: Term[Client], s: SetOf[Resource])`"),
     Construct("loops over an enum", "`for s in Stage`, and `for s in each(Stage)` for all at once"),
     Construct(
         "ordered entities and rings",

@@ -73,6 +73,14 @@ OF_MESSAGES = [
     ),
     Model("two_phase_commit/two_phase_commit.py:TwoPhaseCommit", 288, {"manager": 3}),
     Model("two_phase_commit/two_phase_commit.py:TwoPhaseCommit", 1_568, {"manager": 4}),
+    Model(
+        "work_queue.py",
+        585,
+        {"job": 2},
+        "work_queue",
+        {"Job": "{a, b}", "Most": "2"},
+        ("DoneOnce",),
+    ),
     Model("lock_server/lock_server.py:LockServer", 98, {"client": 3}),
     Model(
         "paxos/paxos.py:Paxos",
