@@ -20,8 +20,11 @@ from stagewright.spec.verdict import Outcome, Step
 Edge = tuple[State, Step, State]
 
 
+MOST_STRONG = 6  # groups of steps: all their subsets are tried
+
+
 class TooLargeError(Exception):
-    """The machine has more states than a test of many machines can look at."""
+    """The machine has more states, or more that is strongly fair, than a test of many machines can look at."""
 
 
 @dataclass
@@ -38,6 +41,8 @@ class Explored:
 
     def __post_init__(self) -> None:
         self.judge = Interpreter(self.machine.definition, self.machine.scope)
+        if len(self._fair(Fairness.STRONG)) > MOST_STRONG:
+            raise TooLargeError
         self.initial = list(self.judge.initial_states())
         todo = list(self.initial)
         self.states.update(todo)
