@@ -1,4 +1,4 @@
-"""Bugs of Couchbase's view engine: batches of the updater, sorted lists, rollback, and the merge of queries."""
+"""Bugs of Couchbase's view engine: sorted lists, rollback, and the merge of queries."""
 
 from __future__ import annotations
 
@@ -13,27 +13,9 @@ from stagewright.machines.couchbase.partitions.partition_lists import (
 from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
 from stagewright.machines.couchbase.partitions.partition_requests import PartitionRequests
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
-from stagewright.machines.couchbase.partitions.partition_updater import PartitionUpdater
 from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
 from stagewright.spec import Bool, Number
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
-
-
-@known_bug(
-    "Z57",
-    "MB-13160",
-    breaks=PartitionUpdater.the_view_has_what_the_back_index_says,
-    budgets={PartitionUpdater.crashes: 0},
-)
-class BatchesGoAcrossSnapshots(PartitionUpdater):
-    """A document of the next snapshot came into a batch that had it already.
-
-    Both times the back index, not written yet, says the same of it: the first of the two new rows is never
-    removed.
-    """
-
-    def _writes_before_the_next_snapshot(self) -> Bool | bool:
-        return False
 
 
 @known_bug("Z59", "MB-11371, MB-14068", breaks=PartitionVersions.messages_are_sorted)

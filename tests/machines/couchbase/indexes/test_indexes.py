@@ -6,9 +6,12 @@ import pytest
 from tests.machines.judged import broken
 
 from stagewright.checker.check import check
+from stagewright.machines.couchbase.indexes.design_documents import DesignDocuments
 from stagewright.machines.couchbase.indexes.index_compaction import IndexCompaction
 from stagewright.machines.couchbase.indexes.index_file import IndexFile
 from stagewright.machines.couchbase.indexes.index_tree import IndexTree
+from stagewright.machines.couchbase.indexes.index_triggers import IndexTriggers
+from stagewright.machines.couchbase.indexes.index_update import IndexUpdate
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import scope_of
@@ -18,6 +21,9 @@ DEFAULTS = [
     (IndexCompaction, 111_961, 506_827),
     (IndexFile, 9_105, 16_381),
     (IndexTree, 16_918, 64_624),
+    (IndexTriggers, 726, 1_952),
+    (IndexUpdate, 83_195, 238_057),
+    (DesignDocuments, 2_222, 12_710),
 ]
 """Each machine, and how many states and steps it has at its default scope under its newest profile."""
 

@@ -20,7 +20,6 @@ from stagewright.machines.couchbase.partitions.partition_replicas import Partiti
 from stagewright.machines.couchbase.partitions.partition_requests import PartitionRequests
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
-from stagewright.machines.couchbase.partitions.partition_updater import PartitionUpdater
 from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
@@ -44,7 +43,6 @@ DEFAULTS = [
     Default(PartitionQueries, 50_054, 210_611),
     Default(PartitionRebalance, 240_333, 848_916),
     Default(PartitionReplicas, 33_002, 138_206),
-    Default(PartitionUpdater, 5_144, 13_140),
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),
     Default(PartitionMerge, 48_434, 127_754),
@@ -82,7 +80,6 @@ def test_the_newest_profile_keeps_every_promise(default: Default) -> None:
         (PartitionQueries, {"partition": 1}, {"requests": 5, "queries": 2}),
         (PartitionRebalance, {"partition": 1}, {"writes": 2, "queries": 2}),
         (PartitionReplicas, {"partition": 1}, {"requests": 8, "writes": 3}),
-        (PartitionUpdater, {"document": 3}, {"mutations": 3}),
         (PartitionMerge, {"node": 1}, {}),
         (PartitionRollback, {"item": 1}, {"changes": 4}),
     ],

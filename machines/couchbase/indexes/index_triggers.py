@@ -1,0 +1,248 @@
+"""When an index is updated, cleaned and compacted by itself: the triggers of the cluster manager.
+
+004: "ns server is responsible for triggering updates by time duration or number of changes threshold", and "for
+triggering compaction jobs on index structures by fragmentation threshold"; the cleanup "is run periodically".
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    NumberVar,
+    accepts,
+    action,
+    bounded,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    final,
+    flag,
+    invariant,
+    leads_to,
+    least,
+    liveness,
+    number,
+    require,
+    step_property,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+MANAGER = Actor("cluster manager")
+TIME = Actor("time")
+DURATION = 2  # ticks after which an update is triggered (5 s)
+CHANGES = 2  # changes from which on one is triggered (5,000)
+FRAGMENTATION = 2  # updates and cleanups from which on a file is compacted (30 %)
+MOST = 4  # changes that are waiting
+
+
+class IndexTriggers(Machine):
+    """One index, whose jobs nobody asks for.
+
+    There is no profile. The server looks at an index every 5 seconds and updates it if there are 5,000 changes;
+    here it is as the document says: after the time, *or* from so many changes on.
+    """
+
+    writes = budget(4, doc="changes of documents")
+    moves = budget(1, doc="partitions that are to be removed")
+
+    waiting: NumberVar = number(0, MOST)  # changes that are not indexed
+    loaded: NumberVar = number(0, MOST)  # by the update that runs
+    elapsed: NumberVar = number(0, DURATION)  # since the last update
+    fragmentation: NumberVar = number(0, FRAGMENTATION)
+    to_clean: FlagVar = flag()  # a partition is in cleanup
+    updater: FlagVar = flag()
+    cleaner: FlagVar = flag()
+    compactor: FlagVar = flag()
+
+    @action(by=CLIENT, spends=writes)
+    def write(self) -> None:
+        """A document changes."""
+        bounded(self.waiting < MOST, "there is room for a change")
+        self.waiting = self.waiting + 1
+
+    @action(by=TIME, fair=WEAK)
+    def tick(self) -> None:
+        """Time goes by."""
+        require(self.elapsed < DURATION, "the duration is not over")
+        self.elapsed = self.elapsed + 1
+
+    @action(by=MANAGER, spends=moves)
+    def remove_partition(self) -> None:
+        """A partition has moved to another node: it is in cleanup here."""
+        self.to_clean = True
+
+    # -- triggers ----------------------------------------------------------------------------------------
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_update(self) -> None:
+        """There are many changes, or some for long: the updater starts, the cleaner is stopped."""
+        require(~self.updater, "updater does not run")
+        require(self._has_many_changes() | self._has_old_changes(), "an update is due")
+        self.updater = True
+        self.cleaner = False
+        self.loaded = self.waiting
+        self.elapsed = 0
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_cleanup(self) -> None:
+        """The cleanup cycle finds a partition in cleanup; the cleaner works alone."""
+        require(self.to_clean, "a partition is in cleanup")
+        require(~self.updater & ~self.compactor & ~self.cleaner, "no worker runs")
+        self.cleaner = True
+
+    @action(by=MANAGER, fair=WEAK)
+    def trigger_compaction(self) -> None:
+        """The fragmentation of the file exceeds the threshold: the compactor starts, the cleaner is stopped."""
+        require(~self.compactor, "compactor does not run")
+        require(self._is_fragmented(), "the file is fragmented")
+        self.compactor = True
+        self.cleaner = False
+
+    # -- the workers -------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def finish_update(self) -> None:
+        """What was there when the updater started is indexed; the file has grown."""
+        require(self.updater, "updater runs")
+        self.updater = False
+        self.waiting = self.waiting - self.loaded
+        self.loaded = 0
+        self._append()
+
+    @action(fair=WEAK)
+    def finish_cleanup(self) -> None:
+        """The rows of the partition are removed; the file has grown."""
+        require(self.cleaner, "cleaner runs")
+        self.cleaner = False
+        self.to_clean = False
+        self._append()
+
+    @action(fair=WEAK)
+    def finish_compaction(self) -> None:
+        """The index has a new file, without the rows of partitions in cleanup."""
+        require(self.compactor, "compactor runs")
+        self.compactor = False
+        self.to_clean = False
+        self.fragmentation = 0
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _has_many_changes(self) -> Bool:
+        return self.waiting >= CHANGES
+
+    def _has_old_changes(self) -> Bool:
+        return (self.waiting > 0) & (self.elapsed >= DURATION)
+
+    def _is_fragmented(self) -> Bool:
+        return self.fragmentation >= FRAGMENTATION
+
+    def _append(self) -> None:
+        self.fragmentation = least(self.fragmentation + 1, FRAGMENTATION)
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @accepts(trigger_update)
+    def many_changes_trigger_an_update(self) -> Bool:
+        """004: updates are triggered by the "number of changes threshold", from the threshold on, at once."""
+        return (self.waiting >= CHANGES) & ~self.updater
+
+    @accepts(trigger_update)
+    def time_triggers_an_update(self) -> Bool:
+        """004: updates are triggered "by time duration", however few the changes are."""
+        return (self.waiting > 0) & (self.elapsed == DURATION) & ~self.updater
+
+    @accepts(trigger_compaction)
+    def fragmentation_triggers_a_compaction(self) -> Bool:
+        """004: "triggering compaction jobs … by fragmentation threshold", whatever else goes on."""
+        return (self.fragmentation == FRAGMENTATION) & ~self.compactor
+
+    @step_property
+    def no_update_comes_too_early(self, after: Self) -> Bool:
+        """004: "time duration or number of changes": a few changes wait for the time, since the last update."""
+        starts = ~self.updater & after.updater
+        due = (self.waiting >= CHANGES) | (self.elapsed == DURATION)
+        return starts.implies(due & (after.elapsed == 0))
+
+    @step_property
+    def a_file_is_as_fragmented_as_it_is(self, after: Self) -> Bool:
+        """004: "every update to the btree results in copy-on-write": updates and cleanups add to the file what
+        only a compaction takes away.
+        """
+        updated = self.updater & ~after.updater
+        cleaned = self.cleaner & ~after.cleaner & ~after.to_clean
+        compacted = self.compactor & ~after.compactor
+        more = least(self.fragmentation + 1, FRAGMENTATION)
+        now = choose(updated | cleaned, more, self.fragmentation)
+        return after.fragmentation == choose(compacted, 0, now)
+
+    @invariant
+    def a_cleanup_has_something_to_do(self) -> Bool:
+        """004: a partition in cleanup "will be removed during the next cleanup cycle"; else there is none."""
+        return self.cleaner.implies(self.to_clean)
+
+    @invariant
+    def an_update_has_something_to_do(self) -> Bool:
+        """004: "it's easy to find out whether an update it needed or not"."""
+        return self.updater.implies(self.loaded > 0)
+
+    @invariant
+    def a_compaction_has_something_to_do(self) -> Bool:
+        """A file that is not fragmented is left alone."""
+        return self.compactor.implies(self.fragmentation == FRAGMENTATION)
+
+    @invariant
+    def the_cleaner_works_alone(self) -> Bool:
+        """No other worker writes to the trees that the cleaner purges, or copies them."""
+        return ~(self.cleaner & (self.updater | self.compactor))
+
+    @final
+    def nothing_is_due(self) -> Bool:
+        """An index may stay as it is when it is up to date, clean, and not fragmented."""
+        return (self.waiting == 0) & ~self.to_clean & (self.fragmentation < FRAGMENTATION)
+
+    @liveness
+    def changes_are_indexed(self) -> LeadsTo:
+        """Every change is indexed, also if no query asks for it."""
+        return leads_to(self.waiting > 0, self.waiting == 0)
+
+    @liveness
+    def partitions_are_cleaned_up(self) -> LeadsTo:
+        """004: the cleanup is "run periodically", also while updates and compactions stop it."""
+        return leads_to(self.to_clean, ~self.to_clean)
+
+    @liveness
+    def fragmented_files_are_compacted(self) -> LeadsTo:
+        """004: the structures need "frequent housekeeping to reduce the fragmentation"."""
+        fragmented = self.fragmentation == FRAGMENTATION
+        return leads_to(fragmented, ~fragmented)
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(write, waiting, because="what clients write is theirs"),
+        equivalent_loss(remove_partition, to_clean, because="what does not move is not removed"),
+        equivalent_drop(
+            trigger_update, "updater does not run", because="it is told to load what came since"
+        ),
+        equivalent_weakening(
+            trigger_cleanup, "no worker runs", because="a cleaner that starts again goes on"
+        ),
+        equivalent_drop(
+            trigger_compaction, "compactor does not run", because="it starts once more"
+        ),
+        equivalent_loss(finish_update, loaded, because="the next update has its own"),
+        equivalent_loss(
+            finish_compaction, to_clean, because="the cleaner finds what is clean already"
+        ),
+    )

@@ -1,0 +1,102 @@
+"""Bugs of the updater's pipeline: previous keys, batches, map errors, and headers."""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.index_update import (
+    BATCH,
+    Document,
+    IndexUpdate,
+    Tree,
+    View,
+)
+from stagewright.spec import Bool, Term
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+NO_ERRORS = {IndexUpdate.errors: 0}
+
+
+@known_bug(
+    "Z57",
+    "MB-13160",
+    breaks=IndexUpdate.the_views_have_what_the_back_index_says,
+    budgets={IndexUpdate.errors: 0, IndexUpdate.crashes: 0},
+)
+class BatchesGoAcrossSnapshots(IndexUpdate):
+    """A document of the next snapshot came into a batch that had it already.
+
+    Both times the back index, not written yet, says the same of it: the first of the two new rows is never
+    removed.
+    """
+
+    def _writes_before_the_next_snapshot(self) -> Bool | bool:
+        return False
+
+
+@known_bug(
+    "K6-lookup",
+    "004, back index",
+    breaks=IndexUpdate.the_views_have_what_the_back_index_says,
+    budgets=NO_ERRORS,
+)
+class PreviousKeysAreNotLookedUp(IndexUpdate):
+    """An incremental update went on as an initial build: it did not look up the previous keys."""
+
+    def _is_initial(self) -> Bool:
+        return self.initial | ~self.initial
+
+
+@known_bug(
+    "K6-header",
+    "004, back index: a new index header with new root node information for all btrees",
+    breaks=IndexUpdate.the_views_have_what_the_back_index_says,
+    budgets=NO_ERRORS,
+)
+class HeaderWithoutTheBackIndex(IndexUpdate):
+    """A header was written when the views were, and the back index was not."""
+
+    def _trees_are_written(self) -> Bool:
+        return self.written.has(Tree.view0) & self.written.has(Tree.view1)
+
+
+@known_bug(
+    "K5-error",
+    "004: one item per updated document (if there were no errors)",
+    breaks=IndexUpdate.an_index_that_is_up_to_date_is_right,
+    budgets={IndexUpdate.crashes: 0},
+)
+class FailedDocumentsKeepTheirRows(IndexUpdate):
+    """A document for which a map function failed was left out, and kept the rows of what it was."""
+
+    def _drop_results(self, d: Term[Document]) -> None:
+        for view in View:
+            self.results[view] = self.back_index[d][view]
+
+
+@known_bug(
+    "K7-initial",
+    "004, initial index builder",
+    breaks=IndexUpdate.an_initial_build_is_one_snapshot,
+    budgets={IndexUpdate.errors: 0, IndexUpdate.crashes: 0},
+)
+class InitialBuildIsBatched(IndexUpdate):
+    """The first documents of an initial build were inserted as a batch: the tree was not built bottom up."""
+
+    def _has_room(self) -> Bool:
+        return self.batch.is_empty()
+
+
+@known_bug(
+    "K7-batch",
+    "004, incremental updates: batch our changes in size of 1MB",
+    breaks=IndexUpdate.batches_are_small,
+    budgets={IndexUpdate.errors: 0, IndexUpdate.crashes: 0},
+)
+class IncrementalUpdatesAreNotBatched(IndexUpdate):
+    """An incremental update collected all changes: queries saw none of them before the last."""
+
+    def _has_room(self) -> Bool:
+        return self.batch.size() < BATCH + 1
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
