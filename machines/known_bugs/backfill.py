@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Until
+from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Row, Until
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request as Rpc
 from stagewright.machines.yugabytedb.backfill.backfill_safe_time import BackfillSafeTime
@@ -23,7 +23,18 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
 from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Stored
 from stagewright.machines.yugabytedb.indexes.index_states import Status
-from stagewright.spec import Bool, Term, action, choose, count, every, only_when, require, some
+from stagewright.spec import (
+    Bool,
+    SetOf,
+    Term,
+    action,
+    choose,
+    count,
+    every,
+    only_when,
+    require,
+    some,
+)
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -230,6 +241,19 @@ class EachIndexHasItsOwnScan(BackfillJob):
 
     def _shares_the_scan(self, other: Term[Index], i: Term[Index]) -> Bool:
         return other == i
+
+
+@known_bug(
+    "Y17",
+    "design document 002",
+    breaks=BackfillChunks.a_page_is_read_once_for_all_indexes,
+    budgets={BackfillChunks.lost: 0, BackfillChunks.failovers: 0},
+)
+class OneRowAWrite(BackfillChunks):
+    """Each row has a request and a write of its own: nothing is batched."""
+
+    def _is_page(self, page: SetOf[Row]) -> Bool:
+        return super()._is_page(page) & (page.size() == 1)
 
 
 @known_bug("Y05", "design document 002", breaks=BackfillThrottle.rate_is_bounded)

@@ -15,6 +15,8 @@ from stagewright.machines.recorded.barriers import NodeBarrier
 from stagewright.machines.scylladb.tablets.intranode_migration import IntranodeMigration, Stage
 from stagewright.machines.scylladb.tablets.tablet_commits import TabletCommits
 from stagewright.machines.scylladb.topology.fencing import Fencing, Stage as FencingStage
+from stagewright.machines.yugabytedb.backfill.backfill_leaders import BackfillLeaders
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import Machine, Refinement, action, require
 from stagewright.spec.refinement import refinements_in
 from stagewright.spec.verdict import Outcome, PropertyVerdict
@@ -31,6 +33,7 @@ SEEN = {
     "ViewTask",  # of which a batch has several
     "ViewTurn",
     "BackfillTablet",
+    "PromptIndex",
     "StageBarrier",
     "RecordedReplica",
     "RecordedSession",
@@ -90,6 +93,17 @@ class EndsBarriersEarly(NodeBarrier):
         self.passed = True
 
 
+class ForgetsARound(BackfillLeaders):
+    """An index that is being removed is taken for unused while servers still delete from it."""
+
+    @action
+    def forget_a_round(self) -> None:
+        """One version where two are needed."""
+        removing = Permission.write_and_delete_while_removing
+        require(self.permission == removing, "the index is being removed")
+        self.permission = Permission.index_unused
+
+
 class SkipsStreaming(Fencing):
     """Writes go to the new replicas alone, and nothing was streamed."""
 
@@ -105,6 +119,7 @@ class SkipsStreaming(Fencing):
     [
         ("a_tablet_behind_a_fence", SkipsStreaming, "skip"),
         ("a_tablet_within_a_node", EndsAtOnce, "end_at_once"),
+        ("threads_move_an_index", ForgetsARound, "forget_a_round"),
         ("a_barrier_at_a_node", EndsBarriersEarly, "end_early"),
     ],
 )

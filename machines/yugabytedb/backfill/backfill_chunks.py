@@ -47,6 +47,7 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
 )
 
@@ -231,8 +232,8 @@ class BackfillChunks(Machine):
 
     def _write(self, stop: Term[Until], late: Term[Index] | None = None) -> None:
         require(self.chunk == Chunk.asked, "a chunk is asked for")
-        require(_rows(stop) > _rows(self.start), "it comes further")
         page = _before(stop) - _before(self.start)
+        require(self._is_page(page), "it comes further")
         violating = some(
             page.has(row) & self._writes(i, late) & (self.duplicate[i] == row)
             for i in Index
@@ -244,6 +245,9 @@ class BackfillChunks(Machine):
             self.entries[i] = self.entries[i] | written
         self.stop = self._answered_until(stop)
         self.chunk = Chunk.written
+
+    def _is_page(self, page: SetOf[Row]) -> Bool:
+        return ~page.is_empty()
 
     def _recorded(self, i: Term[Index], new: Term[Until]) -> Term[Until]:  # noqa: ARG002
         return new
@@ -270,6 +274,13 @@ class BackfillChunks(Machine):
         self.late = None
 
     # -- promises ------------------------------------------------------------------------------------------------
+
+    @sometimes
+    def a_page_is_read_once_for_all_indexes(self, after: Self) -> Bool:
+        """002, "Future Work": several indexes are "batched together so that only one scan is done", and "a batched
+        write is performed": several rows at a time.
+        """
+        return every(after.entries[i].size() >= self.entries[i].size() + 2 for i in Index)
 
     @invariant
     def built_indexes_are_complete(self, i: Term[Index], row: Term[Row]) -> Bool:

@@ -139,6 +139,7 @@ class BackfillRpcs(Machine):
     def delete_index(self, i: Term[Index]) -> None:
         """The tablet knows that the index is being removed: after more such rounds it is gone."""
         removing = Permission.write_and_delete_while_removing
+        require(self.permission[i] == removing, "index is being removed")
         require(self.known[i] == removing, "tablet knows that the index is being removed")
         self.permission[i] = Permission.absent
         self.built.discard(i)
@@ -433,6 +434,7 @@ class BackfillRpcs(Machine):
         equivalent_weakening(
             drop_index, "index is not being removed yet", because="dropping twice is dropping once"
         ),
+        equivalent_drop(delete_index, "index is being removed", because="what is gone stays so"),
         equivalent_drop(learn, "tablet leader is behind", because="there is nothing to apply"),
         equivalent_drop(
             change_tablet_leader,
