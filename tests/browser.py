@@ -10,10 +10,15 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))
 
 
 def browse(page: Path, *flags: str, fragment: str = "") -> str:
-    """What the browser makes of a page: its elements after the script ran."""
+    """What the browser makes of a page in a file: its elements after the script ran."""
+    address = page.as_uri() + (f"#{fragment}" if fragment else "")
+    return visit(address, page.parent / "profile", *flags)
+
+
+def visit(address: str, profile: Path, *flags: str) -> str:
+    """What the browser makes of what is served at an address; `profile` is a folder for itself."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed here (Debian: apt-get install chromium)")
-    profile = page.parent / "profile"
     done = subprocess.run(
         [
             CHROMIUM,
@@ -24,7 +29,7 @@ def browse(page: Path, *flags: str, fragment: str = "") -> str:
             f"--user-data-dir={profile}",
             "--dump-dom",
             *flags,
-            page.as_uri() + (f"#{fragment}" if fragment else ""),
+            address,
         ],
         capture_output=True,
         text=True,

@@ -1,13 +1,16 @@
 """`stagewright explore`: over HTTP as its page asks, in a browser, and in the terminal."""
 
 import json
+import re
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from tests.browser import visit
 from tests.models.lease import LeaseTable
 from tests.models.stuck import Stuck
 
@@ -105,6 +108,21 @@ def test_a_walk_is_followed_by_its_address(server: ExploreServer) -> None:
     assert "is refused" in refused["error"]
     assert get(server, "/api/look?path=7")[0] == 400
     assert get(server, "/api/nothing")[0] == 404
+
+
+def test_a_browser_shows_the_state_that_an_address_names(
+    server: ExploreServer, tmp_path: Path
+) -> None:
+    walk = quote(json.dumps(["0", "acquire(node1)"]))
+    dom = visit(f"{server.address}#{walk}", tmp_path, "--virtual-time-budget=5000")
+    shown = re.sub(r"<script>.*</script>", "", dom, flags=re.DOTALL)
+    row = '<tr class="changed"><td>holder</td><td>node1</td><td class="old">was none</td></tr>'
+    assert row in shown
+    assert "<li><a>acquire(node1)</a></li>" in shown
+    assert "go silent</b>" in shown
+    assert re.search(r'<rect [^>]*class="here"></rect><text [^>]*>held</text>', shown)
+    assert 'role="alert"></p>' in shown
+    assert "NaN" not in shown
 
 
 def test_only_the_loopback_is_answered(server: ExploreServer) -> None:
