@@ -29,6 +29,7 @@ SHIPPED = {
     "view-staging": "stagewright.machines.scylladb.views.view_staging:ViewStaging",
     "view-task": "stagewright.machines.scylladb.views.view_task:ViewTask",
     "view-turn": "stagewright.machines.scylladb.views.view_turn:ViewTurn",
+    "view-updates": "stagewright.machines.scylladb.views.view_updates:ViewUpdates",
     "view-wakeups": "stagewright.machines.scylladb.views.view_wakeups:ViewWakeups",
     "cdc-generation": "stagewright.machines.scylladb.cdc.cdc_generation:CdcGeneration",
     "cdc-generations": "stagewright.machines.scylladb.cdc.cdc_generations:CdcGenerations",

@@ -19,9 +19,10 @@ from stagewright.machines.scylladb.views.view_flush import ViewFlush
 from stagewright.machines.scylladb.views.view_range import ViewRange
 from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
 from stagewright.machines.scylladb.views.view_staging import Sstable as StagingSstable, ViewStaging
-from stagewright.machines.scylladb.views.view_task import Life, ViewTask
+from stagewright.machines.scylladb.views.view_task import Life, ViewTask, Work
+from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
-from stagewright.spec import Bool, Term, choose, every, require, some
+from stagewright.spec import Bool, Number, Term, choose, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -238,6 +239,50 @@ class PendingReplicaExecutesTasks(ViewDestinations):
     def _serves(self, r: Term[Replica], /) -> Bool:
         pending = (self.migration == Migration.under_way) & (r == Replica.pending)
         return pending | super()._serves(r)
+
+
+@known_bug(
+    "000-3",
+    "design document 000, Lifetime of a task",
+    breaks=ViewUpdates.the_view_is_what_the_base_row_says,
+    budgets={ViewUpdates.redos: 0},
+)
+class UpdatesHaveTheTimeOfTheBatch(ViewUpdates):
+    """The batch gives its updates the time at which it ends, not that of the row which it has read: the view
+    row of a value that was overwritten meanwhile comes back.
+    """
+
+    def _batch_timestamp(self) -> Number:
+        return self._now()
+
+
+@known_bug(
+    "000-4",
+    "design document 000, View building task",
+    breaks=ViewUpdates.the_view_is_what_the_base_row_says,
+    budgets={ViewUpdates.redos: 0},
+)
+class WritesDoNotReadBefore(ViewUpdates):
+    """A write updates the view without reading the row before: the view row of the old value stays."""
+
+    def _is_replaced(self, old: Key) -> Bool:
+        return (self.value == old) & ~self.created
+
+
+@known_bug(
+    "000-5",
+    "design document 000, View building task",
+    breaks=(
+        ViewUpdates.the_view_is_what_the_base_row_says,
+        ViewUpdates.rows_come_into_the_view,
+    ),
+    budgets={ViewUpdates.redos: 0},
+)
+class OnlyBuiltViewsHaveLiveUpdates(ViewUpdates):
+    """A write updates the view only if its task is done: what comes after the batch has read is in no update."""
+
+    def _has_live_updates(self) -> Bool:
+        return self.work == Work.done
 
 
 BUGS = known_bugs_in(globals())

@@ -26,6 +26,7 @@ STATES = {
     "view-resize": 35_881,
     "view-staging": 1_756,
     "view-task": 1_121,
+    "view-updates": 8_247,
     "view-wakeups": 1_230,
 }
 OF_THE_SEED = {
