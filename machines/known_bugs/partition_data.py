@@ -1,29 +1,11 @@
-"""Bugs of Couchbase's view engine: sorted lists, rollback, and the merge of queries."""
+"""Bugs of Couchbase's view engine: rollback, and the merge of queries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from stagewright.machines.couchbase.partitions.partition_lists import (
-    Ids,
-    Place,
-    appended,
-    prepended,
-)
 from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
-from stagewright.machines.couchbase.partitions.partition_requests import PartitionRequests
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
-from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
 from stagewright.spec import Bool, Number
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
-
-
-@known_bug("Z59", "MB-11371, MB-14068", breaks=PartitionVersions.messages_are_sorted)
-class MessagesAreAppended(PartitionVersions):
-    """Messages of new passive partitions were appended to each other, and so came into the header."""
-
-    def _merged(self, ids: Ids, p: Number) -> Mapping[Place, Number]:
-        return appended(ids, p)
 
 
 @known_bug(
@@ -50,21 +32,6 @@ class PurgedDeletionsAreMissed(PartitionRollback):
 
     def _has_missed_deletions(self) -> Bool:
         return self.index.seq < 0  # never
-
-
-@known_bug(
-    "Z64",
-    "MB-18125",
-    breaks=PartitionRequests.lists_are_ordsets,
-)
-class FilteringReversesTheList(PartitionRequests):
-    """A list was filtered by a fold from the left that put each id in front of those before it.
-
-    What is subtracted in the wrong order stays, and what is intersected with is missed.
-    """
-
-    def _kept(self, ids: Ids, p: Number) -> Mapping[Place, Number]:
-        return prepended(ids, p)
 
 
 BUGS = known_bugs_in(globals())

@@ -17,7 +17,7 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 
 LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "machines"
-QUICKLY = ("index-permissions", "partition-requests", "topology-node", "view-task")
+QUICKLY = ("index-permissions", "index-triggers", "topology-node", "view-task")
 SVG = "{http://www.w3.org/2000/svg}"
 
 

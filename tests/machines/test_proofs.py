@@ -18,8 +18,6 @@ from stagewright.spec.verdict import Outcome
         "intranode-migration",
         "cdc-generations",
         "partition-queries",
-        "partition-requests",
-        "partition-versions",
     ],
 )
 def test_every_promise_about_states_and_steps_is_proved(name: str) -> None:

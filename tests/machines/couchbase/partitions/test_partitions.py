@@ -17,10 +17,9 @@ from stagewright.machines.couchbase.partitions.partition_merge import PartitionM
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
 from stagewright.machines.couchbase.partitions.partition_rebalance import PartitionRebalance
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
-from stagewright.machines.couchbase.partitions.partition_requests import PartitionRequests
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
-from stagewright.machines.couchbase.partitions.partition_versions import PartitionVersions
+from stagewright.machines.known_bugs.partition_lists import PartitionRequests, PartitionVersions
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
