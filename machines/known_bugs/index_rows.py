@@ -154,16 +154,7 @@ class AnotherIndexMovesTheFailedOne(PostgresIndex):
     """
 
     def _beside_another(self) -> Term[Permission]:
-        return self.permission.column(_next_of_removal)
-
-
-def _next_of_removal(permission: Permission) -> Permission:
-    if not permission.removed:
-        return permission
-    if permission is Permission.index_unused:
-        return Permission.absent
-    order = list(Permission)
-    return order[order.index(permission) + 1]
+        return self.permission.column(lambda p: p.following if p.removed else p)
 
 
 @known_bug(

@@ -79,14 +79,6 @@ class Work(Record):
     row = number(0, ROWS)
 
 
-def _next(permission: Permission) -> Permission:
-    """The permission after it; an index that is usable, or gone, stays."""
-    if permission in (Permission.read_write_and_delete, Permission.absent):
-        return permission
-    order: list[Permission] = [*Permission, Permission.absent]
-    return order[order.index(permission) + 1]
-
-
 class BackfillLeaders(Machine):
     """One index of one tablet, and threads of the masters that see it through its permissions."""
 
@@ -184,7 +176,7 @@ class BackfillLeaders(Machine):
         require(self.work[th].intent == Intent.next_permission, "thread has heard a report")
         self._leads(th)
         self._has_seen_the_version(th)
-        self.permission = self.permission.column(_next)
+        self.permission = self.permission.column(lambda p: p.following)
         self.version = self.version + 1
         self._end(th)
 
@@ -258,9 +250,9 @@ class BackfillLeaders(Machine):
         """002: "Once all the schema changes are propagated to all the nodes, the index state is updated": two
         reports do not move it on by two. (A drop does not wait.)
         """
-        adjacent = (self.permission == self.known) | (self.permission == self.known.column(_next))
-        created = (self.permission == Permission.delete_only) & (self.known == Permission.absent)
-        return adjacent | created | (self.permission == REMOVING)
+        following = self.known.column(lambda p: p.following)
+        adjacent = (self.permission == self.known) | (self.permission == following)
+        return adjacent | (self.permission == REMOVING)
 
     @step_property
     def permissions_never_go_back(self, after: Self) -> Bool:

@@ -29,7 +29,7 @@ def next_permission(permission: Permission) -> Permission:
     """The permission after it, of an index that only needs every tablet to know."""
     if permission not in MOVED_BY_ALTER:
         return permission
-    return _PROGRESS[_PROGRESS.index(permission) + 1]
+    return permission.following
 
 
 def progress_of(permission: Term[Permission]) -> Number:

@@ -38,6 +38,12 @@ class Permission(States):
         self.delete = delete  # an old value of a row is deleted from the index
 
     @property
+    def following(self) -> Permission:
+        """The next one; an index that is unused is absent next."""
+        order = list(Permission)
+        return order[(order.index(self) + 1) % len(order)]
+
+    @property
     def kept(self) -> bool:
         """The index is built or in use: its removal has not begun."""
         return 0 <= self.number <= 6
