@@ -285,5 +285,33 @@ class OnlyBuiltViewsHaveLiveUpdates(ViewUpdates):
         return self.work == Work.done
 
 
+@known_bug(
+    "000-6",
+    "design document 000, View building worker",
+    breaks=ViewBuilding.one_batch_on_a_shard,
+    budgets={ViewTask.lost_calls: 0, ViewTask.leader_changes: 0, ViewTask.restarts: 0},
+)
+class OneBatchIsLeftToTheCoordinator(ViewBuilding):
+    """The worker starts a batch for whatever call comes, as the text has it: while a task is executed that was
+    aborted meanwhile, the coordinator calls for the one that has taken its place.
+    """
+
+    def _has_no_batch(self, t: Term[Task], n: Term[Node]) -> None:
+        require(self.replica[t] == n, "the task is the replica's")
+
+
+@known_bug(
+    "000-7",
+    "design document 000, RPC",
+    breaks=ViewTask.only_the_current_coordinator_starts_work,
+    budgets={ViewTask.restarts: 0},
+)
+class TermsAreNotCompared(ViewTask):
+    """A request of a coordinator whose term is over starts a batch."""
+
+    def _has_current_term(self) -> None:
+        require(~self.late.is_empty(), "a request arrives, of whatever term")
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -123,6 +123,10 @@ class ViewBuilding(Machine):
     a call that is under way while the task is aborted starts a batch during the transition. It does no
     harm: the answer counts for nothing, as the coordinator removes no aborted task and the task that
     takes its place has another id; and the batch ends, or its task leaves it.
+
+    One thing is more than 000 says: a worker refuses a task while a batch without it runs on the shard. The text
+    leaves that to the coordinator ("it's the coordinator responsibility to schedule only batch per tablet
+    replica"), which does not know of a batch that goes on after its task was aborted, and calls for the next.
     """
 
     release = profiles(SEED, SCYLLA_2026_2)

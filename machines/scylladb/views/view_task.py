@@ -311,7 +311,10 @@ class ViewTask(Machine):
 
     @step_property
     def only_the_current_coordinator_starts_work(self, after: Self) -> Bool:
-        """000: the RPC carries a `raft::term_t term`: work starts for the coordinator of this term alone."""
+        """000: the RPC carries a `raft::term_t term`: work starts for the coordinator of this term alone.
+
+        These are the text's words; rows do not need it, as a task that is executed twice is done once.
+        """
         starts = (self.work != Work.executing) & (after.work == Work.executing)
         return starts.implies((self.call == Call.sent) | self.late.has(Reign.current))
 
