@@ -80,5 +80,25 @@ class EqualTimesAreNotBefore(UniqueIndex):
         return self._newest(k, BEFORE_T_READ)
 
 
+@known_bug(
+    "Y18",
+    "design document 002",
+    breaks=UniqueIndex.keys_that_no_row_has_are_free,
+    sizes={Key: 1},
+    budgets={UniqueIndex.writes: 2},
+)
+class DeletedKeysStayTaken(UniqueIndex):
+    """A delete marker is retained, and the entry below it is taken for the row's: a key that was deleted while the index
+    is built is refused to every other row.
+    """
+
+    def _holder(self, k: Term[Key]) -> Maybe[Row]:
+        found = self._nothing(k)
+        for t in Time:
+            row = self.stored[k][t].row
+            found = choose(row.is_some(), row, found)
+        return found
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()
