@@ -79,6 +79,7 @@ SHIPPED = {
 REFINEMENTS = (
     "stagewright.machines.refinements.backfill",
     "stagewright.machines.refinements.generations",
+    "stagewright.machines.refinements.partitions",
     "stagewright.machines.refinements.recorded",
     "stagewright.machines.refinements.tablets",
     "stagewright.machines.refinements.topology",

@@ -40,6 +40,7 @@ SEEN = {
     "RecordedWrite",
     "TabletMigration",
     "Fencing",  # of which a recorded barrier is one
+    "PartitionStates",
 }
 WITH_A_STAGE = {
     "TabletCluster",

@@ -40,6 +40,8 @@ IN_EVERY_RUN = (
     "cdc-publication",
     "partition-states",
     "partition-queries",
+    "index-file",
+    "index-triggers",
 )
 CALM = {"migrations": 1, "crashes": 0, "failures": 0, "writes": 0, "reads": 0}
 
