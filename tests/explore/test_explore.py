@@ -16,6 +16,7 @@ from tests.models.stuck import Stuck
 
 from stagewright.commands import run_command_line
 from stagewright.explore.explorer import Explorer
+from stagewright.explore.recorded import recorded_path
 from stagewright.explore.server import ExploreServer
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError
@@ -154,3 +155,78 @@ def test_a_machine_is_walked_in_the_terminal(
     assert "0;acquire(node1)" in out
     assert "not: the lease" in out or "not: lease" in out
     assert out.count("after 0 steps") == 2
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of two leases, of five steps each."""
+    folder = tmp_path_factory.mktemp("walk")
+    flags = ["--size", "node=2", "--steps", "5", "--instances", "2", "--out", str(folder)]
+    assert run_command_line(["simulate", "tests/models/lease.py", *flags]) == 0
+    return folder / "trace.jsonl"
+
+
+def test_a_recorded_entity_has_a_path_that_can_be_walked(recorded: Path) -> None:
+    walked = explorer()
+    events = [json.loads(line) for line in recorded.read_text().splitlines()]
+    for name in {event["entity"] for event in events}:
+        found = recorded_path(walked, recorded, name)
+        own = [e for e in events if e["entity"] == name and e["action"] is not None]
+        assert (found.problem, len(found.path) - 1) == ("", len(own))
+        seen = {leaf.place: leaf.value for leaf in walked.look(found.path).leaves}
+        assert seen["lease"] == own[-1]["observed"]["lease"]
+    assert recorded_path(walked, recorded).entity == events[0]["entity"]
+
+
+def test_a_recorded_step_that_is_refused_ends_the_path(recorded: Path, tmp_path: Path) -> None:
+    lines = recorded.read_text().splitlines()
+    first = json.loads(lines[0])["entity"]
+    own = [i for i, line in enumerate(lines) if json.loads(line)["entity"] == first]
+    event = json.loads(lines[own[1]]) | {"action": "expire", "params": {}}
+    spoiled = tmp_path / "trace.jsonl"
+    spoiled.write_text("\n".join([*lines[: own[1]], json.dumps(event), *lines[own[1] + 1 :]]))
+    found = recorded_path(explorer(), spoiled, first)
+    assert found.path == ("0",)
+    assert "step 1, `expire`, is refused" in found.problem
+    with pytest.raises(InputError, match="has no event of nobody"):
+        recorded_path(explorer(), recorded, "nobody")
+
+
+def test_what_was_observed_otherwise_ends_the_path(recorded: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+    event = next(e for e in lines if e["seq"] == 1)
+    event["observed"]["epoch"] = 7
+    spoiled = tmp_path / "trace.jsonl"
+    spoiled.write_text("\n".join(map(json.dumps, lines)))
+    found = recorded_path(explorer(), spoiled, event["entity"])
+    assert found.problem.startswith("after step 1 epoch is 7 in the trace, not ")
+
+
+def test_profiles_stand_side_by_side(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda _: "q")
+    compared = ["--compare", "seed", "--compare", "scylla-2025.4"]
+    terminal = ["explore", "tablet-migration", "--terminal", *compared]
+    path = "0;start(migration);pass_barrier;write_both;fail_barrier;exclude(pending)"
+    assert run_command_line([*terminal, "--path", path]) == 0
+    out = capsys.readouterr().out
+    assert "under scylla-2025.4: the same state, the same steps" in out
+    seed = next(line for line in out.splitlines() if line.startswith("under seed: "))
+    assert seed == (
+        "under seed: session: no; enabled only there: retry_barrier; "
+        "enabled only here: give_up_before_streaming"
+    )
+    assert run_command_line([*terminal, "--path", "0;start(rebuild_v2)"]) == 0
+    refused = "step 1, `start(rebuild_v2)`, is refused: not (migration is the only kind)"
+    assert f"under seed: {refused}" in capsys.readouterr().out
+
+
+def test_a_browser_begins_where_the_trace_ends(recorded: Path, tmp_path: Path) -> None:
+    walked = explorer()
+    found = recorded_path(walked, recorded)
+    other = Explorer(walked.source, walked.scope, [explorer()])
+    for serving in served(other):
+        dom = visit(serving.address_of(found.path), tmp_path, "--virtual-time-budget=5000")
+        assert f"<li><a>{found.path[-1]}</a></li>" in dom
+        assert "the same state, the same steps</li>" in dom

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from stagewright.commands.exit_codes import ExitCode
 from stagewright.commands.machine_flags import (
@@ -13,10 +15,15 @@ from stagewright.commands.machine_flags import (
     scope_from,
 )
 
+if TYPE_CHECKING:
+    from stagewright.explore.explorer import Explorer
+
 _EXAMPLE = """\
 examples:
   stagewright explore tablet-migration
   stagewright explore my/machine.py --size node=2 --terminal
+  stagewright explore tablet-migration --compare seed --compare scylla-2025.4
+  stagewright explore tablet-migration --trace walk/trace.jsonl --entity tabletmigration3
 
 The page shows the state, the enabled steps, and the refused ones with the guards that refuse them. The address of the
 page is the path: whoever opens it sees the same state. Ctrl-C ends the server, which answers on the loopback only."""
@@ -33,8 +40,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
     parser.add_argument("--terminal", action="store_true", help="walk here, without a browser")
     parser.add_argument(
-        "--path", default="0", metavar="PATH", help="where --terminal begins, as its `p` prints it"
+        "--path",
+        default="0",
+        metavar="PATH",
+        help="where the walk begins, as --terminal's `p` prints it",
     )
+    parser.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="PROFILE",
+        help="show beside it what another version does (several: repeat it)",
+    )
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="begin where a recorded entity is, from JSON lines",
+    )
+    parser.add_argument("--entity", default="", metavar="NAME", help="which one (the first)")
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -42,12 +66,17 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.explore.explorer import Explorer
     from stagewright.spec.errors import InputError
 
-    definition = machine_from(args.machine, args.profile)
-    explorer = Explorer(definition, scope_from(definition, args.size, args.budget))
+    explorers: list[Explorer] = []
+    for profile in (*args.compare, args.profile):
+        definition = machine_from(args.machine, profile)
+        scope = scope_from(definition, args.size, args.budget)
+        explorers.append(Explorer(definition, scope, explorers if profile is args.profile else ()))
+    explorer = explorers[-1]
+    path = _begins(explorer, args)
     if args.terminal:
         from stagewright.explore.terminal import walk
 
-        walk(explorer, args.path.split(";"), lambda: input("> "), print)
+        walk(explorer, path, lambda: input("> "), print)
         return ExitCode.HOLDS
     from stagewright.explore.server import ExploreServer
 
@@ -55,11 +84,12 @@ def execute(args: argparse.Namespace) -> int:
         server = ExploreServer(explorer, args.port)
     except (OSError, OverflowError) as error:
         raise InputError(f"--port {args.port}: {error}", help="choose another port") from None
-    print(f"{definition.name} is at {server.address} (Ctrl-C to end)", flush=True)
+    address = server.address_of(path)
+    print(f"{explorer.source.name} is at {address} (Ctrl-C to end)", flush=True)
     if args.browser:
         import webbrowser
 
-        webbrowser.open(server.address)
+        webbrowser.open(address)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
@@ -67,3 +97,16 @@ def execute(args: argparse.Namespace) -> int:
     finally:
         server.server_close()
     return ExitCode.HOLDS
+
+
+def _begins(explorer: Explorer, args: argparse.Namespace) -> list[str]:
+    """The path at which the walk begins: what a trace has recorded, or what was given."""
+    if args.trace is None:
+        return args.path.split(";")  # type: ignore[no-any-return]
+    from stagewright.explore.recorded import recorded_path
+
+    found = recorded_path(explorer, args.trace, args.entity)
+    print(f"{found.entity}: {len(found.path) - 1} steps")
+    if found.problem:
+        print(f"then {found.problem}")
+    return list(found.path)

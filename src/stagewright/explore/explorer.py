@@ -6,7 +6,8 @@ the page's address. The reference interpreter takes the steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
 from stagewright.spec.state_diagram import diagram_of, has_diagram
 from stagewright.spec.suggestions import did_you_mean
-from stagewright.spec.values import State, flatten, show
+from stagewright.spec.values import State, flatten, plain, show
 from stagewright.spec.verdict import Run, Step
 from stagewright.spec.words import spoken, variable_name
 
@@ -46,6 +47,17 @@ class Offered:
 
 
 @dataclass(frozen=True)
+class Compared:
+    """What another profile makes of the same path."""
+
+    profile: str
+    stops: str  # which step of the path it refuses, and why; empty if it takes them all
+    differs: tuple[str, ...] = ()  # values that are others there
+    only_there: tuple[str, ...] = ()  # steps that are enabled only there
+    only_here: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Look:
     """All that is seen at one place of a walk."""
 
@@ -56,6 +68,7 @@ class Look:
     refused_more: int  # refused steps that are not listed
     broken: tuple[str, ...]  # invariants and step properties that are false here
     final: bool
+    compared: tuple[Compared, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,11 +81,14 @@ class Drawing:
 
 
 class Explorer:
-    """A definition at a scope, looked at from any place of any walk."""
+    """A definition at a scope, looked at from any place of any walk, beside other profiles of it."""
 
-    def __init__(self, definition: Definition, scope: Scope) -> None:
+    def __init__(
+        self, definition: Definition, scope: Scope, others: Sequence[Explorer] = ()
+    ) -> None:
         self.source = definition
         self.scope = scope
+        self.others = tuple(others)
         self._interpreter = Interpreter(definition, scope)
         self._known: dict[tuple[str, ...], State] = {}
 
@@ -118,6 +134,34 @@ class Explorer:
             max(0, len(refused) - MOST_REFUSED),
             self._broken(state, before),
             self._interpreter.is_final(state),
+            tuple(self._compared(other, at, leaves, enabled) for other in self.others),
+        )
+
+    def _compared(
+        self,
+        other: Explorer,
+        path: tuple[str, ...],
+        leaves: tuple[Leaf, ...],
+        enabled: list[Offered],
+    ) -> Compared:
+        profile = other.source.profile
+        try:
+            state = other._state(path)
+        except (InputError, DomainError) as error:
+            return Compared(profile, error.problem)
+        values = _shown(state)
+        differs = (
+            f"{leaf.place}: {values.get(leaf.place, 'is not there')}"
+            for leaf in leaves
+            if values.get(leaf.place) != leaf.value
+        )
+        here, there = (dict.fromkeys(s.label for s in e) for e in (enabled, other._steps(state)[0]))
+        return Compared(
+            profile,
+            "",
+            tuple(differs),
+            tuple(label for label in there if label not in here),
+            tuple(label for label in here if label not in there),
         )
 
     def path_of(self, run: Run) -> tuple[str, ...]:
@@ -133,30 +177,68 @@ class Explorer:
             )
         return (str(self.initial.index(run.states[0])), *(step.label for step in run.steps))
 
-    def _state(self, path: tuple[str, ...]) -> State:
-        known = self._known.get(path)
-        if known is None:
-            known = self._known[path] = self._reached(path)
-        return known
+    def label_of(self, action: str, parameters: Mapping[str, object]) -> str:
+        """How a walk names a step, given by plain values as a trace has them.
 
-    def _reached(self, path: tuple[str, ...]) -> State:
-        if len(path) == 1:
-            number = path[0]
-            if not number.isascii() or not number.isdigit() or int(number) >= len(self.initial):
-                raise InputError(
-                    f"there is no initial state {number}",
-                    help=f"there are {len(self.initial)}, counted from 0",
-                )
-            return self.initial[int(number)]
-        state = self._state(path[:-1])
-        step = self._step_named(path[-1])
+        Raises:
+            InputError: the definition has no such step at this scope.
+        """
+        found = self._recorded.get((action, json.dumps(parameters, sort_keys=True)))
+        if found is None:
+            raise InputError(
+                f"at this scope there is no step {action} with {json.dumps(parameters)}",
+                help="give the scope with which the trace was recorded, with --size",
+            )
+        return found
+
+    @cached_property
+    def _recorded(self) -> dict[tuple[str, str], str]:
+        """The labels of steps by action and arguments, as traces have them."""
+        return {
+            (
+                step.action,
+                json.dumps({n: plain(v) for n, v in step.arguments.items()}, sort_keys=True),
+            ): label
+            for label, (_, step) in self._instances.items()
+        }
+
+    def begin(self, number: str) -> State:
+        """An initial state, by its number.
+
+        Raises:
+            InputError: none has this number.
+        """
+        if not number.isascii() or not number.isdigit() or int(number) >= len(self.initial):
+            raise InputError(
+                f"there is no initial state {number}",
+                help=f"there are {len(self.initial)}, counted from 0",
+            )
+        return self.initial[int(number)]
+
+    def take(self, label: str, state: State, number: int) -> State:
+        """The state after a step, the walk's `number`th.
+
+        Raises:
+            InputError: there is no such step, or it is refused.
+            DomainError: it assigns a number out of bounds.
+        """
+        step = self._step_named(label)
         failed = [r.name for r in self._interpreter.failed_requirements(step, state)]
         if failed:
             raise InputError(
-                f"step {len(path) - 1}, `{path[-1]}`, is refused: not ({'; '.join(failed)})",
+                f"step {number}, `{label}`, is refused: not ({'; '.join(failed)})",
                 help="the definition may have changed since this path was copied",
             )
         return self._interpreter.take(step, state)
+
+    def _state(self, path: tuple[str, ...]) -> State:
+        """The state at the end of a path; those of the last paths, and before them, are remembered."""
+        length = next((n for n in (len(path), len(path) - 1) if path[:n] in self._known), 1)
+        state = self._known.get(path[:length]) or self.begin(path[0])
+        for number in range(length, len(path)):
+            state = self.take(path[number], state, number)
+        self._known[path] = state
+        return state
 
     @cached_property
     def _instances(self) -> dict[str, tuple[Action, Step]]:

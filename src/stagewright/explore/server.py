@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from threading import Lock
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from stagewright.checker.check import check
 from stagewright.checker.limits import Limits
@@ -39,6 +39,12 @@ class ExploreServer(ThreadingHTTPServer):
     def address(self) -> str:
         """Where a browser finds the page."""
         return f"http://{LOOPBACK}:{self.server_port}/"
+
+    def address_of(self, path: Sequence[str]) -> str:
+        """Where a browser finds a place of a walk."""
+        if tuple(path) == ("0",):
+            return self.address
+        return f"{self.address}#{quote(json.dumps(list(path)))}"
 
     def about(self, _: Query) -> object:
         """The machine, its initial states, its diagram."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from stagewright.explore.explorer import Explorer, Look
+from stagewright.explore.explorer import Compared, Explorer, Look
 
 HELP = (
     "number: take the step; b: back; r: refused steps; p: the path; s N: initial state N; q: quit"
@@ -67,6 +67,18 @@ def _print(look: Look, out: Callable[[str], None]) -> None:
         out(f"{number:>3}  {by}{step.title}   {'; '.join(step.changes)}")
     if not look.enabled:
         out("no step is enabled")
+    for other in look.compared:
+        out(
+            f"under {other.profile}: {'; '.join(_other(other)) or 'the same state, the same steps'}"
+        )
+
+
+def _other(other: Compared) -> Iterator[str]:
+    if other.stops:
+        yield other.stops
+    yield from other.differs
+    yield from (f"enabled only there: {label}" for label in other.only_there)
+    yield from (f"enabled only here: {label}" for label in other.only_here)
 
 
 def _refused(look: Look) -> Iterator[str]:
