@@ -37,7 +37,7 @@ WEAK = Fairness.WEAK
 
 
 class PartitionHeaders(Machine):
-    """An index, and the header of its file to which a rollback goes.
+    """An index, and the header of its file to which a rollback goes: beyond the document, which has none.
 
     Under `couchbase` every promise holds. What is in cleanup in the old header goes back to cleanup, also if
     it is wanted again by now; the server's code does not look at the cleanup bitmask of the old header, so

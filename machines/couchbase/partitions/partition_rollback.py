@@ -61,7 +61,7 @@ class Header(Record):
 class PartitionRollback(Machine):
     """One partition, its replica, and an index of it.
 
-    There is no profile: the document says nothing of either.
+    Beyond the document, which says nothing of either: there is no profile.
     """
 
     changes = budget(3, doc="documents that are written or deleted")
