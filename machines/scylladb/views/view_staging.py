@@ -96,7 +96,11 @@ SCYLLA_2026_2 = StagingRelease("scylla-2026.2", dedupes=True)
 
 
 class ViewStaging(Machine):
-    """One node's staging sstables of one tablet; every promise holds, under both profiles."""
+    """One node's staging sstables of one tablet; every promise holds, under both profiles.
+
+    What leaves with its tablet is out of sight here: that its rows reach the views is promised by
+    `view_destinations.py`, which has the replica that the tablet moves to.
+    """
 
     release = profiles(SEED, SCYLLA_2026_2)
     moves = budget(2, doc="migrations of the tablet to the node or away from it")
