@@ -18,6 +18,7 @@ SHIPPED = {
     "topology-request": "stagewright.machines.scylladb.topology.topology_request:TopologyRequest",
     "topology-sessions": "stagewright.machines.scylladb.topology.topology_sessions:TopologySessions",
     "topology-transition": "stagewright.machines.scylladb.topology.topology_transition:TopologyTransition",
+    "group0": "stagewright.machines.scylladb.topology.group0:Group0",
     "fencing": "stagewright.machines.scylladb.topology.fencing:Fencing",
     "view-bases": "stagewright.machines.scylladb.views.view_bases:ViewBases",
     "view-batches": "stagewright.machines.scylladb.views.view_batches:ViewBatches",

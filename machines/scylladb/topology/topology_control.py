@@ -104,49 +104,33 @@ class TopologyControl(Machine):
     """
 
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
-
     requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
-
     faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
 
     # a row for every node
     node_state = per(Node, one_of(NodeState))
-
     topology_request = per(Node, optional(Request))
-
     tokens = set_of(Node, init=ANY)  # nodes that own tokens
-
     replaced_id = per(Node, optional(Node))  # the node that it replaces, or has replaced
-
     cleanup_needed = set_of(Node)  # nodes that hold rows of ranges which they have lost
 
     # static columns
     transition_state: OneVar[TransitionState] = one_of(TransitionState, init=NULL)
-
     version: NumberVar = number(0, LAST_VERSION)
-
     fence_version: NumberVar = number(0, LAST_VERSION)
-
     session: FlagVar = flag()  # an open session: streaming for the topology is accepted
-
     new_cdc_generation: FlagVar = flag()  # its data is written, it is to be committed
-
     unpublished_cdc_generations: FlagVar = flag()  # committed; users do not see it yet
-
     global_request: OptionalVar[GlobalRequest] = optional(GlobalRequest)
 
     # the request table
     asked = per(Node, optional(Request))  # the newest request of the node
-
     done = set_of(Node)  # it has ended
-
     error = set_of(Node)  # it has failed, or is bound to
 
     # raft, tablets
     members = set_of(Node, init=ANY)  # of group0
-
     tablet_hosts = set_of(Node, init=ANY)  # nodes that hold tablet replicas
-
     tablet_work: OptionalVar[Work] = optional(Work)  # why tablets are in transition, if any are
 
     # nodes, as the failure detector sees them
@@ -154,9 +138,7 @@ class TopologyControl(Machine):
 
     # what only the coordinator of the moment knows
     barrier: OneVar[Barrier] = volatile(one_of(Barrier, init=Barrier.none), of=COORDINATOR)
-
     streamed: FlagVar = volatile(flag(), of=COORDINATOR)  # stream_ranges has ended well
-
     giving_up: FlagVar = volatile(
         flag(), of=COORDINATOR
     )  # `_rollback`: an action has failed, the operation is to be undone
@@ -1578,11 +1560,7 @@ class TopologyControl(Machine):
         return some((self.replaced_id[m] == n) & self._is(m, NodeState.normal) for m in Node)
 
     exercised_at = scopes(
-        {requests: 1},
-        {faults: 0},
-        {Node: 3, faults: 0},
-        {},
-        {Node: 3, requests: 1, faults: 2},
+        {requests: 1}, {faults: 0}, {Node: 3, faults: 0}, {}, {Node: 3, requests: 1, faults: 2}
     )
 
     tables = TABLES
@@ -1992,9 +1970,7 @@ class TopologyControl(Machine):
             crash, "node is up", because="what does not run cannot crash, and what crashes need not"
         ),
         equivalent_loss(
-            crash,
-            down,
-            because="what does not run cannot crash, and what crashes need not",
+            crash, down, because="what does not run cannot crash, and what crashes need not"
         ),
         equivalent_drop(
             restart,
@@ -2031,9 +2007,7 @@ class TopologyControl(Machine):
             because="a tablet that moves with others, or not at all",
         ),
         equivalent_loss(
-            move_tablet,
-            tablet_work,
-            because="a tablet that moves with others, or not at all",
+            move_tablet, tablet_work, because="a tablet that moves with others, or not at all"
         ),
         equivalent_drop(
             settle_tablets,
@@ -2075,14 +2049,10 @@ class TopologyControl(Machine):
             because="a table that has its tablets elsewhere",
         ),
         equivalent_loss(
-            create_table,
-            tablet_hosts,
-            because="a table that has its tablets elsewhere",
+            create_table, tablet_hosts, because="a table that has its tablets elsewhere"
         ),
         equivalent_loss(
-            start_resize_finalization,
-            transition_state,
-            because="tablets that are not resized",
+            start_resize_finalization, transition_state, because="tablets that are not resized"
         ),
         equivalent_drop(
             publish_generation,
@@ -2161,9 +2131,7 @@ class TopologyControl(Machine):
             because="a stream may fail at any time, or not",
         ),
         equivalent_loss(
-            _streaming_fails,
-            giving_up,
-            because="a stream may fail at any time, or not",
+            _streaming_fails, giving_up, because="a stream may fail at any time, or not"
         ),
         equivalent_drop(
             read_new, "writes go to both rings", because="something streams in no other state"
@@ -2207,9 +2175,7 @@ class TopologyControl(Machine):
             because="what is given up may be given up again, or not at all",
         ),
         equivalent_loss(
-            give_up_join,
-            giving_up,
-            because="what is given up may be given up again, or not at all",
+            give_up_join, giving_up, because="what is given up may be given up again, or not at all"
         ),
         equivalent_drop(
             give_up_with_tablets,
