@@ -438,7 +438,6 @@ class PartitionIndex(Machine):
         equivalent_loss(
             stop_updater,
             Entry.content,
-            unwritten,
             because="what is not taken over of a worker is written again by the next one",
         ),
         equivalent_loss(
