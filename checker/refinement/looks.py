@@ -8,7 +8,7 @@ if the same conditions hold in them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -46,9 +46,14 @@ class Comparison:
     """The conditions of a refinement at a scope, for each choice of its parameters."""
 
     def __init__(self, mapped: Mapped, scope: Scope) -> None:
-        self.mapped, self.scope = mapped, scope
-        self.below = Lowering(mapped.concrete, scope)
-        self.above = Lowering(mapped.seen, scope_of_seen(mapped, scope))
+        above = scope_of_seen(mapped, scope)
+        # A loop of the body may be over an entity that only the seen machine has.
+        self.mapped, self.scope = (
+            mapped,
+            replace(scope, sizes=FrozenMap({**above.sizes, **scope.sizes})),
+        )
+        self.below = Lowering(mapped.concrete, self.scope)
+        self.above = Lowering(mapped.seen, above)
         named = {
             f"{mapped.prefix}{name}": place for name, place in self.above.layout.places.items()
         }

@@ -23,6 +23,7 @@ from stagewright.spec import (
     action,
     choose,
     constant,
+    flag,
     number,
     one_of,
     per,
@@ -182,3 +183,51 @@ def test_constants_of_the_seen_machine_are_mapped_too() -> None:
 
     assert decided(enough).outcome is HOLDS
     assert steps(decided(too_few)) == ["begin", "work", "work", "work"]
+
+
+class Server(Entity, scope=2):
+    """Only the seen machine has them."""
+
+
+class Announced(Machine):
+    """Servers learn what is switched on."""
+
+    on = flag()
+    learned = per(Server, flag())
+
+    @action
+    def switch(self) -> None:
+        """All at once."""
+        require(~self.on, "it is off")
+        self.on = True
+        for s in Server:
+            self.learned[s] = True
+
+
+class Switch(Machine):
+    """What is switched on, and nothing else."""
+
+    on = flag()
+
+    @action
+    def switch(self) -> None:
+        """It is switched on."""
+        require(~self.on, "it is off")
+        self.on = True
+
+
+def test_an_entity_that_only_the_seen_machine_has_is_mapped() -> None:
+    @refinement()
+    def all_servers_know(it: Switch, seen: Announced) -> None:
+        seen.on = it.on
+        for s in Server:
+            seen.learned[s] = it.on
+
+    @refinement()
+    def no_server_knows(it: Switch, seen: Announced) -> None:
+        seen.on = it.on
+        for s in Server:
+            seen.learned[s] = False
+
+    assert decided(all_servers_know).outcome is HOLDS
+    assert decided(no_server_knows).outcome is VIOLATED
