@@ -406,6 +406,8 @@ class ClusterViews(Machine):
             TopologyControl.joined_means_normal,
             TopologyControl.refused_means_left,
             TopologyControl.replaced_nodes_are_left,
+            TopologyControl.left_nodes_hold_no_tablets,
+            TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
             TopologyControl.a_node_bootstraps_with_a_committed_generation,
             TopologyControl.what_is_committed_is_to_be_published,
             TopologyControl.generations_are_published,

@@ -830,6 +830,8 @@ class TopologyCluster(Machine):
         vacuous(
             TopologyControl.a_dead_node_is_replaced,
             TopologyControl.replaced_nodes_are_left,
+            TopologyControl.left_nodes_hold_no_tablets,
+            TopologyControl.tablets_of_replaced_nodes_are_rebuilt,
             because="a node is replaced where there are `crashes` and three nodes",
         ),
         vacuous(
