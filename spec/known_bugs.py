@@ -1,4 +1,4 @@
-"""Known bugs: a machine with a historical mistake of a real system put back into it.
+"""Known bugs: a machine with a mistake put back into it: one of a real system, or one that its document rules out.
 
 A known bug is a subclass that overrides the bodies in which the mistake was made, so that it reads as the
 difference between right and wrong; or it is a release, as a profile, that still had it. What the checker
@@ -24,6 +24,7 @@ from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.source import here
 
 M = TypeVar("M", bound=type[Machine])
+DOCUMENTS = ("design document", "Raft,")  # how references to texts begin
 _MARK = "__stagewright_known_bug__"
 
 Promise = Callable[..., object] | str
@@ -32,10 +33,10 @@ Promise = Callable[..., object] | str
 
 @dataclass(frozen=True)
 class KnownBug:
-    """A historical bug as a definition; the checker must find it."""
+    """A bug as a definition; the checker must find it."""
 
     id: str  # a row of the list of known bugs (`T17`)
-    reference: str  # the upstream issue or change (`scylladb #26512`)
+    reference: str  # the upstream issue or change (`scylladb #26512`), or the text that rules it out
     machine: type[Machine] = field(repr=False)  # with the bug in it
     right: type[Machine] = field(repr=False)  # without
     breaks: tuple[str, ...]  # the promises it breaks: one of them at least
@@ -44,6 +45,11 @@ class KnownBug:
     right_profile: str = ""
     sizes: Mapping[type[Entity], int] = field(default_factory=dict[type[Entity], int])
     budgets: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+
+    @property
+    def is_historical(self) -> bool:
+        """Whether a real system had it; else a document rules it out."""
+        return not self.reference.startswith(DOCUMENTS)
 
     def definition(self) -> Definition:
         """The definition with the bug."""

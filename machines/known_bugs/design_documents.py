@@ -11,7 +11,7 @@ from stagewright.machines.couchbase.indexes.design_documents import (
 from stagewright.spec import Bool, Term, every, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
-DETAILS = "004, details on index structures"
+DETAILS = "design document 004, details on index structures"
 
 
 @known_bug("K1-name", DETAILS, breaks=DesignDocuments.equal_definitions_share_a_file)

@@ -69,7 +69,7 @@ class CompactFileStartsWithSequenceNumbers(IndexCompaction):
 
 @known_bug(
     "K11-start",
-    "004, index compaction",
+    "design document 004, index compaction",
     breaks=IndexCompaction.a_fragmented_index_is_compacted,
     sizes={Partition: 1},
     budgets=NO_CRASH,
@@ -83,7 +83,7 @@ class CompactionNeverStarts(IndexCompaction):
 
 @known_bug(
     "K11-apply",
-    "004, index compaction",
+    "design document 004, index compaction",
     breaks=IndexCompaction.a_fragmented_index_is_compacted,
     budgets=NO_CRASH,
 )
@@ -96,7 +96,7 @@ class LastSortFilesAreNotApplied(IndexCompaction):
 
 @known_bug(
     "K11-switch",
-    "004, index compaction",
+    "design document 004, index compaction",
     breaks=IndexCompaction.a_fragmented_index_is_compacted,
     sizes={Partition: 1},
     budgets=NO_CRASH,
@@ -110,7 +110,7 @@ class SwitchWaitsForTheUpdater(IndexCompaction):
 
 @known_bug(
     "K11-cleanup",
-    "004, index compaction",
+    "design document 004, index compaction",
     breaks=IndexCompaction.a_new_file_has_no_rows_to_clean_up,
     budgets=NO_CRASH,
 )
@@ -123,7 +123,7 @@ class RowsToCleanUpAreCopied(IndexCompaction):
 
 @known_bug(
     "K11-updater",
-    "004, index compaction",
+    "design document 004, index compaction",
     breaks=IndexCompaction.the_roots_are_of_the_file,
     sizes={Partition: 1},
     budgets=NO_CRASH,
@@ -137,7 +137,7 @@ class UpdaterGoesOnOverTheSwitch(IndexCompaction):
 
 @known_bug(
     "Z27",
-    "004: we cannot switch to the newly created compacted index file",
+    "design document 004: we cannot switch to the newly created compacted index file",
     breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
     sizes={Partition: 1},
     budgets=NO_CRASH,
@@ -151,7 +151,7 @@ class SwitchesBeforeItHasCaughtUp(IndexCompaction):
 
 @known_bug(
     "K11-aware",
-    "004, index compaction",
+    "design document 004, index compaction",
     breaks=IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
     sizes={Partition: 1},
     budgets=NO_CRASH,

@@ -6,7 +6,7 @@ from stagewright.machines.couchbase.indexes.index_file import IndexFile, Kind, L
 from stagewright.spec import Bool, Number, Term, choose
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
-DETAILS = "004, details on index structures"
+DETAILS = "design document 004, details on index structures"
 
 
 @known_bug("K2-nodes", DETAILS, breaks=IndexFile.a_valid_header_has_all_that_it_reaches)

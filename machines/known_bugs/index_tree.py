@@ -7,12 +7,12 @@ from stagewright.machines.couchbase.partitions.group_states import Partition, Pa
 from stagewright.spec import Bool, Number, Term, count, each, every, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
-BITMASKS = "004, vBucket bitmasks"
+BITMASKS = "design document 004, vBucket bitmasks"
 
 
 @known_bug(
     "K3-rereduce",
-    "004, map and reduce functions",
+    "design document 004, map and reduce functions",
     breaks=IndexTree.the_root_has_the_reduce_value_of_the_view,
 )
 class ReductionsAreReduced(IndexTree):
@@ -24,7 +24,7 @@ class ReductionsAreReduced(IndexTree):
 
 @known_bug(
     "K3-parents",
-    "004, details on index structures",
+    "design document 004, details on index structures",
     breaks=IndexTree.the_root_has_the_reduce_value_of_the_view,
 )
 class ParentsStayAsTheyWere(IndexTree):

@@ -10,7 +10,7 @@ from stagewright.machines.couchbase.indexes.index_triggers import (
 from stagewright.spec import Bool
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
-BY = "004: by time duration or number of changes threshold"
+BY = "design document 004: by time duration or number of changes threshold"
 
 
 @known_bug("K12-time", BY, breaks=IndexTriggers.time_triggers_an_update)
@@ -31,7 +31,7 @@ class ManyChangesWait(IndexTriggers):
 
 @known_bug(
     "K12-fragmentation",
-    "004: by fragmentation threshold",
+    "design document 004: by fragmentation threshold",
     breaks=IndexTriggers.fragmentation_triggers_a_compaction,
 )
 class CompactionWaitsForTheUpdater(IndexTriggers):

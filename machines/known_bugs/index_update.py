@@ -34,7 +34,7 @@ class BatchesGoAcrossSnapshots(IndexUpdate):
 
 @known_bug(
     "K6-lookup",
-    "004, back index",
+    "design document 004, back index",
     breaks=IndexUpdate.the_views_have_what_the_back_index_says,
     budgets=NO_ERRORS,
 )
@@ -47,7 +47,7 @@ class PreviousKeysAreNotLookedUp(IndexUpdate):
 
 @known_bug(
     "K6-header",
-    "004, back index: a new index header with new root node information for all btrees",
+    "design document 004, back index: a new index header with new root node information for all btrees",
     breaks=IndexUpdate.the_views_have_what_the_back_index_says,
     budgets=NO_ERRORS,
 )
@@ -60,7 +60,7 @@ class HeaderWithoutTheBackIndex(IndexUpdate):
 
 @known_bug(
     "K5-error",
-    "004: one item per updated document (if there were no errors)",
+    "design document 004: one item per updated document (if there were no errors)",
     breaks=IndexUpdate.an_index_that_is_up_to_date_is_right,
     budgets={IndexUpdate.crashes: 0},
 )
@@ -74,7 +74,7 @@ class FailedDocumentsKeepTheirRows(IndexUpdate):
 
 @known_bug(
     "K7-initial",
-    "004, initial index builder",
+    "design document 004, initial index builder",
     breaks=IndexUpdate.an_initial_build_is_one_snapshot,
     budgets={IndexUpdate.errors: 0, IndexUpdate.crashes: 0},
 )
@@ -87,7 +87,7 @@ class InitialBuildIsBatched(IndexUpdate):
 
 @known_bug(
     "K7-batch",
-    "004, incremental updates: batch our changes in size of 1MB",
+    "design document 004, incremental updates: batch our changes in size of 1MB",
     breaks=IndexUpdate.batches_are_small,
     budgets={IndexUpdate.errors: 0, IndexUpdate.crashes: 0},
 )

@@ -145,7 +145,7 @@ class WantedPartitionsAreIgnored(PartitionRebalance):
 
 @known_bug(
     "K9-passive",
-    "004, partition states: passive",
+    "design document 004, partition states: passive",
     breaks=PartitionQueries.only_active_partitions_are_returned,
     sizes={Partition: 1},
     budgets={PartitionQueries.monitors: 0},
@@ -159,7 +159,7 @@ class PassiveRowsAreReturned(PartitionQueries):
 
 @known_bug(
     "K9-cleanup",
-    "004, partition states: cleanup",
+    "design document 004, partition states: cleanup",
     breaks=PartitionQueries.only_active_partitions_are_returned,
     sizes={Partition: 1},
     budgets={PartitionQueries.monitors: 0},
@@ -173,7 +173,7 @@ class RowsToCleanUpAreReturned(PartitionQueries):
 
 @known_bug(
     "K9-unindexable",
-    "004, queries during rebalance: unindexable",
+    "design document 004, queries during rebalance: unindexable",
     breaks=PartitionQueries.an_answer_has_what_is_indexed,
     sizes={Partition: 1},
     budgets={PartitionQueries.monitors: 0},
@@ -187,7 +187,7 @@ class UnindexableIsNotReturned(PartitionQueries):
 
 @known_bug(
     "K9-cluster",
-    "004, queries during rebalance: a query won't take it into account",
+    "design document 004, queries during rebalance: a query won't take it into account",
     breaks=PartitionRebalance.only_active_partitions_are_returned,
     sizes={Partition: 1},
     budgets={PartitionRebalance.moves: 1},
@@ -201,7 +201,7 @@ class NewNodesReturnPassiveRows(PartitionRebalance):
 
 @known_bug(
     "K9-pause",
-    "004, the table of a migration, as it stands",
+    "design document 004, the table of a migration, as it stands",
     breaks=PartitionRebalance.an_index_is_paused_only_while_another_catches_up,
     sizes={Partition: 1},
     budgets={PartitionRebalance.queries: 0, PartitionRebalance.moves: 1},
@@ -215,7 +215,7 @@ class PausedBeforeTheBackfill(PartitionRebalance):
 
 @known_bug(
     "K10-unindexable",
-    "004, the table of a failover: replica index: active, unindexable",
+    "design document 004, the table of a failover: replica index: active, unindexable",
     breaks=PartitionReplicas.no_row_is_lost,
     sizes={Partition: 1},
 )
@@ -234,7 +234,7 @@ class ReplicasOnTransferAreIndexed(PartitionReplicas):
 
 @known_bug(
     "K10-early",
-    "004: once the indexing is completed it will be switched to active",
+    "design document 004: once the indexing is completed it will be switched to active",
     breaks=PartitionReplicas.no_row_is_lost,
     sizes={Partition: 1},
 )

@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--known",
         action="store_true",
-        help="find the historical bugs again instead, or those that a file of yours declares",
+        help="find the known bugs again instead, or those that a file of yours declares",
     )
     add("--profile", default="", help="the version to change (default: the newest)")
     add_scope(parser)

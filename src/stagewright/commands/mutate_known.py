@@ -1,4 +1,4 @@
-"""`stagewright mutate --known`: finds the historical bugs again, each in the machine that it was made in.
+"""`stagewright mutate --known`: finds the known bugs again, each in the machine that it was made in.
 
 As JSON: {"bugs": [{"id", "reference", "machine", "profile", "found", "by", "depth", "states", "scope", "story",
 "problem", "seconds"}], "not_found": [{"id", "reference", "absence", "reason"}], "found", "of"}.
