@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
@@ -115,6 +116,7 @@ def action(
 
     Called from another action's body, it joins that action: both happen as one step, and it no longer
     happens by itself. Fairness, budget and actor of that step are those of the action that calls.
+    An override may call `super().name(...)`: what it requires and assigns itself comes beside that.
     """
     names = _local_names()
 
@@ -407,7 +409,9 @@ def _mark(
     def called(holder: Any, *args: Any, **kwargs: Any) -> None:
         from stagewright.spec.parameters import arguments
 
-        with holder.join_(member):
+        # `super().name()`: what an override goes on from is no step of its own.
+        overridden = member_of(getattr(type(holder), member.name)) is not member
+        with nullcontext() if overridden else holder.join_(member):
             body(holder, **arguments(member, args, kwargs))
 
     member = Member(kind, body.__name__, body, where, names, fairness, budget, actor)

@@ -36,7 +36,9 @@ class KnownBug:
     """A bug as a definition; the checker must find it."""
 
     id: str  # a row of the list of known bugs (`T17`)
-    reference: str  # the upstream issue or change (`scylladb #26512`), or the text that rules it out
+    reference: (
+        str  # the upstream issue or change (`scylladb #26512`), or the text that rules it out
+    )
     machine: type[Machine] = field(repr=False)  # with the bug in it
     right: type[Machine] = field(repr=False)  # without
     breaks: tuple[str, ...]  # the promises it breaks: one of them at least

@@ -278,7 +278,7 @@ class PartitionRequests(Machine):
 
     @invariant
     def what_is_left_is_what_was_asked_for(self, p: Term[PartitionId]) -> Bool:
-        """design document 004: the view engine "just performs such requests": all that is there is cleaned up, no more."""
+        """Design document 004: the view engine "just performs such requests": all that is there is cleaned up, no more."""
         wanted = self.asked.has(p) & ~self.gone.has(p) & ~has(self.request, number_of(p))
         return has(self.filtered, number_of(p)) == wanted
 

@@ -8,6 +8,7 @@ from tests.spec.runs import Colour, Node, Stage, run
 from stagewright.spec import (
     ANY,
     DomainError,
+    Fairness,
     FlagVar,
     Machine,
     NumberVar,
@@ -18,6 +19,7 @@ from stagewright.spec import (
     Term,
     action,
     choose,
+    define,
     every,
     flag,
     number,
@@ -245,3 +247,58 @@ def test_a_symbolic_number_is_taken_from_a_plain_one() -> None:
             self.left = 3 - self.left
 
     assert run(Countdown).take("mirror") == {"left": "2"}
+
+
+class Counter(Machine):
+    """A counter, and whether it was moved."""
+
+    count: NumberVar = number(0, 3)
+    moved: FlagVar = flag()
+    down: SetVar[Node] = set_of(Node)
+
+    @action
+    def move(self, node: Term[Node]) -> None:
+        require(self.count < 3, "there is room")
+        require(~self.down.has(node), "it is up")
+        self.count = self.count + 1
+        self.down.add(node)
+
+    @action
+    def reset(self) -> None:
+        self.count = 0
+
+
+def test_an_override_goes_on_from_what_the_base_class_says() -> None:
+    class Noticed(Counter):
+        @action(fair=Fairness.WEAK)
+        def move(self, node: Term[Node]) -> None:
+            require(~self.moved, "it was not moved yet")
+            self.moved = True
+            super().move(node)
+
+    found = define(Noticed).action("move")
+    assert [r.name for r in found.requirements] == [
+        "it was not moved yet",
+        "there is room",
+        "it is up",
+    ]
+    assert [f.strength for f in found.fair] == [Fairness.WEAK]
+    assert [a.name for a in define(Noticed).actions] == ["move", "reset"]
+    after = run(Noticed).take("move(node0)")
+    assert (after["count"], after["moved"]) == ("1", "yes")
+
+
+def test_an_override_by_which_a_base_action_happens_too_takes_it_as_a_part_of_itself() -> None:
+    class Again(Counter):
+        @action
+        def reset(self) -> None:
+            require(self.count == 3, "it is full")
+            super().reset()
+
+        @action
+        def clear(self) -> None:
+            self.reset()
+            self.moved = False
+
+    assert [a.name for a in define(Again).actions] == ["move", "clear"]
+    assert [r.name for r in define(Again).action("clear").requirements] == ["it is full"]

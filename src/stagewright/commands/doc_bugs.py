@@ -37,14 +37,13 @@ def known_bugs_page(
     ordered = sorted(bugs, key=lambda bug: bug.id)
     found = rediscover_all(ordered, Limits(seconds=timeout), workers=cores(), told=told)
     rows = [_row(bug, one, names) for bug, one in zip(ordered, found, strict=True)]
-    total, historical = len(bugs) + len(absent), sum(b.is_historical for b in bugs)
+    total = len(bugs) + len(absent)
     lines = [
         "# Known bugs",
         "",
         _INTRODUCTION,
         "",
-        f"Found: {sum(one.found for one in found)} of {total}; of those that are put back, {historical} are "
-        f"historical, and documents rule out {len(bugs) - historical}.",
+        f"Found: {sum(one.found for one in found)} of {total}. {_of_each_kind(bugs)}",
         "",
         *table(
             ("row", "reference", "machine", "what happened", "broken promise", "depth", "states"),
@@ -58,6 +57,11 @@ def known_bugs_page(
             [(a.id, prose(a.reference), a.absence.value, prose(a.reason)) for a in absent],
         )
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _of_each_kind(bugs: Sequence[KnownBug]) -> str:
+    historical = sum(bug.is_historical for bug in bugs)
+    return f"Of those put back, {historical} are historical, and documents rule out {len(bugs) - historical}."
 
 
 def _row(bug: KnownBug, found: Rediscovery, names: dict[str, str]) -> tuple[str, ...]:
