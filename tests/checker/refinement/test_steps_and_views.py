@@ -16,6 +16,7 @@ from tests.checker.refinement.jobs import (
 from stagewright.spec import (
     ANY,
     Entity,
+    FlagVar,
     Machine,
     NumberVar,
     OneVar,
@@ -192,7 +193,7 @@ class Server(Entity, scope=2):
 class Announced(Machine):
     """Servers learn what is switched on."""
 
-    on = flag()
+    on: FlagVar = flag()
     learned = per(Server, flag())
 
     @action
@@ -207,7 +208,7 @@ class Announced(Machine):
 class Switch(Machine):
     """What is switched on, and nothing else."""
 
-    on = flag()
+    on: FlagVar = flag()
 
     @action
     def switch(self) -> None:
