@@ -136,8 +136,8 @@ def test_every_shipped_machine_has_the_same_states_in_tlc(name: str, tlc: Tlc) -
 @pytest.mark.parametrize(
     ("profile", "states", "broken"),
     [
-        ("scylla-2026.2", 5_852, ()),
-        ("seed", 3_300, ("only_replicas_hold_data", "only_replicas_have_storage")),
+        ("scylla-2026.2", 6_612, ()),
+        ("seed", 3_680, ("only_replicas_hold_data", "only_replicas_have_storage")),
     ],
 )
 def test_the_tablet_machine_with_a_write_has_the_same_states_and_the_same_bug(
