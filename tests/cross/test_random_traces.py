@@ -66,7 +66,10 @@ def spoiled(found: Explored, events: list[Event], random: Random) -> list[Event]
             # Of a sequence not the length: what is observed of its elements would not fit.
             own = wrong[number].observed
             leaves = [n for n in sorted(other) if n in own and not n.endswith(".length")]
-            leaf = random.choice(leaves or sorted(other))
+            if not leaves:
+                del wrong[number]
+                return wrong
+            leaf = random.choice(leaves)
             wrong[number] = replace(
                 wrong[number], observed={**wrong[number].observed, leaf: other[leaf]}
             )

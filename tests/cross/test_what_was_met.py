@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from tests.cross.conftest import MACHINES
 from tests.random_machines.definitions import count_all
 
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
@@ -55,7 +56,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("random machines")]
 
 @pytest.mark.thorough
 def test_enough_machines_of_all_kinds_were_met(all_met: Any) -> None:
-    assert len(all_met.machines) == 500
+    assert len(all_met.machines) == MACHINES
     counts: Counter[object] = Counter()
     for found in all_met.machines.values():
         counts.update(count_all(found.machine.definition))
