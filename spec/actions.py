@@ -410,7 +410,7 @@ def _mark(
         from stagewright.spec.parameters import arguments
 
         # `super().name()`: what an override goes on from is no step of its own.
-        overridden = member_of(getattr(type(holder), member.name)) is not member
+        overridden = member_of(getattr(holder.__class__, member.name)) is not member
         with nullcontext() if overridden else holder.join_(member):
             body(holder, **arguments(member, args, kwargs))
 
