@@ -48,10 +48,8 @@ class Comparison:
     def __init__(self, mapped: Mapped, scope: Scope) -> None:
         above = scope_of_seen(mapped, scope)
         # A loop of the body may be over an entity that only the seen machine has.
-        self.mapped, self.scope = (
-            mapped,
-            replace(scope, sizes=FrozenMap({**above.sizes, **scope.sizes})),
-        )
+        self.mapped = mapped
+        self.scope = replace(scope, sizes=FrozenMap({**above.sizes, **scope.sizes}))
         self.below = Lowering(mapped.concrete, self.scope)
         self.above = Lowering(mapped.seen, above)
         named = {

@@ -192,6 +192,43 @@ def test_a_recorded_step_that_is_refused_ends_the_path(recorded: Path, tmp_path:
         recorded_path(explorer(), recorded, "nobody")
 
 
+def test_a_recorded_event_that_is_missing_ends_the_path(recorded: Path, tmp_path: Path) -> None:
+    lines = recorded.read_text().splitlines()
+    first = json.loads(lines[0])["entity"]
+    own = [line for line in lines if json.loads(line)["entity"] == first]
+    spoiled = tmp_path / "trace.jsonl"
+    spoiled.write_text("\n".join([own[0], *own[2:]]))
+    found = recorded_path(explorer(), spoiled)
+    assert (found.path, found.problem) == (("0",), "event 1 is missing, or is there twice")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"\xff\xfe no trace", "is no event"),
+        (
+            b'{"entity": "a", "machine": "Other", "seq": 0}',
+            "of the machine Other, not of LeaseTable",
+        ),
+        (b"", "has no event of any entity"),
+    ],
+)
+def test_what_is_no_trace_of_the_machine_is_refused(
+    text: bytes, problem: str, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_bytes(text)
+    with pytest.raises(InputError, match=problem):
+        recorded_path(explorer(), trace)
+    with pytest.raises(InputError, match="No such file"):
+        recorded_path(explorer(), tmp_path / "nothing.jsonl")
+
+
+def test_an_entity_without_a_trace_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["explore", "tests/models/lease.py", "--entity", "a"]) == 2
+    assert "--entity names one of a trace" in capsys.readouterr().err
+
+
 def test_what_was_observed_otherwise_ends_the_path(recorded: Path, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in recorded.read_text().splitlines()]
     event = next(e for e in lines if e["seq"] == 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
     parser.add_argument("--terminal", action="store_true", help="walk here, without a browser")
-    parser.add_argument(
+    begins = parser.add_mutually_exclusive_group()
+    begins.add_argument(
         "--path",
         default="0",
         metavar="PATH",
@@ -52,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PROFILE",
         help="show beside it what another version does (several: repeat it)",
     )
-    parser.add_argument(
+    begins.add_argument(
         "--trace",
         type=Path,
         metavar="FILE",
@@ -66,12 +68,15 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.explore.explorer import Explorer
     from stagewright.spec.errors import InputError
 
-    explorers: list[Explorer] = []
-    for profile in (*args.compare, args.profile):
+    def explorer_of(profile: str, others: Sequence[Explorer] = ()) -> Explorer:
         definition = machine_from(args.machine, profile)
-        scope = scope_from(definition, args.size, args.budget)
-        explorers.append(Explorer(definition, scope, explorers if profile is args.profile else ()))
-    explorer = explorers[-1]
+        return Explorer(definition, scope_from(definition, args.size, args.budget), others)
+
+    if args.entity and args.trace is None:
+        raise InputError(
+            "--entity names one of a trace, and none is given", help="add --trace FILE"
+        )
+    explorer = explorer_of(args.profile, [explorer_of(profile) for profile in args.compare])
     path = _begins(explorer, args)
     if args.terminal:
         from stagewright.explore.terminal import walk

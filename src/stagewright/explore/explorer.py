@@ -232,7 +232,7 @@ class Explorer:
         return self._interpreter.take(step, state)
 
     def _state(self, path: tuple[str, ...]) -> State:
-        """The state at the end of a path; those of the last paths, and before them, are remembered."""
+        """The state at the end of a path; those of paths that were looked at are remembered."""
         length = next((n for n in (len(path), len(path) - 1) if path[:n] in self._known), 1)
         state = self._known.get(path[:length]) or self.begin(path[0])
         for number in range(length, len(path)):

@@ -25,7 +25,7 @@ def recorded_path(explorer: Explorer, trace: Path, entity: str = "") -> Recorded
     """The walk of an entity of a trace in JSON lines; by default of the first one in the file.
 
     Raises:
-        InputError: there is no such file or entity, or no initial state is the one that was observed.
+        InputError: there is no such file or entity, it is another machine's, or it begins in no initial state.
     """
     events = sorted(_events(trace, entity), key=_number)
     if not events:
@@ -33,8 +33,13 @@ def recorded_path(explorer: Explorer, trace: Path, entity: str = "") -> Recorded
             f"{trace} has no event of {entity or 'any entity'}",
             help="name one with --entity; `stagewright validate` reads other formats",
         )
-    name = str(events[0]["entity"])
-    first = _observed(events[0])
+    name, first = str(events[0]["entity"]), _observed(events[0])
+    machine = events[0].get("machine")
+    if machine != explorer.source.name:
+        raise InputError(
+            f"{name} is of the machine {machine}, not of {explorer.source.name}",
+            help="name the machine with which the trace was recorded",
+        )
     begun = next((i for i, s in enumerate(explorer.initial) if _fits(observation(s), first)), None)
     if begun is None:
         raise InputError(
@@ -43,9 +48,11 @@ def recorded_path(explorer: Explorer, trace: Path, entity: str = "") -> Recorded
         )
     path, state = [str(begun)], explorer.initial[begun]
     for event in events[1:]:
+        number = len(path)
+        if _number(event) != number:
+            return RecordedPath(name, tuple(path), f"event {number} is missing, or is there twice")
         if event.get("end"):
             break
-        number = len(path)
         action, parameters = event.get("action"), event.get("params")
         if not isinstance(action, str) or not isinstance(parameters, dict):
             return RecordedPath(name, tuple(path), f"event {number} does not say which step it is")
@@ -65,12 +72,12 @@ def recorded_path(explorer: Explorer, trace: Path, entity: str = "") -> Recorded
 
 def _events(trace: Path, entity: str) -> Iterator[dict[str, object]]:
     try:
-        file = trace.open(encoding="utf-8")
+        file = trace.open(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"{trace}: {error.strerror}", help="name a trace in JSON lines") from None
     with file:
         for number, line in enumerate(file, 1):
-            if entity and json.dumps(entity)[1:-1] not in line:
+            if entity not in line and json.dumps(entity)[1:-1] not in line:
                 continue
             try:
                 event = json.loads(line)
