@@ -1,34 +1,39 @@
-"""Bugs that the real systems had, each put back into a machine; one file for each machine.
+"""Bugs that the real systems had, and mistakes that a document rules out, each put back into a machine.
 
-The rows follow the list of 77 historical bugs; every row is here, found or with the reason why not.
+A file for each machine, in the room of its database. Every row of the list of 77 historical bugs is here, found or
+with the reason why not.
 """
 
 from __future__ import annotations
 
-from stagewright.machines.known_bugs import (
-    backfill,
-    cdc,
+from stagewright.machines.known_bugs.couchbase import (
     design_documents,
-    fencing,
-    group0,
     index_compaction,
     index_file,
-    index_rows,
     index_tree,
     index_triggers,
     index_update,
-    load_balancer,
     partition_data,
     partition_lists,
     partitions,
+)
+from stagewright.machines.known_bugs.scylladb import (
+    cdc,
+    fencing,
+    group0,
+    load_balancer,
     resize,
     stream_session,
     tablet_repair,
     tablet_replicas,
     tablets,
     topology,
-    unique_index,
     views,
+)
+from stagewright.machines.known_bugs.yugabytedb import (
+    backfill,
+    index_rows,
+    unique_index,
 )
 from stagewright.spec.known_bugs import KnownBug, NotFound
 

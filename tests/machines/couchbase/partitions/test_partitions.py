@@ -19,7 +19,10 @@ from stagewright.machines.couchbase.partitions.partition_rebalance import Partit
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
-from stagewright.machines.known_bugs.partition_lists import PartitionRequests, PartitionVersions
+from stagewright.machines.known_bugs.couchbase.partition_lists import (
+    PartitionRequests,
+    PartitionVersions,
+)
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of

@@ -53,6 +53,13 @@ def test_every_small_ring_keeps_base_and_log_rows_together() -> None:
     assert report.coverage.never_fired == ()
 
 
+class RangesOfTheOldRing(CdcMapping):
+    """The generation is made for the vnodes that there are, without the joining token."""
+
+    def _vnodes_with(self, t: Any, /) -> Any:
+        return {end: self.ring[end].is_some() for end in super()._vnodes_with(t)}
+
+
 class StartOfTheRangeIncluded(CdcMapping):
     """A stream's token may be the end of the range before."""
 
@@ -60,8 +67,9 @@ class StartOfTheRangeIncluded(CdcMapping):
         return super()._first_token(ends, end.around()[-1], shard, two_shards)
 
 
-def test_a_stream_at_the_start_of_its_range_loses_colocation() -> None:
-    assert "base_and_log_rows_are_in_one_vnode" in broken(checked(StartOfTheRangeIncluded))
+@pytest.mark.parametrize("mutant", [RangesOfTheOldRing, StartOfTheRangeIncluded])
+def test_a_generation_for_other_vnodes_loses_colocation(mutant: type[Machine]) -> None:
+    assert "base_and_log_rows_are_in_one_vnode" in broken(checked(mutant))
 
 
 # -- log writes --------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Known bugs of Couchbase, one file for each machine."""

@@ -1,0 +1,1 @@
+"""Known bugs of ScyllaDB, one file for each machine."""

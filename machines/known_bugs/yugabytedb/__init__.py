@@ -1,0 +1,1 @@
+"""Known bugs of YugabyteDB, one file for each machine."""
