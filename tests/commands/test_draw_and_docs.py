@@ -14,10 +14,13 @@ from stagewright.commands.doc_page import page_of
 from stagewright.machines import SHIPPED
 from stagewright.machines.known_bugs import KNOWN_BUGS
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.spec.define import define
+from stagewright.spec.loading import find
 
 LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "machines"
 QUICKLY = ("index-permissions", "index-triggers", "topology-node", "view-task")
+LONGEST_PAGE = 60_000  # characters
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -84,11 +87,33 @@ def test_a_missing_program_is_named_with_the_mend(
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_pages_in_the_repository_say_what_the_definitions_say(name: str) -> None:
+def test_the_pages_in_the_repository_say_in_short_what_the_definitions_say(name: str) -> None:
     page = page_of(name, SHIPPED, KNOWN_BUGS, drawn=False)
+    assert len(page.markdown) < LONGEST_PAGE
     written = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     undrawn = re.sub(r"^## States of .*?(?=^## )", "", written, flags=re.DOTALL | re.MULTILINE)
     assert undrawn == page.markdown, "write them again: stagewright docs"
+
+
+def test_a_page_of_a_system_leaves_its_parts_to_their_pages_and_names_each_promise() -> None:
+    page = page_of("cluster-views", SHIPPED, KNOWN_BUGS, drawn=False).markdown
+    (listed,) = re.findall(r"Promises of the part `tablet`, see \[tablet-migration\].*", page)
+    migration = find("tablet-migration", SHIPPED)
+    assert {p.name for p in define(migration).properties} == set(re.findall(r"`(\w+)`", listed)[1:])
+    assert re.findall(r"^\| `tablet\.", page, re.MULTILINE) == []
+
+
+def test_the_versions_on_a_page_differ_in_brief() -> None:
+    page = page_of("view-resize", SHIPPED, KNOWN_BUGS, drawn=False).markdown
+    (lines,) = re.findall(r"```diff\n(.*?)```", page, re.DOTALL)
+    assert "- split_all: All tablets split: the task of tablet n becomes" in lines
+    assert "+ split: A tablet splits after slot `s`" in lines
+    page = page_of("topology-control", SHIPPED, KNOWN_BUGS, drawn=False).markdown
+    assert (
+        "~ commit_generation\n-     then transition_state becomes publish_cdc_generation\n" in page
+    )
+    assert "~     when no request to replace comes before it otherwise\n" in page
+    assert "`stagewright show topology-control --profile seed --compare scylla-2026.2`" in page
 
 
 SEARCHED = [

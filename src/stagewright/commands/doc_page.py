@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from stagewright.commands.machine_compare import differences
+from stagewright.commands.doc_parts import of_parts, own, pages_of_parts
+from stagewright.commands.doc_versions import versions
 from stagewright.commands.machine_facts import MachineFacts, facts_of
 from stagewright.commands.machine_text import markdown_table, plain, reflowed
 from stagewright.commands.reached_diagram import reached_diagram
@@ -39,19 +39,19 @@ def page_of(
     """
     machine = find(name, shipped)
     profiles = profile_names(machine)
-    versions = [define(machine, profile) for profile in profiles] or [define(machine)]
-    newest = versions[-1]
+    definitions = [define(machine, profile) for profile in profiles] or [define(machine)]
+    newest = definitions[-1]
     facts = facts_of(newest, tuple(profiles))
     diagram = reached_diagram(newest) if drawn and has_diagram(newest) else None
-    own = [bug for bug in bugs if bug.right is machine]
+    parts = pages_of_parts(machine, shipped)
     lines = [
         *_head(name, machine, newest, facts),
         *_drawing(name, diagram),
         *_tables(facts),
-        *_steps(facts),
-        *_promises(facts),
-        *_versions(name, versions),
-        *_bugs(own),
+        *_steps(facts, parts),
+        *_promises(facts, parts),
+        *versions(name, definitions),
+        *_bugs([bug for bug in bugs if bug.right is machine]),
     ]
     return Page(name, "\n".join(lines).rstrip() + "\n", diagram)
 
@@ -108,7 +108,7 @@ def _tables(facts: MachineFacts) -> Iterator[str]:
         yield from markdown_table((enum.name, *enum.columns), enum.rows)
 
 
-def _steps(facts: MachineFacts) -> Iterator[str]:
+def _steps(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
     yield from ("## Steps", "")
     rows = [
         (
@@ -117,9 +117,10 @@ def _steps(facts: MachineFacts) -> Iterator[str]:
             _sentence(a.doc),
             plain("; ".join(map(_name_of_requirement, a.requirements))),
         )
-        for a in facts.actions
+        for a in own(facts.actions, parts)
     ]
     yield from table(("step", "by", "what happens", "requires"), rows)
+    yield from of_parts(facts.actions, parts, "Steps")
 
 
 def _name_of_requirement(told: str) -> str:
@@ -127,14 +128,15 @@ def _name_of_requirement(told: str) -> str:
     return told.split(": ", 1)[0]
 
 
-def _promises(facts: MachineFacts) -> Iterator[str]:
+def _promises(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
     if facts.assumptions:
         yield from ("## Assumptions", "")
         told = [(plain(name), plain(place), prose(why)) for name, place, why in facts.assumptions]
         yield from table(("assumption", "of", "why it may be assumed"), told)
     yield from ("## Promises", "")
-    rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in facts.properties]
+    rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in own(facts.properties, parts)]
     yield from table(("promise", "kind", "in the words of the document"), rows)
+    yield from of_parts(facts.properties, parts, "Promises")
     if facts.unexercised:
         yield from ("## What the default scope does not exercise", "")
         left = [
@@ -158,18 +160,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"| {' | '.join('---' for _ in head)} |"
     yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
-
-
-def _versions(name: str, versions: Sequence[Definition]) -> Iterator[str]:
-    if len(versions) < 2:
-        return
-    yield from ("## What the versions differ in", "")
-    for old, new in pairwise(versions):
-        lines = differences(facts_of(old), facts_of(new)) or ["they say the same"]
-        yield from (f"<details><summary>from {old.profile} to {new.profile}</summary>", "")
-        yield from ("```diff", *lines, "```", "", "</details>", "")
-    yield f"What the older ones leave open, each with a run that shows it: [{name}/]({name}/README.md)."
     yield ""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
 
 from stagewright.commands.machine_facts import (
@@ -15,15 +17,31 @@ from stagewright.commands.machine_facts import (
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Change:
+    """What differs in one thing of a machine: a variable, a step, a promise, or what runs begin with."""
+
+    section: str
+    name: str  # "": of what the section says as a whole
+    sign: str  # + new, - gone, ~ changed
+    gone: tuple[str, ...]
+    come: tuple[str, ...]
+
+
 def differences(old: MachineFacts, new: MachineFacts) -> list[str]:
     """Every difference of meaning, in the order of the definition; none if they say the same."""
-    lines = [
+    return told(changes(old, new), _in_full)
+
+
+def changes(old: MachineFacts, new: MachineFacts) -> list[Change]:
+    """Every difference of meaning, in the order of the definition."""
+    return [
         *_section("variables", old.variables, new.variables, _variable_name, _variable),
         *_section("budgets", old.budgets, new.budgets, lambda b: b[0], _budget),
         *_section("fairness", old.fairness, new.fairness, lambda f: f[0], lambda f: [f[1]]),
-        *_plain("initially", old.initially, new.initially),
-        *_plain("final", (old.final,) if old.final else (), (new.final,) if new.final else ()),
-        *_plain(
+        *_whole("initially", old.initially, new.initially),
+        *_whole("final", (old.final,) if old.final else (), (new.final,) if new.final else ()),
+        *_whole(
             "runs may end anywhere",
             *((f.deadlock_allowed,) if f.deadlock_allowed else () for f in (old, new)),
         ),
@@ -31,7 +49,26 @@ def differences(old: MachineFacts, new: MachineFacts) -> list[str]:
         *_section("actions", old.actions, new.actions, _action_name, _action),
         *_section("promises", old.properties, new.properties, _property_name, _property),
     ]
-    return lines[1:] if lines[:1] == [""] else lines
+
+
+def told(found: Sequence[Change], lines_of: Callable[[Change], Iterator[str]]) -> list[str]:
+    """The changes as lines under the titles of their sections, with an empty line between sections."""
+    lines: list[str] = []
+    for title, section in groupby(found, key=lambda change: change.section):
+        lines += ["", title] if lines else [title]
+        for change in section:
+            lines += lines_of(change)
+    return lines
+
+
+def _in_full(change: Change) -> Iterator[str]:
+    space = " " * 5 if change.name else " "
+    if change.name:
+        yield f"{change.sign} {change.name}"
+    yield from (f"-{space}{line}" for line in change.gone)
+    yield from (f"+{space}{line}" for line in change.come)
+    if not change.gone and not change.come and change.sign == "~":
+        yield f"~{space}the same in another order"
 
 
 def _variable_name(variable: VariableFacts) -> str:
@@ -87,29 +124,22 @@ def _section(
     new: Sequence[T],
     name: Callable[[T], str],
     details: Callable[[T], list[str]],
-) -> Iterator[str]:
+) -> Iterator[Change]:
     before, after = {name(x): details(x) for x in old}, {name(x): details(x) for x in new}
-    lines: list[str] = []
     for key in dict.fromkeys([*before, *after]):
         if key not in after:
-            lines += [f"- {key}", *(f"-     {line}" for line in before[key])]
+            yield Change(title, key, "-", tuple(before[key]), ())
         elif key not in before:
-            lines += [f"+ {key}", *(f"+     {line}" for line in after[key])]
+            yield Change(title, key, "+", (), tuple(after[key]))
         elif before[key] != after[key]:
-            lines += [f"~ {key}", *_changed(before[key], after[key])]
-    if lines:
-        yield from ("", title, *lines)
+            yield _changed(title, key, before[key], after[key])
 
 
-def _changed(old: list[str], new: list[str]) -> Iterator[str]:
-    gone, come = [x for x in old if x not in new], [x for x in new if x not in old]
-    yield from (f"-     {line}" for line in gone)
-    yield from (f"+     {line}" for line in come)
-    if not gone and not come:
-        yield "~     the same in another order"
+def _whole(title: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
+    if old != new:
+        yield _changed(title, "", old, new)
 
 
-def _plain(title: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
-    changed = list(_changed(list(old), list(new))) if old != new else []
-    if changed:
-        yield from ("", title, *(line.replace("     ", " ", 1) for line in changed))
+def _changed(title: str, name: str, old: Sequence[str], new: Sequence[str]) -> Change:
+    gone, come = (x for x in old if x not in new), (x for x in new if x not in old)
+    return Change(title, name, "~", tuple(gone), tuple(come))
