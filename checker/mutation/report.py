@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
@@ -99,6 +99,24 @@ class Summary:
     same: int
 
 
+class Need(Enum):
+    """What was found out about one property."""
+
+    ALONE = "alone"  # it alone catches some mutant
+    SHARED = "shared"  # whatever it catches first, another property catches too
+    NOTHING = "nothing"  # it catches no mutant first
+    UNDECIDED = "undecided"  # the budget was spent, or not all of its mutants were tried
+
+
+@dataclass(frozen=True)
+class Needed:
+    """One property: how many mutants it catches first, and one that no other property catches."""
+
+    need: Need
+    caught: int
+    example: Finding | None = None
+
+
 @dataclass(frozen=True)
 class MutationReport:
     """All that one run says.
@@ -116,6 +134,7 @@ class MutationReport:
     restated: frozenset[str] = frozenset()  # promises that repeat a guard
     with_parts: Sequence[Mutant] = ()  # left to the parts of the system that say what they change
     assumed: Assumed | None = None  # of the actions' fairness; None if it was not looked at
+    needs: Mapping[str, Needed] = field(default_factory=dict)  # by property; empty if not asked for
 
     @cached_property
     def unexplained(self) -> tuple[Finding, ...]:

@@ -23,11 +23,11 @@ from stagewright.commands.machine_flags import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from stagewright.checker.mutation.mutants import Mutant
     from stagewright.checker.mutation.original import Original
-    from stagewright.checker.mutation.report import MutationReport
+    from stagewright.checker.mutation.report import MutationReport, Needed
     from stagewright.spec.definition import Definition
     from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
@@ -50,6 +50,7 @@ examples:
   stagewright mutate tablet --scope crashes=0 --scope crashes=1,migrations=0 --timeout 600
   stagewright mutate tablet --max-mutants 50 --seed 7 --json
   stagewright mutate tablet-migration --mutant "drop / read_new / action done"
+  stagewright mutate view-task --alone
   stagewright mutate --all --timeout 600 --out mutants
   stagewright mutate --known
   stagewright mutate --known my/machine.py:Counter
@@ -106,11 +107,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a system: also mutants that are judged with a part of it",
     )
+    add(
+        "--alone",
+        action="store_true",
+        help="look also for a mutant that each property alone catches",
+    )
     group = parser.add_argument_group("how far it goes")
     group.add_argument(
         "--workers", type=workers, metavar="N", help="processes (default: one a core)"
     )
-    group.add_argument("--timeout", type=seconds, metavar="S", help="stop after S seconds")
+    group.add_argument(
+        "--timeout",
+        type=seconds,
+        metavar="S",
+        help="stop after S seconds; --alone takes as long again",
+    )
     group.add_argument(
         "--per-mutant",
         type=seconds,
@@ -209,6 +220,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.explicit.engines import cores
     from stagewright.checker.limits import Limits, Stop
     from stagewright.checker.mutation import fairness
+    from stagewright.checker.mutation.alone import needed
     from stagewright.checker.mutation.mutants import all_mutants, judged_here
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
@@ -223,6 +235,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     machine = find(name, SHIPPED)
     definition = define(machine, args.profile)
     scopes = _scopes(definition, args)
+    processes = cores() if args.workers is None else args.workers
     everything = all_mutants(definition, partial(defined_afresh, machine, definition.profile))
     asked = _chosen(everything, definition, args)
     mutants = asked if args.parts else judged_here(definition, asked)
@@ -241,16 +254,21 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
             mutants,
             originals,
             Budget(left, args.per_mutant, args.max_states),
-            workers=cores() if args.workers is None else args.workers,
+            workers=processes,
             told=told.judged,
         )
+    found = [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)]
+    needs: Mapping[str, Needed] = {}
+    if args.alone and not interrupted:
+        each = Budget(args.timeout, args.per_mutant, args.max_states)
+        needs = needed(definition, originals, found, each, workers=processes)
     assumed = None
     if len(asked) == len(everything) and originals and not interrupted:
         assumed = fairness.assumed(originals, Stop(limits, started))
     return MutationReport(
         definition,
         originals,
-        [Finding(m, j) for m, j in zip(mutants, judgements, strict=True)],
+        found,
         len(asked) == len(everything) and definition.profile == define(machine).profile,
         interrupted,
         time.monotonic() - started,
@@ -258,6 +276,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
         restated_guards(definition, originals[0].scope) if originals else frozenset(),
         [mutant for mutant in asked if id(mutant) not in here],
         assumed,
+        needs,
     )
 
 

@@ -7,6 +7,8 @@
      "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "edge", "tighten"},
      "catchers": {kind of promise: how many of the caught it catches}, "restated": [promises that repeat a guard],
      "catches": {promise: how many mutants it catches},
+     "needs": with --alone {property: {"need": "alone", "shared", "nothing" or "undecided", "caught": how many
+              mutants it catches first, "mutant": one that it alone catches, or null}},
      "mutants": [{"kind", "action", "text", "file", "line", "fate", "by", "depth", "states", "scope",
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],
      "fairness": null if only some mutants were asked for, else {"assumptions": how many, "undecided",
@@ -62,6 +64,14 @@ def document_of(report: MutationReport) -> Json:
         "catchers": {kind.value: number for kind, number in report.catchers.items()},
         "restated": sorted(report.restated),
         "catches": dict(report.catches),
+        "needs": {
+            name: {
+                "need": need.need.value,
+                "caught": need.caught,
+                "mutant": None if need.example is None else need.example.mutant.id,
+            }
+            for name, need in report.needs.items()
+        },
         "mutants": [_finding(report, finding) for finding in report.findings],
         "fairness": None if report.assumed is None else _assumed(report.assumed),
         "stale": [_reason(reason) for reason in report.stale],

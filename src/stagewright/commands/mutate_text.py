@@ -11,7 +11,7 @@ from rich.text import Text
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.judge import Fate
 from stagewright.checker.mutation.mutants import Kind, Mutant
-from stagewright.checker.mutation.report import Finding, MutationReport
+from stagewright.checker.mutation.report import Finding, MutationReport, Need
 from stagewright.commands.ci_places import path_of
 from stagewright.spec.source import Source
 
@@ -89,6 +89,8 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         yield Text(f"caught: {catchers}")
     yield Text("")
     yield _promises(report)
+    if report.needs:
+        yield from _needs(report)
     if report.assumed is not None and report.assumed.number:
         yield from _fairness(report.assumed)
     if report.with_parts:
@@ -104,6 +106,22 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
     yield Text(
         f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""), style="dim"
     )
+
+
+_NOT_ALONE = {
+    Need.SHARED: "another property catches whatever it catches",
+    Need.NOTHING: "it catches no mutant first",
+    Need.UNDECIDED: "not all was searched within the budget",
+}
+
+
+def _needs(report: MutationReport) -> Iterator[RenderableType]:
+    alone = sum(need.need is Need.ALONE for need in report.needs.values())
+    yield Text("")
+    yield Text(f"{alone} of {len(report.needs)} properties catch some mutant that no other catches")
+    for name, need in report.needs.items():
+        if need.need is not Need.ALONE:
+            yield Text(f"  {name}: {_NOT_ALONE[need.need]}", style="dim")
 
 
 def _fairness(assumed: Assumed) -> Iterator[RenderableType]:
