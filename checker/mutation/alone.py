@@ -71,12 +71,14 @@ class _Work:
             for i, f in enumerate(self.findings)
             if name in f.judgement.by and f.judgement.states
         ]
+        undecided = len(caught) > TRIES or any(
+            f.judgement.fate is Fate.UNDECIDED for f in self.findings
+        )
         if not caught:
-            return _Found(Need.NOTHING, 0, None)
+            return _Found(Need.UNDECIDED if undecided else Need.NOTHING, 0, None)
         without = [replace(o, broken=(*o.broken, name)) for o in self.originals]
         limits = Limits(states=self.budget.states, seconds=self.budget.each)
         started, most = time.monotonic(), self.budget.seconds
-        undecided = len(caught) > TRIES
         for _, _, i in sorted(caught)[:TRIES]:
             if most is not None and time.monotonic() - started > most:
                 undecided = True

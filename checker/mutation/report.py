@@ -105,7 +105,7 @@ class Need(Enum):
     ALONE = "alone"  # it alone catches some mutant
     SHARED = "shared"  # whatever it catches first, another property catches too
     NOTHING = "nothing"  # it catches no mutant first
-    UNDECIDED = "undecided"  # the budget was spent, or not all of its mutants were tried
+    UNDECIDED = "undecided"  # the budget was spent before every mutant was searched
 
 
 @dataclass(frozen=True)
