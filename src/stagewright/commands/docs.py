@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ examples:
 
 A page a machine: its diagram, the tables of its states, its steps and promises, what its versions differ in, and
 the known bugs that are found in it. Each older version is checked, and the shortest run that breaks a promise
-is written beside the page. All known bugs are searched for, and told on a page of their own. The directory `docs` of the repository is made so."""
+is written beside the page. All known bugs are searched for, and listed on a page of their own. A page a design
+document has its sections, the promises that state them, and what shows that those are needed. The directory `docs` of the repository is made so."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("machine", nargs="*", help="shipped names (default: all)")
     parser.add_argument(
         "--out", type=Path, default=Path("docs"), metavar="DIR", help="default: docs"
+    )
+    parser.add_argument(
+        "--mutants",
+        type=Path,
+        metavar="DIR",
+        help="what `mutate --all --alone --out DIR` wrote: kept as mutants.json beside the pages of documents",
     )
     parser.add_argument(
         "--no-runs",
@@ -71,11 +79,29 @@ def execute(args: argparse.Namespace) -> int:
                 print(f"written: {file}", file=sys.stderr)
     if not args.machine:
         _write(directory / "README.md", index_of(names, pages, NOT_FOUND))
+        _write_documents(args.out, args.mutants)
     if not args.machine and not args.no_runs:
         called = {where: name for name, where in SHIPPED.items()}
         page_text = known_bugs_page(KNOWN_BUGS, NOT_FOUND, called, args.timeout)
         _write(args.out / "known-bugs.md", page_text)
     return ExitCode.HOLDS
+
+
+def _write_documents(out: Path, mutants: Path | None) -> None:
+    """A page a design document, from what is known of mutants."""
+    from stagewright.commands.doc_documents import DocumentPages, kept_from, measured_in
+    from stagewright.machines import SHIPPED
+    from stagewright.machines.documents import DOCUMENTS
+    from stagewright.machines.known_bugs import KNOWN_BUGS
+
+    directory = out / "documents"
+    file = directory / "mutants.json"
+    if mutants is not None:
+        kept = kept_from(mutants, list(SHIPPED))
+        _write(file, json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    pages = DocumentPages(SHIPPED, KNOWN_BUGS, measured_in(file), out / "machines")
+    for document in DOCUMENTS:
+        _write(directory / f"{document.id}.md", pages.page_of(document))
 
 
 def _write_page(page: Page, directory: Path) -> None:

@@ -1,0 +1,76 @@
+"""Design document 003, "CDC": the promises in the words of its sections."""
+
+from __future__ import annotations
+
+from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.scylladb.cdc.cdc_generation import CdcGeneration
+from stagewright.machines.scylladb.cdc.cdc_generations import CdcGenerations
+from stagewright.machines.scylladb.cdc.cdc_log import CdcLog
+from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping
+from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
+from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
+from stagewright.machines.systems.indexed_table import IndexedTable
+
+CDC = Document(
+    "003",
+    "CDC",
+    "scylla/docs/dev/cdc.md",
+    (
+        Section("CDC", (IndexedTable.a_backfill_is_not_logged,)),
+        Section(
+            "Stream IDs",
+            instead="How an id is made of bits: `machines/scylladb/cdc/cdc_streams.py`, tested with vectors.",
+        ),
+        Section(
+            "Generations",
+            (
+                CdcGeneration.generations_are_used_with_their_timestamp,
+                CdcGenerations.generations_start_in_the_order_of_their_introduction,
+                CdcGenerations.log_writes_use_the_generation_that_operates,
+                CdcGenerations.a_generation_operates_after_the_first,
+                CdcMapping.every_token_has_a_stream,
+                IndexedTable.every_write_is_logged,
+                IndexedTable.a_later_generation_takes_writes,
+            ),
+        ),
+        Section(
+            "The generation's mapping",
+            (
+                CdcLog.replicas_receive_both_writes_or_none,
+                CdcMapping.ranges_have_a_stream_for_each_shard,
+                CdcMapping.base_and_log_rows_are_in_one_vnode,
+                CdcMapping.base_and_log_rows_are_on_one_shard,
+            ),
+        ),
+        Section(
+            "Generation switching",
+            (
+                TopologyTransition.tokens_wait_for_their_generation,
+                CdcGenerations.writes_without_a_timestamp_are_accepted,
+                CdcGenerations.timestamps_are_in_the_window,
+                CdcGenerations.prepared_generations_become_usable,
+                CdcLog.writes_are_accepted_while_nodes_join,
+                CdcLog.nodes_join,
+                CdcMapping.ranges_refine_the_vnodes,
+                CdcMapping.a_join_is_of_a_node_with_a_token,
+                CdcMapping.joins_only_add_tokens,
+                CdcPublication.tokens_join_after_their_generation,
+            ),
+        ),
+        Section(
+            "Streams description table",
+            (
+                CdcGenerations.clients_see_introduced_generations_only,
+                CdcGenerations.generations_are_described,
+                CdcLog.changes_are_read_with_the_rows,
+            ),
+        ),
+        Section(
+            "TODO: expired generations",
+            (
+                CdcGenerations.clients_can_read_what_is_cleared,
+                CdcGenerations.old_generations_are_cleared,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,196 @@
+"""Design document 002, "Online index backfill": the promises in the words of its sections."""
+
+from __future__ import annotations
+
+from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.systems.indexed_table import IndexedTable
+from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_leaders import BackfillLeaders
+from stagewright.machines.yugabytedb.backfill.backfill_rpcs import BackfillRpcs
+from stagewright.machines.yugabytedb.backfill.backfill_safe_time import BackfillSafeTime
+from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
+from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet
+from stagewright.machines.yugabytedb.backfill.backfill_throttle import BackfillThrottle
+from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
+from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
+from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
+from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
+from stagewright.machines.yugabytedb.indexes.unique_index import UniqueIndex
+
+INDEX_BACKFILL = Document(
+    "002",
+    "Online index backfill",
+    "yugabyte-db/architecture/design/online-index-backfill.md",
+    (
+        Section(
+            "Design Goals",
+            (
+                IndexPermissions.a_published_index_violates_nothing,
+                IndexPermissions.builds_end,
+                IndexRows.writes_are_not_locked_out,
+                IndexRows.no_orphan_entry,
+                IndexRows.a_deleted_index_is_empty,
+                IndexStatements.builds_end,
+                IndexStatements.clients_hear_of_failures,
+                IndexStatements.failure_means_that_the_index_goes,
+                BackfillChunks.built_indexes_are_complete,
+                BackfillChunks.checkpoints_only_advance,
+                BackfillChunks.violated_constraints_fail_the_index,
+                BackfillJob.tablets_are_backfilled_in_parallel,
+                BackfillJob.violated_constraints_fail_the_index,
+                BackfillJob.abandoned_indexes_are_not_published,
+                BackfillJob.checkpoints_are_kept,
+                BackfillJob.every_index_can_be_usable_or_gone,
+                BackfillJob.every_index_becomes_usable_or_is_deleted,
+                BackfillLeaders.checkpoints_only_advance,
+                BackfillLeaders.only_what_failed_is_removed,
+                BackfillRpcs.published_indexes_are_complete,
+                BackfillRpcs.cancelled_indexes_are_not_published,
+                BackfillRpcs.deleted_indexes_have_no_entries,
+                BackfillRpcs.what_is_done_is_not_asked_for,
+                BackfillRpcs.every_index_can_be_usable_or_gone,
+                BackfillRpcs.every_index_becomes_usable_or_is_deleted,
+                BackfillSplit.checkpoints_are_kept,
+                BackfillTablet.checkpoints_only_advance,
+                BackfillThrottle.servers_work_in_parallel,
+                BackfillThrottle.checkpoints_only_advance,
+                BackfillVersions.writes_are_not_locked_out,
+                BackfillVersions.no_orphan_entry,
+                BackfillVersions.reads_through_the_index_find_the_rows,
+                IndexedTable.a_published_index_is_complete,
+                IndexedTable.builds_end,
+            ),
+        ),
+        Section(
+            "Intermediate states of the index table",
+            (
+                IndexPermissions.the_index_is_not_read_before_it_is_built,
+                IndexPermissions.published_indexes_serve_reads,
+                IndexPermissions.servers_write_before_the_backfill,
+                IndexRows.reads_are_not_locked_out,
+                IndexRows.entries_have_the_time_of_their_rows,
+                IndexRows.rows_change_at_later_times,
+                BackfillRpcs.chunks_run_only_at_do_backfill,
+                BackfillVersions.reads_since_t_read_use_the_index,
+            ),
+        ),
+        Section(
+            "Handle CREATE INDEX statement at YB-TServer",
+            (
+                IndexStatements.the_status_can_be_asked_for,
+                IndexStatements.create_index_does_not_wait,
+                IndexStatements.results_are_final,
+                BackfillJob.every_job_ends,
+                BackfillSplit.results_are_for_good,
+            ),
+        ),
+        Section(
+            "Create the index table",
+            (
+                IndexPermissions.indexes_begin_without_reads,
+                IndexPermissions.two_versions_are_in_use,
+                PostgresIndex.backfill_waits_for_every_backend,
+                PostgresIndex.indexes_do_not_wait_for_each_other,
+                BackfillJob.schema_changes_converge_first,
+                BackfillLeaders.tablets_are_one_version_behind,
+            ),
+        ),
+        Section(
+            "Backfill the data",
+            (
+                IndexPermissions.backfill_waits_for_every_server,
+                BackfillJob.publishing_waits_for_all_tablets,
+                BackfillJob.backfill_begins_when_all_tablets_know,
+                BackfillLeaders.published_indexes_are_done,
+                BackfillSplit.chunks_cover_the_table,
+                BackfillSplit.chunks_are_asked_of_tablets_that_serve,
+                BackfillTablet.what_is_done_is_not_scanned_again,
+            ),
+        ),
+        Section(
+            "Finalize the index",
+            (
+                IndexRows.no_missing_entry,
+                BackfillVersions.no_missing_entry,
+            ),
+        ),
+        Section(
+            "The index backfill process",
+            (
+                BackfillJob.tablets_are_independent,
+                BackfillSafeTime.tablets_are_independent,
+                BackfillSplit.jobs_know_the_tablets_that_serve,
+            ),
+        ),
+        Section(
+            "Index backfill on a single tablet",
+            (
+                IndexRows.writes_do_not_affect_the_scan,
+                IndexRows.backfilled_entries_have_the_time_of_the_scan,
+                IndexRows.delete_markers_do_not_stay,
+                BackfillChunks.a_page_is_read_once_for_all_indexes,
+                BackfillJob.rows_are_scanned_at_one_time,
+                BackfillJob.delete_markers_are_retained,
+                BackfillSafeTime.entries_have_rows,
+                BackfillSafeTime.scans_share_one_time,
+                BackfillTablet.tablets_are_scanned_from_their_start,
+                BackfillVersions.the_scan_sees_t_read,
+                BackfillVersions.history_can_go,
+            ),
+        ),
+        Section(
+            "Detecting constraint violations",
+            (
+                UniqueIndex.keys_that_no_row_has_are_free,
+                UniqueIndex.reads_are_not_locked_out,
+                UniqueIndex.published_keys_are_unique,
+                UniqueIndex.the_index_names_the_row_that_has_the_key,
+                UniqueIndex.builds_end,
+            ),
+        ),
+        Section(
+            "Throttling index build rate",
+            (
+                BackfillThrottle.slots_are_bounded,
+                BackfillThrottle.free_slots_are_given,
+                BackfillThrottle.rate_is_bounded,
+                BackfillThrottle.each_task_has_its_own_rate,
+            ),
+        ),
+        Section(
+            "Waiting for pending transactions to finish",
+            (
+                IndexRows.transactions_write_several_rows,
+                BackfillSafeTime.rows_have_entries,
+                BackfillSafeTime.every_scan_is_made,
+            ),
+        ),
+        Section(
+            "Fault tolerance using checkpointing",
+            (BackfillThrottle.large_tablets_take_several_requests,),
+        ),
+        Section(
+            "Checkpointing",
+            (
+                BackfillChunks.checkpoints_tell_what_is_built,
+                BackfillChunks.only_the_last_chunk_is_repeated,
+                BackfillTablet.chunks_that_end_well_are_not_repeated,
+                BackfillTablet.what_is_done_was_scanned,
+                BackfillThrottle.done_tablets_are_left_alone,
+            ),
+        ),
+        Section(
+            "Handling node restarts and leadership changes",
+            (BackfillLeaders.only_the_leader_gives_up,),
+        ),
+        Section(
+            "Future Work",
+            (
+                IndexStatements.deferred_builds_wait_for_their_statement,
+                BackfillJob.one_scan_is_for_all_indexes,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,126 @@
+"""Design document 000, "View building coordinator": the promises in the words of its sections."""
+
+from __future__ import annotations
+
+from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.scylladb.views.view_bases import ViewBases
+from stagewright.machines.scylladb.views.view_batches import ViewBatches
+from stagewright.machines.scylladb.views.view_building import ViewBuilding
+from stagewright.machines.scylladb.views.view_destinations import ViewDestinations
+from stagewright.machines.scylladb.views.view_flush import ViewFlush
+from stagewright.machines.scylladb.views.view_resize import ViewResize
+from stagewright.machines.scylladb.views.view_staging import ViewStaging
+from stagewright.machines.scylladb.views.view_task import ViewTask
+from stagewright.machines.scylladb.views.view_turn import ViewTurn
+from stagewright.machines.scylladb.views.view_updates import ViewUpdates
+from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
+
+VIEW_BUILDING = Document(
+    "000",
+    "View building coordinator",
+    "scylladb/docs/dev/view-building-coordinator.md, 2025-12",
+    (
+        Section(
+            "View building coordinator",
+            (
+                ViewBases.one_base_at_a_time,
+                ViewTurn.one_base_table_at_a_time,
+            ),
+        ),
+        Section(
+            "View building task",
+            (
+                ViewBases.tasks_are_of_views,
+                ViewBases.batches_run_where_the_tablet_is,
+                ViewBuilding.tasks_are_of_replicas,
+                ViewBuilding.one_task_for_a_replica,
+                ViewDestinations.processed_sstables_are_in_the_views,
+                ViewDestinations.rows_reach_built_views,
+                ViewResize.tasks_are_of_tablets,
+                ViewStaging.tasks_are_created_for_something,
+                ViewStaging.aborted_tasks_are_of_tablets_in_transition,
+                ViewUpdates.rows_come_into_the_view,
+                ViewWakeups.nothing_leaves_the_queue_unregistered,
+            ),
+        ),
+        Section(
+            "Lifetime of a task",
+            (
+                ViewBatches.removed_tasks_are_forgotten,
+                ViewBatches.unfinished_views_have_a_task,
+                ViewBatches.tasks_are_of_views,
+                ViewBatches.completed_tasks_are_not_executed_again,
+                ViewBatches.finished_tasks_are_removed_once,
+                ViewBuilding.missing_rows_have_a_task,
+                ViewBuilding.aborted_tasks_are_of_tablets_in_transition,
+                ViewBuilding.dropped_views_have_no_tasks,
+                ViewStaging.tasks_are_finished_or_deleted,
+                ViewTask.finished_tasks_were_worked_on,
+                ViewTask.answers_are_true,
+                ViewTask.finished_tasks_are_not_called,
+                ViewTask.tasks_begin_alive,
+                ViewTask.aborts_are_not_revoked,
+                ViewTask.ids_are_used_once,
+                ViewTask.only_executed_tasks_are_completed,
+                ViewTask.completed_tasks_are_not_executed_again,
+                ViewTask.tasks_are_processed,
+                ViewUpdates.the_view_is_what_the_base_row_says,
+                ViewUpdates.tasks_and_updates_end,
+            ),
+        ),
+        Section(
+            "Schema",
+            instead="A table of columns: the variables of `view-task` and `view-building`; `validate` reads dumps of it.",
+        ),
+        Section(
+            "View building worker",
+            (
+                ViewBases.batches_are_of_one_table_and_tablet,
+                ViewBases.running_batches_are_not_replaced,
+                ViewBatches.a_batch_has_tasks,
+                ViewBatches.one_batch_on_the_shard,
+                ViewBuilding.one_call_for_a_replica,
+                ViewBuilding.one_batch_on_a_shard,
+                ViewFlush.one_batch_on_the_shard,
+                ViewResize.one_batch_on_the_shard,
+                ViewResize.batches_read_one_tablet,
+                ViewStaging.one_batch_on_the_shard,
+                ViewStaging.batches_start_with_tasks,
+                ViewTask.only_stored_tasks_start,
+                ViewWakeups.every_command_is_for_the_observer_to_see,
+                ViewWakeups.finished_batches_are_reported,
+                ViewWakeups.changes_are_observed,
+            ),
+        ),
+        Section(
+            "RPC",
+            (
+                ViewBatches.finished_tasks_were_worked_on,
+                ViewBatches.an_answer_ends_the_call,
+                ViewTask.answers_are_asked_for,
+                ViewTask.only_the_current_coordinator_starts_work,
+                ViewTask.calls_end,
+            ),
+        ),
+        Section(
+            "Tablet operations",
+            (
+                ViewBuilding.tasks_under_way_are_aborted,
+                ViewResize.missing_ranges_have_a_task,
+                ViewStaging.tasks_go_with_their_replica,
+            ),
+        ),
+        Section(
+            "Staging sstables",
+            (
+                ViewBases.staging_tasks_are_of_tables_with_views,
+                ViewDestinations.tasks_wait_for_the_migration,
+                ViewDestinations.sstables_without_need_are_not_staged,
+                ViewStaging.processed_sstables_are_in_the_view,
+                ViewStaging.batches_hold_sstables_while_they_run,
+                ViewStaging.batches_start_at_rest,
+                ViewStaging.registered_sstables_have_a_task,
+            ),
+        ),
+    ),
+)

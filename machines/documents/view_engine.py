@@ -1,0 +1,165 @@
+"""Design document 004, "View engine": the promises in the words of its sections."""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.design_documents import DesignDocuments
+from stagewright.machines.couchbase.indexes.index_compaction import IndexCompaction
+from stagewright.machines.couchbase.indexes.index_file import IndexFile
+from stagewright.machines.couchbase.indexes.index_tree import IndexTree
+from stagewright.machines.couchbase.indexes.index_triggers import IndexTriggers
+from stagewright.machines.couchbase.indexes.index_update import IndexUpdate
+from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
+from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
+from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries
+from stagewright.machines.couchbase.partitions.partition_rebalance import PartitionRebalance
+from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
+from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
+from stagewright.machines.couchbase.partitions.partition_states import (
+    PartitionGroup,
+    PartitionStates,
+)
+from stagewright.machines.documents.document import Document, Section
+
+VIEW_ENGINE = Document(
+    "004",
+    "View engine",
+    'Couchbase, "View engine internals"',
+    (
+        Section(
+            "Overview",
+            (
+                PartitionMerge.the_page_is_that_of_all_rows,
+                DesignDocuments.an_index_is_in_a_file,
+                DesignDocuments.what_is_built_can_be_queried,
+                DesignDocuments.definitions_are_indexed,
+                IndexTriggers.many_changes_trigger_an_update,
+                IndexTriggers.time_triggers_an_update,
+                IndexTriggers.fragmentation_triggers_a_compaction,
+                IndexTriggers.no_update_comes_too_early,
+                IndexTriggers.fragmented_files_are_compacted,
+            ),
+        ),
+        Section(
+            "Details on index structures",
+            (
+                DesignDocuments.equal_definitions_share_a_file,
+                DesignDocuments.a_query_reads_what_it_asked_for,
+                DesignDocuments.only_what_is_defined_is_indexed,
+                DesignDocuments.definitions_change_under_queries,
+                IndexCompaction.the_roots_are_of_the_file,
+                IndexFile.a_valid_header_has_all_that_it_reaches,
+                IndexFile.inserts_are_acknowledged,
+                IndexFile.a_snapshot_stays_as_it_is,
+                IndexFile.the_latest_snapshot_is_in_use,
+                IndexFile.what_is_written_stays,
+            ),
+        ),
+        Section("Map and Reduce functions", (IndexTree.the_root_has_the_reduce_value_of_the_view,)),
+        Section(
+            "vBucket bitmasks (Partition bitmasks)",
+            (
+                IndexTree.a_bitmask_is_that_of_the_rows,
+                IndexTree.the_bitmask_of_the_root_is_that_of_all_rows,
+                IndexTree.no_node_is_written_in_vain,
+                IndexTree.a_node_is_left_out_of_a_cleanup,
+            ),
+        ),
+        Section(
+            "Index updater operation",
+            (
+                PartitionIndex.the_index_of_a_partition_only_grows,
+                PartitionIndex.the_updater_knows_what_it_has_to_index,
+                PartitionIndex.the_index_catches_up,
+                PartitionRollback.an_index_that_has_caught_up_is_right,
+                PartitionRollback.the_index_goes_back_only_if_it_has_to,
+                PartitionGroup.content_is_that_of_the_sequence_number,
+                PartitionStates.the_index_of_a_partition_only_grows,
+                IndexTriggers.an_update_has_something_to_do,
+                IndexUpdate.an_index_that_is_up_to_date_is_right,
+                IndexUpdate.changes_are_indexed,
+            ),
+        ),
+        Section("Back index", (IndexUpdate.the_views_have_what_the_back_index_says,)),
+        Section(
+            "Initial index builder and incremental updates",
+            (
+                PartitionIndex.the_header_follows,
+                IndexUpdate.an_initial_build_is_one_snapshot,
+                IndexUpdate.batches_are_small,
+            ),
+        ),
+        Section(
+            "View query operation",
+            (
+                PartitionMerge.rows_come_in_order,
+                PartitionMerge.a_node_has_one_row_on_the_way,
+                PartitionQueries.an_answer_covers_what_was_acknowledged,
+            ),
+        ),
+        Section(
+            "Rebalance and consistent views", (PartitionRebalance.each_partition_is_served_once,)
+        ),
+        Section(
+            "Partition states",
+            (
+                PartitionIndex.a_partition_starts_empty,
+                PartitionQueries.only_active_partitions_are_returned,
+                PartitionRebalance.only_active_partitions_are_returned,
+                PartitionGroup.what_is_requested_as_active_is_queried,
+                PartitionGroup.a_partition_is_in_one_of_the_states,
+                PartitionGroup.rows_belong_to_partitions_of_the_index,
+                PartitionGroup.partitions_are_cleaned_up,
+                PartitionStates.a_partition_starts_empty,
+                IndexCompaction.a_new_file_has_no_rows_to_clean_up,
+                IndexCompaction.partitions_that_are_not_there_have_no_rows,
+                IndexCompaction.partitions_are_cleaned_up,
+                IndexTree.rows_are_of_partitions_of_the_index,
+                IndexTree.partitions_are_cleaned_up,
+                IndexTriggers.a_cleanup_has_something_to_do,
+                IndexTriggers.partitions_are_cleaned_up,
+            ),
+        ),
+        Section(
+            "Queries during rebalance",
+            (
+                PartitionIndex.an_unindexable_partition_stays_as_it_is,
+                PartitionQueries.an_answer_has_what_is_indexed,
+                PartitionRebalance.an_index_is_paused_only_while_another_catches_up,
+                PartitionRebalance.nodes_have_what_the_map_names_or_what_moves,
+                PartitionRebalance.an_answer_is_complete,
+                PartitionRebalance.the_nodes_are_as_the_table_says,
+                PartitionReplicas.the_indexes_are_as_the_table_says,
+                PartitionReplicas.a_transfer_is_started,
+                PartitionReplicas.a_replica_that_is_queried_is_not_indexed,
+                PartitionGroup.roles_are_those_requested,
+                PartitionGroup.unindexable_is_what_was_marked,
+                PartitionStates.an_unindexable_partition_stays_as_it_is,
+                IndexCompaction.a_switch_changes_no_state,
+            ),
+        ),
+        Section("Replica partitions", (PartitionReplicas.the_main_index_has_what_is_asked_for,)),
+        Section(
+            "Queries during failover",
+            (
+                PartitionQueries.an_answer_has_every_partition_that_is_wanted,
+                PartitionReplicas.each_partition_is_served_once,
+                PartitionReplicas.a_failover_is_initiated,
+                PartitionReplicas.a_transfer_is_completed,
+                PartitionReplicas.no_row_is_lost,
+                PartitionReplicas.transfers_end,
+                PartitionReplicas.copies_are_cleaned_up,
+            ),
+        ),
+        Section(
+            "Index compaction in view engine",
+            (
+                IndexCompaction.an_index_has_the_rows_of_its_sequence_numbers,
+                IndexCompaction.a_fragmented_index_is_compacted,
+                IndexCompaction.the_previous_file_is_removed,
+                IndexCompaction.the_index_catches_up,
+                IndexCompaction.updates_go_on_while_it_copies,
+                IndexTriggers.a_file_is_as_fragmented_as_it_is,
+            ),
+        ),
+    ),
+)

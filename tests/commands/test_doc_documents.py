@@ -1,0 +1,68 @@
+"""The page of a design document: each promise with the bugs and the mutants that it catches."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from stagewright.commands.doc_documents import DocumentPages, kept_from, measured_in
+from stagewright.machines import SHIPPED
+from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.known_bugs import KNOWN_BUGS
+from stagewright.machines.scylladb.topology.fencing import Fencing
+from stagewright.machines.scylladb.views.view_task import ViewTask
+from stagewright.spec.define import define
+
+PROMISE = ViewTask.aborts_are_not_revoked
+DOCUMENT = Document(
+    "009",
+    "A text",
+    "some file",
+    (
+        Section("Lifetime", (PROMISE, Fencing.current_requests_are_not_fenced_out)),
+        Section("Schema", instead="It is a table of columns."),
+    ),
+)
+
+
+def page(directory: Path, fingerprint: str, need: str, mutant: str | None) -> str:
+    needs = {PROMISE.__name__: {"need": need, "caught": 4, "mutant": mutant}}
+    report = {"fingerprint": fingerprint, "needs": needs, "summary": {}}
+    (directory / "view-task").mkdir(parents=True)
+    (directory / "view-task" / "mutants.json").write_text(json.dumps(report))
+    kept = directory / "kept.json"
+    kept.write_text(json.dumps(kept_from(directory, list(SHIPPED))))
+    runs = directory / "runs"
+    (runs / "fencing").mkdir(parents=True)
+    (runs / "fencing" / "old.current_requests_are_not_fenced_out.md").touch()
+    return DocumentPages(SHIPPED, KNOWN_BUGS, measured_in(kept), runs).page_of(DOCUMENT)
+
+
+def row(text: str, promise: str) -> list[str]:
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| `{promise}`")]
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def test_a_promise_shows_its_machine_its_bugs_and_the_mutant_that_it_alone_catches(
+    tmp_path: Path,
+) -> None:
+    text = page(tmp_path, define(ViewTask).fingerprint(), "alone", "drop / abort")
+    assert row(text, "aborts_are_not_revoked")[1] == "[view-task](../machines/view-task.md)"
+    assert row(text, "aborts_are_not_revoked")[4] == "4; alone: drop / abort"
+    fenced = row(text, "current_requests_are_not_fenced_out")
+    assert (fenced[3], fenced[4]) == ("T07", "not measured")
+    assert fenced[5].startswith("[old](")
+    assert "It is a table of columns." in text
+    assert "2 promises in 2 sections. 1 are broken by a known bug; of 1 that were measured" in text
+
+
+def test_a_promise_that_catches_nothing_by_itself_is_not_flattered(tmp_path: Path) -> None:
+    text = page(tmp_path, define(ViewTask).fingerprint(), "shared", None)
+    assert row(text, "aborts_are_not_revoked")[4] == "4; shared"
+    assert "0 notice some mutant alone, 1 share what they notice" in text
+
+
+def test_results_of_an_older_definition_do_not_count(tmp_path: Path) -> None:
+    text = page(tmp_path, "another", "alone", "drop / abort")
+    assert row(text, "aborts_are_not_revoked")[4] == "not measured"
+    assert "of 0 that were measured" in text

@@ -1,0 +1,48 @@
+"""The outline of the documents: what cites a document stands under one of its sections, once."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from stagewright.commands.doc_documents import vars_of
+from stagewright.machines import SHIPPED
+from stagewright.machines.documents import DOCUMENTS
+from stagewright.machines.documents.document import Document
+from stagewright.spec.define import define
+from stagewright.spec.loading import find
+
+PLACED = {p for d in DOCUMENTS for s in d.sections for p in s.promises}
+CITES = re.compile(r"\b00[0-4]\b")
+
+
+def citing() -> dict[object, str]:
+    """Every promise of a shipped machine that names a document by its number."""
+    found: dict[object, str] = {}
+    for called in SHIPPED:
+        machine = find(called, SHIPPED)
+        members = vars_of(machine)
+        for prop in define(machine).properties:
+            if "." not in prop.name and CITES.search(prop.doc):
+                found[members[prop.name]] = f"{called}: {prop.name}"
+    return found
+
+
+def test_every_promise_that_names_a_document_stands_under_a_section() -> None:
+    assert sorted(name for promise, name in citing().items() if promise not in PLACED) == []
+
+
+def test_a_promise_stands_under_one_section() -> None:
+    count = Counter(p for d in DOCUMENTS for s in d.sections for p in s.promises)
+    assert [promise for promise, times in count.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.id)
+def test_a_section_has_promises_or_says_what_stands_for_it(document: Document) -> None:
+    assert [s.title for s in document.sections if bool(s.promises) == bool(s.instead)] == []
+
+
+def test_the_documents_are_the_five() -> None:
+    assert [d.id for d in DOCUMENTS] == ["000", "001", "002", "003", "004"]
