@@ -16,14 +16,14 @@ from stagewright.checker.symmetry.choice import Choice, choose, states_stood_for
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import IN_BOUNDS, METHOD, NO_DEADLOCK, verdicts_of
+from stagewright.spec.declarations.exercised import scope_of_difference
 from stagewright.spec.definition import Definition, Property
 from stagewright.spec.errors import InputError
-from stagewright.spec.exercised import scope_of_difference
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.refinement import Mapped
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Reduction, Report
 

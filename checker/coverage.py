@@ -7,8 +7,8 @@ from itertools import product
 from stagewright.checker.explicit.engine import requirement_keys
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.spec.definition import Action, Definition
-from stagewright.spec.domains import values_of
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.domains import values_of
+from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import variables_in
 from stagewright.spec.values import FrozenMap, Value

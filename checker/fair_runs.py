@@ -11,7 +11,7 @@ from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso
-from stagewright.spec.ground import GroundProperty
+from stagewright.spec.grounding.ground import GroundProperty
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.graph_work import components, grouped
 from stagewright.spec.definition import Fairness
-from stagewright.spec.ground import GroundStep
+from stagewright.spec.grounding.ground import GroundStep
 
 Group = tuple[int, ...]  # ground steps, by index: taking any of them is fair to the group
 

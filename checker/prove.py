@@ -19,9 +19,9 @@ from stagewright.checker.symbolic.proof import Proof, Stop
 from stagewright.checker.symbolic.z3_terms import Clock
 from stagewright.spec.definition import Definition, Property
 from stagewright.spec.errors import InputError
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 
 METHOD = "k-induction and bounded search with Z3"

@@ -22,12 +22,12 @@ from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible
 from stagewright.checker.symmetry.choice import choose
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.definition import Action, Definition
-from stagewright.spec.ground import Cell, GroundModel
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import Cell, GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.nodes import root_variable, variables_in
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EnumSort
-from stagewright.spec.state_diagram import Edge, drawn_variables
+from stagewright.spec.text.state_diagram import Edge, drawn_variables
 
 MOST_STATES = 1_000_000  # looked at for a diagram, unless told otherwise
 

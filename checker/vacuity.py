@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.nodes import BOOL, Apply, Node, Op, Quantified, Quantity
-from stagewright.spec.words import implication
+from stagewright.spec.text.words import implication
 
 
 def premises_of(definition: Definition) -> tuple[Property, ...]:

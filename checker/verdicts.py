@@ -17,8 +17,8 @@ from stagewright.checker.liveness import Lasso, fair_steps
 from stagewright.checker.symmetry.lifting import lifted_step, run_of, told
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.definition import Definition, Property, PropertyKind
-from stagewright.spec.ground import GroundModel, GroundProperty, GroundStep
-from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.grounding.ground import GroundModel, GroundProperty, GroundStep
+from stagewright.spec.grounding.ground_eval import evaluate
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
 

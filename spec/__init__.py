@@ -3,7 +3,7 @@
 A definition imports from here alone; backends import from the modules they need.
 """
 
-from stagewright.spec.actions import (
+from stagewright.spec.declarations.actions import (
     accepts as accepts,
     action as action,
     allowed as allowed,
@@ -18,21 +18,8 @@ from stagewright.spec.actions import (
     step_property as step_property,
     wording as wording,
 )
-from stagewright.spec.arithmetic import greatest as greatest, least as least, total as total
-from stagewright.spec.binding import (
-    count as count,
-    each as each,
-    every as every,
-    numbers as numbers,
-    some as some,
-)
-from stagewright.spec.budgets import BudgetName as BudgetName, budget as budget
-from stagewright.spec.choices import choose as choose, first_where as first_where
-from stagewright.spec.conditions_and_numbers import Bool as Bool, Number as Number
-from stagewright.spec.define import define as define
-from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
-from stagewright.spec.entities import Entity as Entity, States as States, named as named
-from stagewright.spec.equivalents import (
+from stagewright.spec.declarations.budgets import BudgetName as BudgetName, budget as budget
+from stagewright.spec.declarations.equivalents import (
     equivalent_drop as equivalent_drop,
     equivalent_loss as equivalent_loss,
     equivalent_step as equivalent_step,
@@ -41,6 +28,19 @@ from stagewright.spec.equivalents import (
     equivalent_without as equivalent_without,
     equivalents as equivalents,
 )
+from stagewright.spec.declarations.exercised import judged_alone as judged_alone, scopes as scopes
+from stagewright.spec.declarations.fairness import (
+    SharedFairness as SharedFairness,
+    fairness as fairness,
+)
+from stagewright.spec.declarations.unexercised import (
+    never_happens as never_happens,
+    unexercised as unexercised,
+    vacuous as vacuous,
+)
+from stagewright.spec.define import define as define
+from stagewright.spec.definition import Actor as Actor, Fairness as Fairness
+from stagewright.spec.entities import Entity as Entity, States as States, named as named
 from stagewright.spec.errors import (
     DefinitionError as DefinitionError,
     DomainError as DomainError,
@@ -48,14 +48,6 @@ from stagewright.spec.errors import (
     ScopeError as ScopeError,
     StagewrightError as StagewrightError,
     SymbolicBoolError as SymbolicBoolError,
-)
-from stagewright.spec.exercised import judged_alone as judged_alone, scopes as scopes
-from stagewright.spec.fairness import SharedFairness as SharedFairness, fairness as fairness
-from stagewright.spec.guards import (
-    assume as assume,
-    bounded as bounded,
-    only_when as only_when,
-    require as require,
 )
 from stagewright.spec.known_bugs import known_bug as known_bug, released_bug as released_bug
 from stagewright.spec.machine import (
@@ -67,14 +59,6 @@ from stagewright.spec.machine import (
     part as part,
     profiles as profiles,
 )
-from stagewright.spec.messages import (
-    BagOf as BagOf,
-    QueueOf as QueueOf,
-    RecordSet as RecordSet,
-    bag as bag,
-    queue as queue,
-)
-from stagewright.spec.parameters import between as between
 from stagewright.spec.refinement import (
     Refinement as Refinement,
     alike as alike,
@@ -82,25 +66,44 @@ from stagewright.spec.refinement import (
     refinement as refinement,
 )
 from stagewright.spec.scope import Scope as Scope, scope_of as scope_of
-from stagewright.spec.temporal import (
+from stagewright.spec.terms.arithmetic import greatest as greatest, least as least, total as total
+from stagewright.spec.terms.binding import (
+    count as count,
+    each as each,
+    every as every,
+    numbers as numbers,
+    some as some,
+)
+from stagewright.spec.terms.choices import choose as choose, first_where as first_where
+from stagewright.spec.terms.conditions_and_numbers import Bool as Bool, Number as Number
+from stagewright.spec.terms.guards import (
+    assume as assume,
+    bounded as bounded,
+    only_when as only_when,
+    require as require,
+)
+from stagewright.spec.terms.messages import (
+    BagOf as BagOf,
+    QueueOf as QueueOf,
+    RecordSet as RecordSet,
+    bag as bag,
+    queue as queue,
+)
+from stagewright.spec.terms.parameters import between as between
+from stagewright.spec.terms.temporal import (
     Eventually as Eventually,
     LeadsTo as LeadsTo,
     eventually as eventually,
     leads_to as leads_to,
 )
-from stagewright.spec.terms import (
+from stagewright.spec.terms.terms import (
     MapOf as MapOf,
     Maybe as Maybe,
     SetOf as SetOf,
     TableOf as TableOf,
     Term as Term,
 )
-from stagewright.spec.unexercised import (
-    never_happens as never_happens,
-    unexercised as unexercised,
-    vacuous as vacuous,
-)
-from stagewright.spec.variables import (
+from stagewright.spec.terms.variables import (
     ANY as ANY,
     BagVar as BagVar,
     FlagVar as FlagVar,

@@ -7,17 +7,23 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
-from stagewright.spec.accepting import accepting
-from stagewright.spec.actions import (
+from stagewright.spec.declarations.accepting import accepting
+from stagewright.spec.declarations.actions import (
     Allowed,
     Member,
     MemberKind,
     member_of,
     returned_value,
 )
-from stagewright.spec.body_errors import body_failed, check_used, wrong_result
-from stagewright.spec.budgets import BudgetName
-from stagewright.spec.conditions_and_numbers import Bool
+from stagewright.spec.declarations.body_errors import body_failed, check_used, wrong_result
+from stagewright.spec.declarations.budgets import BudgetName
+from stagewright.spec.declarations.equivalents import equivalents_of
+from stagewright.spec.declarations.exercised import alone_in, exercised_at, named_choice
+from stagewright.spec.declarations.fairness import SharedFairness, fair_of
+from stagewright.spec.declarations.marks import refuse_steering
+from stagewright.spec.declarations.mentioned import entities_in
+from stagewright.spec.declarations.unexercised import unexercised_in
+from stagewright.spec.declarations.unused import check_assigned, check_spent
 from stagewright.spec.definition import (
     Action,
     AnyValue,
@@ -31,7 +37,6 @@ from stagewright.spec.definition import (
     Reason,
     Variable,
 )
-from stagewright.spec.equivalents import equivalents_of
 from stagewright.spec.errors import (
     DefinitionError,
     ScopeError,
@@ -40,11 +45,7 @@ from stagewright.spec.errors import (
     UnusedError,
     VariableError,
 )
-from stagewright.spec.exercised import alone_in, exercised_at, named_choice
-from stagewright.spec.fairness import SharedFairness, fair_of
 from stagewright.spec.machine import Machine, Many, Part, Profiles, Root, members, profile_names
-from stagewright.spec.marks import refuse_steering
-from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import (
     BOOL,
     FALSE,
@@ -58,17 +59,16 @@ from stagewright.spec.nodes import (
     bounds_in,
     conjunction,
 )
-from stagewright.spec.parameters import bounds_of
 from stagewright.spec.sorts import EntitySort, EnumSort, IntSort, MapSort, Sort
 from stagewright.spec.source import Source, of_class
-from stagewright.spec.symbolic import Symbolic, lift
-from stagewright.spec.temporal import Eventually, LeadsTo
-from stagewright.spec.terms import parameter
-from stagewright.spec.tracing import NotInProfileError, Tracing, tracing_of
-from stagewright.spec.unexercised import unexercised_in
-from stagewright.spec.unused import check_assigned, check_spent
+from stagewright.spec.terms.conditions_and_numbers import Bool
+from stagewright.spec.terms.parameters import bounds_of
+from stagewright.spec.terms.symbolic import Symbolic, lift
+from stagewright.spec.terms.temporal import Eventually, LeadsTo
+from stagewright.spec.terms.terms import parameter
+from stagewright.spec.terms.tracing import NotInProfileError, Tracing, tracing_of
+from stagewright.spec.terms.variables import Var
 from stagewright.spec.values import Value
-from stagewright.spec.variables import Var
 
 _PROPERTY_KINDS = {
     MemberKind.INVARIANT: PropertyKind.INVARIANT,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypeVar, cast
 from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
-    from stagewright.spec.terms import Term
+    from stagewright.spec.terms.terms import Term
 
 _E = TypeVar("_E")
 _N = TypeVar("_N", bound="Entity")
@@ -19,21 +19,21 @@ class EntityType(type):
     """Lets `for n in Node` stand for every node: in `every(...)`, `some(...)`, or as an effect."""
 
     def __iter__(cls: type[_E]) -> Iterator[Term[_E]]:
-        from stagewright.spec.binding import each
+        from stagewright.spec.terms.binding import each
 
         return each(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 
     @property
     def first(cls: type[_E]) -> Term[_E]:
         """The first member of an ordered entity."""
-        from stagewright.spec.order import first_of
+        from stagewright.spec.terms.order import first_of
 
         return first_of(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 
     @property
     def last(cls: type[_E]) -> Term[_E]:
         """The last member of an ordered entity: which one it is depends on the scope."""
-        from stagewright.spec.order import last_of
+        from stagewright.spec.terms.order import last_of
 
         return last_of(cls)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 
@@ -49,7 +49,7 @@ class Named:
         self.name = name
 
     def __get__(self, member: object, owner: type[_E]) -> Term[_E]:
-        from stagewright.spec.order import named_member
+        from stagewright.spec.terms.order import named_member
 
         return named_member(owner, self.index)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]
 

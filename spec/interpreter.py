@@ -21,9 +21,9 @@ from stagewright.spec.definition import (
     Requirement,
     Variable,
 )
-from stagewright.spec.domains import first_value, record_of, starts, values_of
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import AssignedTwiceError, DomainError, RefusedError
+from stagewright.spec.grounding.domains import first_value, record_of, starts, values_of
 from stagewright.spec.nodes import (
     Apply,
     Bound,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar, cast
 
-from stagewright.spec.actions import member_of
-from stagewright.spec.budgets import BudgetName
+from stagewright.spec.declarations.actions import member_of
+from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.entities import Entity

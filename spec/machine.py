@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Self, TypeVar, cast, overload
 
-from stagewright.spec.actions import MARK, Member, member_of
-from stagewright.spec.conditions_and_numbers import Bool
+from stagewright.spec.declarations.actions import MARK, Member, member_of
+from stagewright.spec.declarations.fairness import SharedFairness
 from stagewright.spec.definition import AnyValue
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import (
@@ -19,7 +19,6 @@ from stagewright.spec.errors import (
     ScopeError,
     VariableError,
 )
-from stagewright.spec.fairness import SharedFairness
 from stagewright.spec.nodes import BOOL, Apply, Field, Literal, Node, Op, Read, Select
 from stagewright.spec.sorts import (
     EntitySort,
@@ -32,13 +31,14 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import here
-from stagewright.spec.suggestions import did_you_mean, nearest
-from stagewright.spec.symbolic import Symbolic, apply, lift
-from stagewright.spec.terms import Term
-from stagewright.spec.tracing import current
-from stagewright.spec.truth import truth_asked
+from stagewright.spec.terms.conditions_and_numbers import Bool
+from stagewright.spec.terms.symbolic import Symbolic, apply, lift
+from stagewright.spec.terms.terms import Term
+from stagewright.spec.terms.tracing import current
+from stagewright.spec.terms.truth import truth_asked
+from stagewright.spec.terms.variables import Var, sort_of
+from stagewright.spec.text.suggestions import did_you_mean, nearest
 from stagewright.spec.values import FrozenMap, Value
-from stagewright.spec.variables import Var, sort_of
 
 K = TypeVar("K", bound=Enum | Entity)
 M = TypeVar("M", bound="Machine")

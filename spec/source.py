@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 
-_LIBRARY = str(Path(__file__).resolve().parent)
+_LIBRARY = Path(__file__).resolve().parent
 _DEFINE = str(Path(__file__).with_name("define.py"))
 # One pattern for all names: to compile one for each took a third of a definition's time.
 _DEF = re.compile(r"\s*(?:async\s+)?def\s+(\w+)")
@@ -60,7 +60,7 @@ def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None,
 
 @lru_cache(maxsize=4096)
 def _in_library(file: str) -> bool:
-    return file in _MACHINERY or str(Path(file).resolve().parent) == _LIBRARY
+    return file in _MACHINERY or Path(file).resolve().is_relative_to(_LIBRARY)
 
 
 def of_frame(frame: FrameType) -> Source:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
-from stagewright.spec.ground import Cell, GroundModel
+from stagewright.spec.grounding.ground import Cell, GroundModel
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
 from stagewright.spec.sorts import BoundSort, SetSort, Sort
 from stagewright.spec.values import plain, show
@@ -64,7 +64,7 @@ def automaton(
         DefinitionError, ScopeError: as `ground` does.
         InputError: `recording` names an action or a variable that the machine does not have.
     """
-    from stagewright.spec.lowering import ground
+    from stagewright.spec.grounding.lowering import ground
 
     return of_model(
         ground(definition, scope, bounded=False), recording or Recording(), max_states=max_states
@@ -96,14 +96,14 @@ def of_model(
 
 
 def _value_keys(sort: BoundSort, scope: Scope) -> frozenset[str]:
-    from stagewright.spec.domains import values_of
+    from stagewright.spec.grounding.domains import values_of
 
     return frozenset(value_key(plain(v)) for v in values_of(sort, scope))
 
 
 def _leaves(model: GroundModel) -> Iterable[tuple[str, Leaf]]:
     """The leaves of a state as `observation` names them."""
-    from stagewright.spec.domains import values_of
+    from stagewright.spec.grounding.domains import values_of
     from stagewright.spec.interpreter import path_name
 
     sets: dict[str, dict[str, int]] = {}

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
-from stagewright.spec.coverable import (
+from stagewright.spec.definition import Definition
+from stagewright.spec.grounding.coverable import (
     ActionOf,
     Edge,
     RequirementOf,
@@ -22,11 +23,10 @@ from stagewright.spec.coverable import (
     things_of,
     value_names,
 )
-from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import Node
 from stagewright.spec.sorts import EnumSort
-from stagewright.spec.state_diagram import diagrams_of
+from stagewright.spec.text.state_diagram import diagrams_of
 from stagewright.spec.values import State as FullState
 from stagewright.traces.determinised import START, Determinised, SpentError
 from stagewright.traces.explain import Judge

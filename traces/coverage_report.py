@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf, name_of
+from stagewright.spec.grounding.coverable import (
+    ActionOf,
+    Edge,
+    Move,
+    RequirementOf,
+    ValueOf,
+    name_of,
+)
 from stagewright.traces.coverage import Count, MachineCoverage, Seen
 
 VERSION = 1

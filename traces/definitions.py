@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
-from stagewright.spec.visible import one_line
+from stagewright.spec.text.visible import one_line
 from stagewright.traces.automaton import of_model
 from stagewright.traces.explain import Judge
 from stagewright.traces.judge import MachineKey

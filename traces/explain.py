@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import State

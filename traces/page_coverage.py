@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stagewright.spec.coverable import ActionOf, Edge, RequirementOf, ValueOf
+from stagewright.spec.grounding.coverable import ActionOf, Edge, RequirementOf, ValueOf
 from stagewright.traces.coverage import Count, MachineCoverage, Seen
 from stagewright.traces.coverage_report import tally
 from stagewright.traces.page_entity import shown

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
-from stagewright.spec.visible import one_line
+from stagewright.spec.text.visible import one_line
 from stagewright.traces.report import nearest_told, refused_told
 from stagewright.traces.trace_report import EntityReport, Explanation
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
-from stagewright.spec.visible import one_line
 from stagewright.traces.compare import in_words, told as candidates_told
 from stagewright.traces.coverage_report import summary, told
 from stagewright.traces.together.telling import together_data, together_lines

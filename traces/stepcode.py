@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from stagewright.spec.ground import GroundModel, GroundNode, GroundOp
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp
 
 State = tuple[int, ...]
 StepFunction = Callable[[State], State | None]

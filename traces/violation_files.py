@@ -10,12 +10,12 @@ from pathlib import Path
 from pprint import pformat
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.itf import ACTION, PICKS, to_itf
-from stagewright.spec.itf_values import Json, expect_list, expect_object, to_json
 from stagewright.spec.sorts import IntSort
+from stagewright.spec.text.itf import ACTION, PICKS, to_itf
+from stagewright.spec.text.itf_values import Json, expect_list, expect_object, to_json
+from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import observation
 from stagewright.spec.verdict import Outcome, PropertyVerdict
-from stagewright.spec.visible import one_line
 from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps
 from stagewright.traces.telling import label
 from stagewright.traces.trace_report import EntityReport, TraceReport

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.domains import values_of
 from stagewright.spec.errors import InputError
+from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.sorts import IntSort, MapSort, RecordSort, SeqSort, SetSort, Sort

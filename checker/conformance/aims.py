@@ -18,7 +18,7 @@ from stagewright.checker.conformance.route import Goals, Numbers
 from stagewright.checker.conformance.space import Instance, Space
 from stagewright.checker.conformance.suites import MOST_MOVES, Suite, by_state, planned
 from stagewright.checker.explicit.arrays import Bools
-from stagewright.spec.coverable import (
+from stagewright.spec.grounding.coverable import (
     ActionOf,
     Edge,
     Move as MoveOf,
@@ -27,7 +27,7 @@ from stagewright.spec.coverable import (
     ValueOf,
     value_names,
 )
-from stagewright.spec.ground import Cell
+from stagewright.spec.grounding.ground import Cell
 from stagewright.spec.sorts import EnumSort
 
 

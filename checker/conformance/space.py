@@ -18,10 +18,10 @@ from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import decoded, paths_to, step_of
 from stagewright.checker.limits import Limits, OnProgress, Stop
-from stagewright.spec.coverable import parts_of
 from stagewright.spec.definition import Definition, Property, PropertyKind
-from stagewright.spec.ground import Cell
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.coverable import parts_of
+from stagewright.spec.grounding.ground import Cell
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.nodes import Node
 from stagewright.spec.scope import BUDGET_PREFIX, Scope
 from stagewright.spec.sorts import EnumSort, OptionalSort

@@ -25,10 +25,10 @@ from stagewright.checker.conformance.judge import Judge, without_budgets
 from stagewright.spec.definition import Requirement
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import RefusedError
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
+from stagewright.spec.text.words import requirement as in_words
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Step
-from stagewright.spec.words import requirement as in_words
 
 
 class Trial:

@@ -5,4 +5,4 @@ from stagewright.checker.counterexample.mermaid import render_mermaid as render_
 from stagewright.checker.counterexample.page import render_page as render_page
 from stagewright.checker.counterexample.story import Story as Story, tell as tell
 from stagewright.checker.counterexample.text import render_text as render_text
-from stagewright.spec.itf import from_itf as from_itf, to_itf as to_itf
+from stagewright.spec.text.itf import from_itf as from_itf, to_itf as to_itf

@@ -22,8 +22,8 @@ from stagewright.spec.nodes import (
     children,
 )
 from stagewright.spec.sorts import MapSort, RecordSort
+from stagewright.spec.text.words import Values, against_literal, alternatives, implication, words
 from stagewright.spec.values import FrozenMap, State, Value, show
-from stagewright.spec.words import Values, against_literal, alternatives, implication, words
 
 LISTED = 4  # of many alike reasons, so many are told; the number of the others is told too
 LONGEST = 100  # characters of an expression quoted inside a sentence

@@ -23,9 +23,9 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
 from stagewright.spec.source import Source
+from stagewright.spec.text.words import Values, words
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Refined, Run
-from stagewright.spec.words import Values, words
 
 NO_DEADLOCK = "no deadlock"
 _LISTED = (

@@ -18,8 +18,8 @@ from stagewright.checker.counterexample.story import Story, tell
 from stagewright.checker.counterexample.text import render_text
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
-from stagewright.spec.itf import to_itf
 from stagewright.spec.scope import Scope
+from stagewright.spec.text.itf import to_itf
 from stagewright.spec.verdict import PropertyVerdict
 
 TEXT_WIDTH = 100  # columns

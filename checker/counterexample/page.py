@@ -15,8 +15,8 @@ from stagewright.checker.counterexample.mermaid import diagram
 from stagewright.checker.counterexample.story import Story, StoryStep, leaves, tell
 from stagewright.checker.counterexample.timeline import legend, timeline
 from stagewright.spec.definition import Definition
-from stagewright.spec.itf import to_itf
 from stagewright.spec.scope import Scope
+from stagewright.spec.text.itf import to_itf
 from stagewright.spec.values import State, show
 from stagewright.spec.verdict import PropertyVerdict
 

@@ -12,9 +12,9 @@ from stagewright.spec.entities import Entity
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope
+from stagewright.spec.text.words import spoken, variable_name
 from stagewright.spec.values import State, Value, flatten, show
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
-from stagewright.spec.words import spoken, variable_name
 
 SEEN = "seen: "
 """How the places of the machine begin that a run is seen as."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stagewright.checker.counterexample.because import LISTED, Reason
+from stagewright.spec.declarations.fairness import Assumption, assumptions
 from stagewright.spec.definition import Action
 from stagewright.spec.errors import DomainError
-from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.interpreter import Environment, Interpreter, step_of
+from stagewright.spec.text.words import Values
 from stagewright.spec.values import State, Value, show
 from stagewright.spec.verdict import Run, Step
-from stagewright.spec.words import Values
 
 
 def headline(run: Run) -> str:

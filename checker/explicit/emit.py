@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from stagewright.checker.explicit.packing import Layout
-from stagewright.spec.ground import Cell, GroundNode, GroundOp
+from stagewright.spec.grounding.ground import Cell, GroundNode, GroundOp
 
 _NAME = re.compile(r"\bv\d+\b")
 _INFIX = {GroundOp.EQ: "==", GroundOp.LT: "<", GroundOp.LE: "<="}

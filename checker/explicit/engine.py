@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words
-from stagewright.spec.ground import GroundModel, GroundNode
+from stagewright.spec.grounding.ground import GroundModel, GroundNode
 
 Rows = NDArray[np.int64]
 StepIndices = NDArray[np.int32]

@@ -10,7 +10,7 @@ from stagewright.checker.explicit.checkpoint import Checkpoint
 from stagewright.checker.explicit.engine import Engine
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.limits import OnProgress, Stop
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 
 if TYPE_CHECKING:
     from stagewright.checker.symmetry.groups import Symmetry

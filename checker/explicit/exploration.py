@@ -20,7 +20,7 @@ from stagewright.checker.explicit.engine import Engine, requirement_keys
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.limits import Limits, Progress
-from stagewright.spec.ground import GroundNode
+from stagewright.spec.grounding.ground import GroundNode
 
 
 @dataclass(frozen=True)

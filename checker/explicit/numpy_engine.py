@@ -20,7 +20,7 @@ from stagewright.checker.explicit.engine import (
 )
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Words, layout_for
-from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
 _TYPES: Mapping[str, Any] = {
     "np": np,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import Cell, GroundModel
-from stagewright.spec.initial import Independent, Satisfying
+from stagewright.spec.grounding.ground import Cell, GroundModel
+from stagewright.spec.grounding.initial import Independent, Satisfying
 
 Words = NDArray[np.uint64]
 """Packed states, shape (words, states): row w holds word w of every state."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stagewright.checker.explicit.exploration import Exploration
-from stagewright.spec.ground import GroundModel, GroundStep
+from stagewright.spec.grounding.ground import GroundModel, GroundStep
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Run, Step
 

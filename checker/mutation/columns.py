@@ -24,7 +24,7 @@ from stagewright.spec.sorts import (
     Sort,
 )
 from stagewright.spec.source import Source, of_class
-from stagewright.spec.tracing import part_at_work
+from stagewright.spec.terms.tracing import part_at_work
 from stagewright.spec.values import show
 
 

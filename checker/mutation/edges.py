@@ -22,8 +22,8 @@ from stagewright.spec.definition import (
 )
 from stagewright.spec.nodes import BOOL, Apply, Bound, Literal, Node, Op, bounds_in, root_variable
 from stagewright.spec.sorts import EnumSort
-from stagewright.spec.tracing import place_name
-from stagewright.spec.words import against_literal, alternatives
+from stagewright.spec.terms.tracing import place_name
+from stagewright.spec.text.words import against_literal, alternatives
 
 
 @dataclass

@@ -18,7 +18,7 @@ from stagewright.spec.definition import (
 )
 from stagewright.spec.nodes import Apply, Node, Op, Select
 from stagewright.spec.sorts import SetSort
-from stagewright.spec.words import effect
+from stagewright.spec.text.words import effect
 
 
 def lost_effects(definition: Definition, action: Action) -> Iterator[Mutant]:

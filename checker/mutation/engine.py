@@ -19,7 +19,7 @@ from stagewright.checker.explicit.engine import (
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.numpy_engine import NumpyEngine, numpy_engine
 from stagewright.checker.explicit.packing import Layout, Words
-from stagewright.spec.ground import GroundModel, GroundNode, GroundStep
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundStep
 
 _NONE = -1
 _Form = tuple[object, ...]

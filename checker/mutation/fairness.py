@@ -12,8 +12,8 @@ from stagewright.checker.fair_runs import FairRuns
 from stagewright.checker.limits import Stop
 from stagewright.checker.liveness import fair_steps
 from stagewright.checker.mutation.original import Original
+from stagewright.spec.declarations.fairness import Assumption, assumptions
 from stagewright.spec.definition import Action, Fair, Fairness
-from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.source import Source
 
 NOT_NEEDED = "no promise needs it"

@@ -13,8 +13,8 @@ from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.mutation.engine import Compiled
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec.definition import Definition
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.lowering import Lowering
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import Lowering
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
 from stagewright.checker.mutation.reasons import reasons_of_requirement
-from stagewright.spec.binding import UNBOUNDED
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,
@@ -22,7 +21,8 @@ from stagewright.spec.nodes import (
     Quantity,
 )
 from stagewright.spec.sorts import BoolSort, EntitySort, EnumSort, IntSort
-from stagewright.spec.words import requirement as in_words, words
+from stagewright.spec.terms.binding import UNBOUNDED
+from stagewright.spec.text.words import requirement as in_words, words
 
 _ONE = Literal(1, IntSort(1, 1))
 _MANY = IntSort(0, UNBOUNDED)  # the upper bound of a count is the scope's business

@@ -30,7 +30,7 @@ from stagewright.spec.nodes import (
     is_place,
 )
 from stagewright.spec.sorts import EntitySort, EnumSort
-from stagewright.spec.words import words
+from stagewright.spec.text.words import words
 
 _OTHER = 1 << 21  # the serial of the other member, apart from all that a definition binds
 

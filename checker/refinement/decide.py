@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.runs import Path
 from stagewright.checker.refinement.looks import Arguments, Looks, Numbers
-from stagewright.spec.ground import GroundStep
+from stagewright.spec.grounding.ground import GroundStep
 from stagewright.spec.refinement import Mapped, SeenStep
 
 T = TypeVar("T")

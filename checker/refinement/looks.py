@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from stagewright.checker.explicit.arrays import Bools
 from stagewright.checker.explicit.exploration import Exploration
-from stagewright.spec.domains import values_of
-from stagewright.spec.ground import Cell, GroundNode
-from stagewright.spec.lowering import Lowering, leaves
+from stagewright.spec.grounding.domains import values_of
+from stagewright.spec.grounding.ground import Cell, GroundNode
+from stagewright.spec.grounding.lowering import Lowering, leaves
 from stagewright.spec.nodes import Bound, Node, bounds_in
 from stagewright.spec.refinement import Mapped
 from stagewright.spec.scope import Scope, scope_of
+from stagewright.spec.text.words import words
 from stagewright.spec.values import FrozenMap, Value, show
-from stagewright.spec.words import words
 
 Numbers = NDArray[np.int64]
 Arguments = Mapping[str, Value]

@@ -13,7 +13,7 @@ from stagewright.checker.limits import Limits, Stop, interruptible
 from stagewright.checker.refinement.decide import Decision, Divergence, View
 from stagewright.checker.refinement.looks import Comparison, Look, Looks
 from stagewright.spec.definition import Definition
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.refinement import Mapped
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.values import FrozenMap, show

@@ -16,7 +16,7 @@ from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import METHOD, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind
 from stagewright.spec.errors import InputError
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 

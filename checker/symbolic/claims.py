@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stagewright.spec.definition import Property, PropertyKind
-from stagewright.spec.ground import GroundModel, GroundNode, GroundProperty
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundProperty
 
 HANDLES = frozenset({PropertyKind.INVARIANT, PropertyKind.STEP, PropertyKind.ACCEPTS})
 LOOKED_FOR = frozenset({PropertyKind.SOMETIMES, PropertyKind.SOMETIMES_STEP})

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from stagewright.checker.symbolic.z3_terms import Shape, Solver, Term, Terms
-from stagewright.spec.ground import Cell, GroundModel, GroundNode, GroundOp
+from stagewright.spec.grounding.ground import Cell, GroundModel, GroundNode, GroundOp
 from stagewright.spec.sorts import BoolSort
 
 

@@ -14,8 +14,8 @@ from stagewright.checker.symbolic.replay import Breach, Path, Replay
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, OutOfTimeError
 from stagewright.spec.definition import Definition
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.initial import no_initial_state
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.initial import no_initial_state
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, PropertyVerdict
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stagewright.checker.symbolic.encoding import Encoding, Frame, domain
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, Shape, Solver, Term, Terms
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 
 State = tuple[int, ...]
 Transition = tuple[State, int, State]

@@ -8,7 +8,7 @@ from stagewright.checker.symbolic.claims import IN_BOUNDS, LOOKED_FOR, NO_DEADLO
 from stagewright.checker.symbolic.relation import State
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import DomainError, RefusedError
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.values import FrozenMap, State as Values, Value
 from stagewright.spec.verdict import Run, Step

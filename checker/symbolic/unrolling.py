@@ -11,9 +11,9 @@ from stagewright.checker.symbolic.claims import Claim
 from stagewright.checker.symbolic.encoding import Frame
 from stagewright.checker.symbolic.relation import State, StepRelation
 from stagewright.checker.symbolic.z3_terms import Solver, Term
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.ground_eval import cells_of, conjuncts
-from stagewright.spec.initial import Independent, Satisfying
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.ground_eval import cells_of, conjuncts
+from stagewright.spec.grounding.initial import Independent, Satisfying
 
 
 class Unrolling:

@@ -10,7 +10,7 @@ from stagewright.checker.symmetry.goals import decided_on_orbits
 from stagewright.checker.symmetry.groups import Symmetry
 from stagewright.checker.symmetry.orbits import states_in
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 
 _MOST_COUNTED = 3_000_000  # orbits whose sizes are summed up: beyond, it takes longer than is fair
 

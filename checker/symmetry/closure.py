@@ -15,7 +15,13 @@ from enum import Enum, auto
 from stagewright.checker.symmetry.diagrams import Diagrams, TooLargeError, View, order_of
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
 from stagewright.checker.symmetry.motion import Renaming, generators, moved
-from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundProperty, GroundStep
+from stagewright.spec.grounding.ground import (
+    GroundModel,
+    GroundNode,
+    GroundOp,
+    GroundProperty,
+    GroundStep,
+)
 from stagewright.spec.values import show
 
 BRANCHES = 1_000_000  # of diagrams, for all comparisons of one sort: about a second

@@ -17,7 +17,7 @@ from stagewright.checker.symmetry.groups import (
     symmetry_of,
 )
 from stagewright.spec.entities import Entity
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.source import Source
 
 MOST_TRIALS = 5_040

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
-from stagewright.spec.ground import Cell, GroundNode, GroundOp
+from stagewright.spec.grounding.ground import Cell, GroundNode, GroundOp
 
 _BINARY: dict[GroundOp, Callable[[int, int], int]] = {
     GroundOp.AND: operator.and_,

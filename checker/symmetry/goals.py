@@ -12,7 +12,7 @@ from __future__ import annotations
 from stagewright.checker.symmetry.closure import unchanged
 from stagewright.checker.symmetry.findings import findings_in
 from stagewright.checker.symmetry.groups import Symmetry
-from stagewright.spec.ground import GroundModel, GroundProperty
+from stagewright.spec.grounding.ground import GroundModel, GroundProperty
 
 
 def decided_on_orbits(model: GroundModel, symmetry: Symmetry, goal: GroundProperty) -> bool:

@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import permutations, product
 from math import factorial
 
-from stagewright.spec.domains import values_of
 from stagewright.spec.entities import Entity
-from stagewright.spec.ground import Cell
+from stagewright.spec.grounding.domains import values_of
+from stagewright.spec.grounding.ground import Cell
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort
 from stagewright.spec.values import FrozenMap, Value

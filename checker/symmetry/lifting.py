@@ -15,8 +15,8 @@ from stagewright.checker.explicit.runs import Path, step_of
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
 from stagewright.checker.symmetry.motion import Arguments, Ints, Renaming, permutation_between
 from stagewright.checker.symmetry.reduced import Reduced
-from stagewright.spec.ground import GroundModel, GroundStep
-from stagewright.spec.ground_eval import take
+from stagewright.spec.grounding.ground import GroundModel, GroundStep
+from stagewright.spec.grounding.ground_eval import take
 from stagewright.spec.verdict import Run
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from stagewright.checker.symmetry.groups import Permutation, Symmetry, interchangeable
-from stagewright.spec.ground import GroundModel, GroundStep
+from stagewright.spec.grounding.ground import GroundModel, GroundStep
 from stagewright.spec.values import FrozenMap, Value
 
 Ints = tuple[int, ...]

@@ -19,7 +19,7 @@ from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.packing import Layout, Packed, Words
 from stagewright.checker.symmetry.canonical import Canonical
 from stagewright.checker.symmetry.groups import Symmetry
-from stagewright.spec.ground import GroundModel, GroundNode
+from stagewright.spec.grounding.ground import GroundModel, GroundNode
 
 
 class Reduced:

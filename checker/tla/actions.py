@@ -15,8 +15,8 @@ from stagewright.checker.tla.changing import always_changes
 from stagewright.checker.tla.effects import new_value
 from stagewright.checker.tla.expressions import Formulas
 from stagewright.checker.tla.vocabulary import Vocabulary
+from stagewright.spec.declarations.fairness import Assumption, assumptions
 from stagewright.spec.definition import Action, Assignment, Definition, Fairness, Requirement
-from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.nodes import Bound, root_variable
 
 _WITH_REMARK = 60  # columns up to which a formula has its requirement's name beside it

@@ -27,7 +27,7 @@ from stagewright.spec.nodes import (
     bounds_in,
 )
 from stagewright.spec.sorts import EntitySort, OptionalSort, RecordSort, SeqSort, SetSort
-from stagewright.spec.words import members_where
+from stagewright.spec.text.words import members_where
 
 
 class Binds(IntEnum):

@@ -30,8 +30,8 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
+from stagewright.spec.text.words import column_name, members_where
 from stagewright.spec.values import Value
-from stagewright.spec.words import column_name, members_where
 
 # The index's enum, what the column holds (1 equals True), and its values.
 ColumnKey = tuple[type[Enum], type[Sort], tuple[Value, ...]]

@@ -15,8 +15,8 @@ from stagewright.impl.runtime.columns import Column, Writes, columns_of, path_of
 from stagewright.impl.runtime.normal import leaves, normal
 from stagewright.impl.runtime.present import item, values_now
 from stagewright.spec.definition import Action, Assignment, Definition
-from stagewright.spec.domains import record_of
 from stagewright.spec.entities import Entity
+from stagewright.spec.grounding.domains import record_of
 from stagewright.spec.interpreter import assigned_twice, in_order, of_sequence, operate
 from stagewright.spec.nodes import (
     Apply,

@@ -18,7 +18,7 @@ from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Apply, Literal, Node, Op, children
 from stagewright.spec.sorts import EnumSort
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
 from stagewright.spec.values import show
 
 ALWAYS = "always"  # the only state of what has no control variable

@@ -18,7 +18,7 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.nodes import Bound
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort, OptionalSort, RecordSort, SetSort, Sort
-from stagewright.spec.suggestions import nearest
+from stagewright.spec.text.suggestions import nearest
 from stagewright.spec.values import FrozenMap, State, Value, show
 from stagewright.spec.verdict import Step
 

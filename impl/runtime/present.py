@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
-from stagewright.spec.domains import record_of, subsets
 from stagewright.spec.entities import Entity
+from stagewright.spec.grounding.domains import record_of, subsets
 from stagewright.spec.sorts import (
     BoolSort,
     EntitySort,

@@ -21,9 +21,9 @@ from stagewright.impl.runtime.steps import machine_of
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import DomainError
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import numbers_in
-from stagewright.spec.lowering import ground
 from stagewright.spec.nodes import root_variable
 from stagewright.spec.scope import Scope, living, within_budgets
 from stagewright.spec.sorts import IntSort, OptionalSort, RecordSort, SeqSort, SetSort

@@ -7,7 +7,7 @@ from enum import Enum
 
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec.errors import InputError
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
 
 
 class FaultKind(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.domains import values_of
+from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort, MapSort, RecordSort, SeqSort, SetSort, Sort
 from stagewright.spec.values import FrozenMap, State, Value, plain, show

@@ -10,7 +10,7 @@ from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.topology.fencing import Fencing, Node as SeenNode, Phase
 from stagewright.spec import Term, alike, refinement
-from stagewright.spec.exercised import Choice
+from stagewright.spec.declarations.exercised import Choice
 
 WRITES: Choice = {TabletCluster.reads: 0, TabletCluster.crashes: 0}
 QUIET: Choice = {TabletCluster.writes: 0, TabletCluster.reads: 0}

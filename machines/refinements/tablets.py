@@ -23,7 +23,7 @@ from stagewright.machines.scylladb.topology.fencing import Fencing
 from stagewright.machines.scylladb.views import view_building
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
 from stagewright.spec import Term, refinement
-from stagewright.spec.exercised import Choice
+from stagewright.spec.declarations.exercised import Choice
 
 NEWEST = "scylla-2026.2"
 QUIET: Choice = {

@@ -9,7 +9,7 @@ from stagewright.machines.scylladb.topology.topology_request import TopologyRequ
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
 from stagewright.spec import Term, first_where, projection, some
-from stagewright.spec.exercised import Choice
+from stagewright.spec.declarations.exercised import Choice
 
 T = TopologyTransition
 TWO_FAULTS: Choice = {TopologyControl.requests: 2, TopologyControl.faults: 2}

@@ -204,7 +204,7 @@ def test_a_running_system_knows_no_constraint() -> None:
 
 
 def scope_members(kind: type[Entity]) -> list[Entity]:
-    from stagewright.spec.domains import values_of
+    from stagewright.spec.grounding.domains import values_of
     from stagewright.spec.sorts import EntitySort
 
     definition = define(Clocks)

@@ -18,7 +18,7 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
 from stagewright.spec.nodes import root_variable, variables_in
 from stagewright.spec.scope import scope_of
-from stagewright.spec.state_diagram import Edge, drawn_variables
+from stagewright.spec.text.state_diagram import Edge, drawn_variables
 from stagewright.spec.values import FrozenMap, State, Value
 from stagewright.spec.verdict import Step
 

@@ -11,7 +11,7 @@ from stagewright.commands import run_command_line
 from stagewright.commands.state_diagram import render_diagram
 from stagewright.spec.errors import InputError
 from stagewright.spec.loading import load
-from stagewright.spec.state_diagram import diagram_of
+from stagewright.spec.text.state_diagram import diagram_of
 
 MODEL = Path(__file__).resolve().parents[1] / "models" / "broken.py"
 MIGRATION = f"{MODEL}:Migration"

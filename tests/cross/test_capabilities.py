@@ -28,12 +28,12 @@ from stagewright.checker.mutation.mutants import all_mutants
 from stagewright.commands.capabilities import CONSTRUCTS, Backend, Construct, capability_page
 from stagewright.spec import StagewrightError, define, scope_of
 from stagewright.spec.definition import PropertyKind
-from stagewright.spec.itf_values import from_json, to_json
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
+from stagewright.spec.text.itf_values import from_json, to_json
+from stagewright.spec.text.words import effect, requirement, words
 from stagewright.spec.trace import TraceVerdict, observation
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Outcome, Step
-from stagewright.spec.words import effect, requirement, words
 from stagewright.traces.automaton import automaton
 from stagewright.traces.blocks import block_of
 from stagewright.traces.judge import judge

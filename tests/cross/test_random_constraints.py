@@ -16,7 +16,7 @@ from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.symbolic.relation import StepRelation
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import PropertyKind
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Report, Step
 

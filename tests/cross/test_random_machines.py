@@ -17,9 +17,9 @@ from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.impl.runtime import Instance, Program
 from stagewright.spec.definition import PropertyKind
 from stagewright.spec.errors import DomainError, RefusedError, ScopeError
-from stagewright.spec.ground import GroundModel, GroundStep
-from stagewright.spec.ground_eval import enabled, evaluate, take
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import GroundModel, GroundStep
+from stagewright.spec.grounding.ground_eval import enabled, evaluate, take
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Outcome, Step
 

@@ -15,8 +15,8 @@ from tests.random_machines.explored import Explored
 from tests.thorough import THOROUGH
 
 from stagewright.checker.tla.changing import always_changes
+from stagewright.spec.declarations.fairness import assumptions
 from stagewright.spec.definition import Fairness, Property, PropertyKind
-from stagewright.spec.fairness import assumptions
 from stagewright.spec.nodes import Apply, Node, Op, children
 from stagewright.spec.verdict import Outcome
 

@@ -21,6 +21,7 @@ from tests.random_machines.sorts import (
     variables,
 )
 
+from stagewright.spec.declarations.mentioned import entities_in
 from stagewright.spec.definition import (
     Action,
     Budget,
@@ -32,12 +33,11 @@ from stagewright.spec.definition import (
     Variable,
 )
 from stagewright.spec.entities import Entity
-from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import FALSE, TRUE, Node, Quantified, children
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import IntSort
+from stagewright.spec.text.words import effect, signature, words
 from stagewright.spec.values import FrozenMap
-from stagewright.spec.words import effect, signature, words
 
 
 @dataclass(frozen=True)

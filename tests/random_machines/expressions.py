@@ -23,9 +23,8 @@ from tests.random_machines.sorts import (
     can_be_named,
 )
 
-from stagewright.spec.binding import UNBOUNDED
 from stagewright.spec.definition import Variable
-from stagewright.spec.intervals import (
+from stagewright.spec.grounding.intervals import (
     Interval,
     difference_of,
     greatest_of,
@@ -62,6 +61,7 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
+from stagewright.spec.terms.binding import UNBOUNDED
 
 MOST_MEMBERS = 3  # of any sort that is summed over
 _CHANGES = (Op.APPEND, Op.REMOVE, Op.INSERT)

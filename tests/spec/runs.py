@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from stagewright.spec import Entity, Machine, States, define, scope_of
-from stagewright.spec.ground import GroundStep
-from stagewright.spec.ground_eval import enabled, evaluate, take
+from stagewright.spec.grounding.ground import GroundStep
+from stagewright.spec.grounding.ground_eval import enabled, evaluate, take
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap, State, flatten, show
 from stagewright.spec.verdict import Step
 

@@ -28,10 +28,9 @@ from stagewright.spec import (
     set_of,
     total,
 )
-from stagewright.spec.ground import Builder, GroundNode
-from stagewright.spec.ground_eval import evaluate
-from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.intervals import (
+from stagewright.spec.grounding.ground import Builder, GroundNode
+from stagewright.spec.grounding.ground_eval import evaluate
+from stagewright.spec.grounding.intervals import (
     WIDEST,
     Interval,
     check_width,
@@ -43,10 +42,11 @@ from stagewright.spec.intervals import (
     remainder_of,
     sum_of,
 )
+from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import Node as Expression
 from stagewright.spec.sorts import IntSort
+from stagewright.spec.text.words import words
 from stagewright.spec.values import FrozenMap, State, Value
-from stagewright.spec.words import words
 
 
 class Purse(Entity, scope=3):

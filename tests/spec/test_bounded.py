@@ -16,9 +16,9 @@ from stagewright.spec import (
     require,
     scope_of,
 )
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
-from stagewright.spec.words import requirement
+from stagewright.spec.text.words import requirement
 
 
 class Writes(Machine):

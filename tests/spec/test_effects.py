@@ -29,7 +29,7 @@ from stagewright.spec import (
     require,
     set_of,
 )
-from stagewright.spec.ground_eval import enabled, evaluate
+from stagewright.spec.grounding.ground_eval import enabled, evaluate
 from stagewright.spec.verdict import Step
 
 

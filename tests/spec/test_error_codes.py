@@ -13,7 +13,7 @@ import stagewright.spec as language
 from stagewright import checker, impl, traces
 from stagewright.spec.errors import InputError, StagewrightError, UnknownNameError
 from stagewright.spec.loading import find, load
-from stagewright.spec.suggestions import did_you_mean, nearest
+from stagewright.spec.text.suggestions import did_you_mean, nearest
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errors.md"
 

@@ -18,7 +18,7 @@ def of_definitions(kind: type[DefinitionError] = DefinitionError) -> set[str]:
 
 
 NAMES = of_definitions()
-FILES = sorted(Path(stagewright.spec.__file__).parent.glob("*.py"))
+FILES = sorted(Path(stagewright.spec.__file__).parent.rglob("*.py"))
 
 
 def raised(file: Path) -> list[ast.Call]:

@@ -23,9 +23,9 @@ from stagewright.spec import (
     per,
     require,
 )
+from stagewright.spec.declarations.fairness import assumptions
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
-from stagewright.spec.fairness import assumptions
 
 WEAK, STRONG = Fairness.WEAK, Fairness.STRONG
 

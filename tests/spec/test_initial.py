@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import Builder, GroundNode, GroundOp
-from stagewright.spec.ground_eval import evaluate
-from stagewright.spec.initial import Independent, Satisfying
+from stagewright.spec.grounding.ground import Builder, GroundNode, GroundOp
+from stagewright.spec.grounding.ground_eval import evaluate
+from stagewright.spec.grounding.initial import Independent, Satisfying
 
 CHOICES = (range(2), range(3, 6), range(7, 8), range(-1, 1))
 LISTED = list(product(*CHOICES))

@@ -25,9 +25,9 @@ from stagewright.spec import (
     scope_of,
 )
 from stagewright.spec.interpreter import Interpreter
+from stagewright.spec.text.words import effect
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Step
-from stagewright.spec.words import effect
 
 Refusal = Callable[[str, str, str], Exception]
 

@@ -30,8 +30,8 @@ from stagewright.spec import (
     require,
     scope_of,
 )
-from stagewright.spec.ground import Builder
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import Builder
+from stagewright.spec.grounding.lowering import ground
 
 
 class Colour(Enum):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.ground_eval import evaluate, successors
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.ground_eval import evaluate, successors
+from stagewright.spec.grounding.lowering import Lowering, ground
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import Lowering, ground
 from stagewright.spec.nodes import FALSE
 from stagewright.spec.scope import scope_of
 

@@ -32,12 +32,12 @@ from stagewright.spec import (
     scope_of,
     set_of,
 )
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.itf_values import from_json, to_json
-from stagewright.spec.lowering import ground
+from stagewright.spec.text.itf_values import from_json, to_json
+from stagewright.spec.text.words import effect
 from stagewright.spec.values import FrozenMap, State
 from stagewright.spec.verdict import Step
-from stagewright.spec.words import effect
 
 
 class Kind(Enum):

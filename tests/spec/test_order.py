@@ -27,8 +27,8 @@ from stagewright.spec import (
     scope_of,
 )
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.itf_values import from_json, to_json
 from stagewright.spec.sorts import EntitySort
+from stagewright.spec.text.itf_values import from_json, to_json
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Step
 

@@ -28,8 +28,8 @@ from stagewright.spec import (
     scope_of,
 )
 from stagewright.spec.definition import Definition
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap
 
 

@@ -40,9 +40,9 @@ from stagewright.spec import (
     some,
     step_property,
 )
-from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.grounding.ground_eval import evaluate
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.values import Value, show
 
 

@@ -34,8 +34,8 @@ from stagewright.spec import (
 from stagewright.spec.definition import Definition
 from stagewright.spec.nodes import BOOL, Apply, Bound, Op, Quantified, Quantity, Read
 from stagewright.spec.sorts import EntitySort
+from stagewright.spec.text.words import effect, requirement, signature, spoken, words
 from stagewright.spec.values import FrozenMap
-from stagewright.spec.words import effect, requirement, signature, spoken, words
 
 
 class Side(Enum):

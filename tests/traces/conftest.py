@@ -25,9 +25,9 @@ from stagewright.spec import (
 from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import Scope, scope_of
+from stagewright.spec.terms.variables import ANY
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.spec.values import State, plain
-from stagewright.spec.variables import ANY
 
 
 class Node(Entity, scope=2):

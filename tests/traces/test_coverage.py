@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
+from stagewright.spec.grounding.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
 from stagewright.traces import run

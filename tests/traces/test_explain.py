@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.itf import from_itf
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
+from stagewright.spec.text.itf import from_itf
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.traces import explain
 from stagewright.traces.automaton import of_model

@@ -16,7 +16,7 @@ from tests.browser import browse
 from stagewright.commands import report_github, report_junit, report_sarif
 from stagewright.commands.ci_of_traces import suite_of
 from stagewright.commands.coverage_drawings import drawings
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.automaton import of_model
 from stagewright.traces.blocks import EntityKey, Stream

@@ -12,7 +12,7 @@ from typing import Any
 
 from stagewright.spec.entities import Entity
 from stagewright.spec.machine import Machine, Many, Part
-from stagewright.spec.variables import Var
+from stagewright.spec.terms.variables import Var
 
 Inside = Part[Any] | Many[Any, Any]
 

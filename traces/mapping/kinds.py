@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stagewright.spec.definition import Definition
-from stagewright.spec.domains import values_of
+from stagewright.spec.grounding.domains import values_of
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import (
     BoolSort,

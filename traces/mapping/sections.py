@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from typing import NoReturn, cast
 
 from stagewright.spec.errors import InputError
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
 from stagewright.traces.mapping.places import KeyPath, line_of, lines_of_keys, named
 from stagewright.traces.mapping.templates import Template, template
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from stagewright.spec.errors import InputError
-from stagewright.spec.itf import ACTION, PICKS
 from stagewright.spec.scope import MAX_SIZE
+from stagewright.spec.text.itf import ACTION, PICKS
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.readers.itf_values import WrongValueError, leaves_of, picks_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from stagewright.spec.suggestions import nearest
+from stagewright.spec.text.suggestions import nearest
 from stagewright.spec.trace import TRACE_VERSION
 from stagewright.traces.blocks import NO_TIME, Stream
 from stagewright.traces.symbols import Symbol

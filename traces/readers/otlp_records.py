@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from stagewright.spec.suggestions import nearest
+from stagewright.spec.text.suggestions import nearest
 from stagewright.traces.readers.located_json import line_of
 
 PREFIX = "stagewright."

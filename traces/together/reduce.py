@@ -12,8 +12,8 @@ from itertools import count
 from typing import assert_never
 
 from stagewright.spec.definition import Property
-from stagewright.spec.domains import values_of
-from stagewright.spec.encoding import encode_scalar
+from stagewright.spec.grounding.domains import values_of
+from stagewright.spec.grounding.encoding import encode_scalar
 from stagewright.spec.nodes import (
     BOOL,
     Apply,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition, Property, PropertyKind
 from stagewright.spec.errors import InputError
-from stagewright.spec.ground import GroundNode
-from stagewright.spec.lowering import Lowering
+from stagewright.spec.grounding.ground import GroundNode
+from stagewright.spec.grounding.lowering import Lowering
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap

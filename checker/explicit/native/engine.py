@@ -30,7 +30,7 @@ from stagewright.checker.explicit.native.jit import Module
 from stagewright.checker.explicit.native.observed import Observed
 from stagewright.checker.explicit.native.tiers import Tiered
 from stagewright.checker.explicit.packing import Layout, Words, layout_for
-from stagewright.spec.ground import GroundModel, GroundNode, GroundOp
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp
 
 if TYPE_CHECKING:
     from stagewright.checker.explicit.exploration import Watch

@@ -22,7 +22,7 @@ from stagewright.checker.explicit.native.llvm_text import (
 from stagewright.checker.explicit.native.observed import MASK_BITS, Observed, note_functions
 from stagewright.checker.explicit.native.substitution import Substitution
 from stagewright.checker.explicit.packing import Layout
-from stagewright.spec.ground import GroundModel, GroundNode, GroundOp, GroundStep
+from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp, GroundStep
 
 _CHEAP = 12  # operations that cost less than a wrongly guessed branch
 

@@ -12,7 +12,7 @@ from typing import assert_never
 
 from stagewright.checker.explicit.native.llvm_text import BIT, I64, Function, Value, bit
 from stagewright.checker.explicit.packing import Layout
-from stagewright.spec.ground import GroundNode, GroundOp
+from stagewright.spec.grounding.ground import GroundNode, GroundOp
 
 _COMPARISONS = {GroundOp.EQ: "eq", GroundOp.LT: "slt", GroundOp.LE: "sle"}
 _WORD_BITS = 64

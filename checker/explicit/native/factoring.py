@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from stagewright.spec.ground import Builder, GroundNode, GroundOp
+from stagewright.spec.grounding.ground import Builder, GroundNode, GroundOp
 
 Product = frozenset[int]
 """The ids of conditions that hold together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stagewright.spec.ground import Builder, GroundNode, GroundOp, GroundStep
+from stagewright.spec.grounding.ground import Builder, GroundNode, GroundOp, GroundStep
 
 
 class Substitution:

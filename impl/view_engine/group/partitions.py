@@ -20,7 +20,7 @@ from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Pa
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.spec.define import define
 from stagewright.spec.errors import RefusedError
-from stagewright.spec.terms import Term
+from stagewright.spec.terms.terms import Term
 from stagewright.spec.values import FrozenMap
 
 Request = Callable[[PartitionStates, Term[Partition]], None]

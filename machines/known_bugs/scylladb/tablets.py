@@ -20,7 +20,7 @@ from stagewright.spec import (
     require,
     some,
 )
-from stagewright.spec.budgets import BudgetName
+from stagewright.spec.declarations.budgets import BudgetName
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 WEAK = Fairness.WEAK

@@ -169,7 +169,7 @@ def _without_command(words: list[str]) -> int:
             file=sys.stderr,
         )
         return ExitCode.BAD_INPUT
-    from stagewright.spec.suggestions import nearest
+    from stagewright.spec.text.suggestions import nearest
 
     near = nearest(unknown, [command.name for command in COMMANDS])
     mend = f"did you mean `{near}`?" if near else "see `stagewright --help`"
@@ -213,7 +213,7 @@ def _interrupts(error: BaseException | None) -> bool:
 def _report(error: Exception) -> int:
     """Print an error: a user's in words, ours with its traceback; return the exit code."""
     from stagewright.spec.errors import StagewrightError
-    from stagewright.spec.visible import visible
+    from stagewright.spec.text.visible import visible
 
     if isinstance(error, StagewrightError):
         print(visible(f"error[{error.code}]: {error}"), file=sys.stderr)

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from stagewright.checker.conformance.adapter import AdapterFactory

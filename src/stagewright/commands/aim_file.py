@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
-    from stagewright.spec.coverable import Thing
     from stagewright.spec.definition import Definition
+    from stagewright.spec.grounding.coverable import Thing
 
 FILE = "coverage.json"
 _AGAIN = "write it again: stagewright validate PATH… --out DIR"
@@ -97,7 +97,7 @@ def _own(
 
 def _things(path: Path, machine: Mapping[str, object]) -> Iterator[tuple[Thing, bool]]:
     """Each thing, and whether it was ever done."""
-    from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
+    from stagewright.spec.grounding.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
 
     for kind, key, names in (
         (ValueOf, "values", ("place", "value")),
@@ -118,7 +118,7 @@ def _things(path: Path, machine: Mapping[str, object]) -> Iterator[tuple[Thing, 
 
 def _check(path: Path, things: Mapping[Thing, bool], definition: Definition) -> None:
     """Refuse names that the definition does not have; values depend on the scope that judged."""
-    from stagewright.spec.coverable import ActionOf, Edge, Move, RequirementOf, parts_of
+    from stagewright.spec.grounding.coverable import ActionOf, Edge, Move, RequirementOf, parts_of
 
     actions = {action.name: action for action in definition.actions}
     requirements = {(a.name, r.name, "") for a in definition.actions for r in a.requirements}

@@ -148,7 +148,7 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.output import check_directory
     from stagewright.commands.report_result import overall, print_result
     from stagewright.machines import SHIPPED
-    from stagewright.spec.assumptions import without
+    from stagewright.spec.declarations.assumptions import without
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names
 

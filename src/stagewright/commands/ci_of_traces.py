@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.ci_places import line_place
 from stagewright.commands.ci_suite import Case, Suite
+from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.verdict import Outcome
-from stagewright.spec.visible import one_line
 
 if TYPE_CHECKING:
     from stagewright.traces.together.verdicts import PropertyReport, TogetherReport

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.source import Source
-from stagewright.spec.visible import one_line
+from stagewright.spec.text.visible import one_line
 
 
 @dataclass(frozen=True)

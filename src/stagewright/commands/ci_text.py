@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stagewright.spec.visible import visible
+from stagewright.spec.text.visible import visible
 
 
 def readable(text: str) -> str:

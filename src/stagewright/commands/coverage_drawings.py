@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from stagewright.commands.diagram_dot import Looks, diagram_dot
 from stagewright.commands.graphviz import svg_of
-from stagewright.spec.coverable import Edge, Move, ValueOf
 from stagewright.spec.errors import InputError
-from stagewright.spec.state_diagram import Diagram, diagram_of, diagrams_of, has_diagram
+from stagewright.spec.grounding.coverable import Edge, Move, ValueOf
+from stagewright.spec.text.state_diagram import Diagram, diagram_of, diagrams_of, has_diagram
 from stagewright.traces.coverage import Count, MachineCoverage, Seen
 from stagewright.traces.page_coverage import Drawing
 

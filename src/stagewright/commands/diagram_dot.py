@@ -8,7 +8,7 @@ from textwrap import wrap
 
 from stagewright.commands.graphviz import escaped, quoted
 from stagewright.commands.machine_facts import EnumFacts
-from stagewright.spec.state_diagram import Diagram, labels_of, shown_members
+from stagewright.spec.text.state_diagram import Diagram, labels_of, shown_members
 
 _FONT = 'fontname="Helvetica"'
 _NODES = 'style="rounded,filled", fillcolor="#eef3fb", color="#33557f", margin="0.15,0.06"'

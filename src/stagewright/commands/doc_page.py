@@ -18,7 +18,7 @@ from stagewright.spec.known_bugs import KnownBug, NotFound
 from stagewright.spec.loading import find
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import scope_of
-from stagewright.spec.state_diagram import Diagram, has_diagram
+from stagewright.spec.text.state_diagram import Diagram, has_diagram
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from stagewright.spec.errors import InputError
 if TYPE_CHECKING:
     from stagewright.commands.machine_facts import EnumFacts
     from stagewright.spec.definition import Definition
-    from stagewright.spec.state_diagram import Diagram
+    from stagewright.spec.text.state_diagram import Diagram
 
 _EXAMPLE = """\
 examples:
@@ -95,7 +95,7 @@ def _diagram(definition: Definition, args: argparse.Namespace) -> Diagram:
     from stagewright.checker.reached_edges import MOST_STATES
     from stagewright.commands.machine_flags import scope_from
     from stagewright.commands.reached_diagram import reached_diagram
-    from stagewright.spec.state_diagram import diagram_of
+    from stagewright.spec.text.state_diagram import diagram_of
 
     if args.table:
         for flag in ("size", "budget", "max_states"):

@@ -122,7 +122,7 @@ def _run(definition: Definition, file: Path, form: str) -> str:
     from stagewright.checker.counterexample import files, mermaid, page
     from stagewright.checker.counterexample.replayed import check_run
     from stagewright.checker.counterexample.scopes import scope_of_run
-    from stagewright.spec.itf import verdict_from_itf
+    from stagewright.spec.text.itf import verdict_from_itf
 
     verdict, scope = verdict_from_itf(definition, _document(file))
     assert verdict.run is not None

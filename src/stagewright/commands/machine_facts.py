@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from stagewright.spec.declarations.fairness import Assumption, assumptions
 from stagewright.spec.definition import (
     Action,
     AnyValue,
@@ -17,7 +18,6 @@ from stagewright.spec.definition import (
     Role,
     Variable,
 )
-from stagewright.spec.fairness import Assumption, assumptions
 from stagewright.spec.nodes import FALSE
 from stagewright.spec.sorts import (
     EnumSort,
@@ -28,8 +28,8 @@ from stagewright.spec.sorts import (
     SetSort,
     Sort,
 )
+from stagewright.spec.text.words import Values, effect, requirement, signature, words
 from stagewright.spec.values import FrozenMap, Value, show
-from stagewright.spec.words import Values, effect, requirement, signature, words
 
 
 @dataclass(frozen=True)

@@ -291,8 +291,8 @@ def _versions(machine: type[Machine], definition: Definition) -> list[Definition
 
 def _scopes(definition: Definition, args: argparse.Namespace) -> Sequence[Scope]:
     """Those of --scope, or the one of --size and --budget, or those that the definition names."""
+    from stagewright.spec.declarations.exercised import exercising_scopes
     from stagewright.spec.errors import InputError
-    from stagewright.spec.exercised import exercising_scopes
 
     if args.scope and (args.size or args.budget):
         raise InputError(

@@ -60,7 +60,7 @@ def examples() -> dict[str, Traversable]:
 
 def _chosen(name: str, found: dict[str, Traversable]) -> Traversable:
     from stagewright.spec.errors import UnknownNameError
-    from stagewright.spec.suggestions import did_you_mean
+    from stagewright.spec.text.suggestions import did_you_mean
 
     folder = found.get(name.replace("_", "-"))
     if folder is None:

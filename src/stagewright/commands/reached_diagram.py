@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.reached_edges import MOST_STATES, Reached, reached_edges
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.exercised import exercising_scopes
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.spec.state_diagram import Diagram, Edge, diagram_of
+from stagewright.spec.text.state_diagram import Diagram, Edge, diagram_of
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stagewright.spec.declarations.exercised import scope_of_difference
 from stagewright.spec.definition import Definition
-from stagewright.spec.exercised import scope_of_difference
 from stagewright.spec.scope import Scope
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report
 

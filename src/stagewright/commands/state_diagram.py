@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from stagewright.checker.counterexample.mermaid import escape
-from stagewright.spec.state_diagram import Diagram, labels_of, shown_members
+from stagewright.spec.text.state_diagram import Diagram, labels_of, shown_members
 
 
 def render_diagram(diagram: Diagram) -> str:

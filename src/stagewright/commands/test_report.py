@@ -14,7 +14,7 @@ from stagewright.checker.conformance.exercised import Exercised, Gaps, gaps
 from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.play import SuiteResult
 from stagewright.commands.aim_file import Aim
-from stagewright.spec.coverable import Thing, kind_of, name_of
+from stagewright.spec.grounding.coverable import Thing, kind_of, name_of
 from stagewright.spec.values import plain
 from stagewright.spec.verdict import Step
 

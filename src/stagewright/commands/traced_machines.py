@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.machine_flags import machine_from
 from stagewright.spec.errors import InputError, StagewrightError
-from stagewright.spec.suggestions import nearest
-from stagewright.spec.visible import one_line
+from stagewright.spec.text.suggestions import nearest
+from stagewright.spec.text.visible import one_line
 
 if TYPE_CHECKING:
     from stagewright.spec.definition import Definition

@@ -15,11 +15,11 @@ from stagewright.spec.definition import Action, Definition
 from stagewright.spec.errors import DomainError, InputError
 from stagewright.spec.interpreter import Interpreter, step_of
 from stagewright.spec.scope import Scope
-from stagewright.spec.state_diagram import diagram_of, has_diagram
-from stagewright.spec.suggestions import did_you_mean
+from stagewright.spec.text.state_diagram import diagram_of, has_diagram
+from stagewright.spec.text.suggestions import did_you_mean
+from stagewright.spec.text.words import spoken, variable_name
 from stagewright.spec.values import State, flatten, plain, show
 from stagewright.spec.verdict import Run, Step
-from stagewright.spec.words import spoken, variable_name
 
 MOST_INITIAL = 1000  # initial states that are offered
 MOST_REFUSED = 300  # refused steps that are listed

@@ -21,7 +21,7 @@ from stagewright.spec import (
     per,
     require,
 )
-from stagewright.spec.variables import ANY
+from stagewright.spec.terms.variables import ANY
 
 
 class Node3(Enum):

@@ -124,7 +124,7 @@ def _next(one: Instance, chance: Random) -> Step | None:
 
 def _guesses(one: Instance, action: str, chance: Random) -> Iterator[Step]:
     """Steps of an action with random arguments, of which there may be none."""
-    from stagewright.spec.domains import values_of
+    from stagewright.spec.grounding.domains import values_of
     from stagewright.spec.scope import Scope
     from stagewright.spec.values import FrozenMap
 

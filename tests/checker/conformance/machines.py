@@ -20,9 +20,9 @@ from stagewright.spec import (
     set_of,
     some,
 )
-from stagewright.spec.conditions_and_numbers import Bool
+from stagewright.spec.terms.conditions_and_numbers import Bool
+from stagewright.spec.terms.variables import ANY, NumberVar
 from stagewright.spec.values import State
-from stagewright.spec.variables import ANY, NumberVar
 from stagewright.spec.verdict import Step
 
 

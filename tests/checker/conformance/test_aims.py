@@ -17,7 +17,9 @@ from stagewright.checker.conformance.suites import transition_tour
 from stagewright.checker.explicit.runs import step_of
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec import define, scope_of
-from stagewright.spec.coverable import (
+from stagewright.spec.definition import Definition
+from stagewright.spec.errors import DomainError, ScopeError
+from stagewright.spec.grounding.coverable import (
     ActionOf,
     Edge,
     Move,
@@ -28,11 +30,9 @@ from stagewright.spec.coverable import (
     things_of,
     value_names,
 )
-from stagewright.spec.definition import Definition
-from stagewright.spec.errors import DomainError, ScopeError
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EnumSort
 from stagewright.spec.values import State

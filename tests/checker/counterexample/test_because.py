@@ -18,8 +18,8 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.nodes import BOOL, Apply, Bound, Node, Op, Quantified, Quantity
 from stagewright.spec.scope import scope_of
+from stagewright.spec.text.words import words
 from stagewright.spec.verdict import PropertyVerdict
-from stagewright.spec.words import words
 
 Finder = Callable[[Definition, str], PropertyVerdict]
 

@@ -13,8 +13,8 @@ from stagewright.checker.counterexample import from_itf, to_itf
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.itf import verdict_from_itf
 from stagewright.spec.scope import scope_of
+from stagewright.spec.text.itf import verdict_from_itf
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
 
 

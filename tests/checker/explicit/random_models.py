@@ -3,7 +3,7 @@
 import random
 
 from stagewright.spec.definition import Action, Definition
-from stagewright.spec.ground import (
+from stagewright.spec.grounding.ground import (
     Builder,
     Cell,
     GroundModel,

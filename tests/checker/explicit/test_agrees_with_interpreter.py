@@ -13,9 +13,9 @@ from stagewright.checker.explicit.runs import decoded, step_of
 from stagewright.checker.limits import Limits, Stop
 from stagewright.spec import Scope, scope_of
 from stagewright.spec.definition import Action, Definition
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Environment, Interpreter
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.nodes import variables_in
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Step

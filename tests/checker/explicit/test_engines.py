@@ -12,12 +12,12 @@ from stagewright.checker.explicit.engine import Engine, requirement_keys
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import (
+from stagewright.spec.grounding.ground import (
     Builder,
     Cell,
     GroundModel,
 )
-from stagewright.spec.ground_eval import evaluate, take
+from stagewright.spec.grounding.ground_eval import evaluate, take
 from stagewright.spec.sorts import IntSort
 
 seeds = st.integers(0, 2**32)

@@ -22,10 +22,10 @@ from stagewright.spec import (
 )
 from stagewright.spec.define import define
 from stagewright.spec.errors import ExpressionError
-from stagewright.spec.initial import Independent
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.initial import Independent
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import scope_of
-from stagewright.spec.variables import ANY
+from stagewright.spec.terms.variables import ANY
 
 
 class Host(Entity, scope=2):

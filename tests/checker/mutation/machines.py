@@ -45,8 +45,8 @@ from stagewright.spec import (
     scopes,
     step_property,
 )
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define, defined_afresh
-from stagewright.spec.exercised import exercising_scopes
 
 
 class Light(States):

@@ -50,11 +50,11 @@ from stagewright.spec import (
     some,
     sometimes,
 )
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define
-from stagewright.spec.exercised import exercising_scopes
 from stagewright.spec.nodes import Apply, Op
 from stagewright.spec.scope import scope_of
-from stagewright.spec.words import words
+from stagewright.spec.text.words import words
 
 
 class Node(Entity):

@@ -16,6 +16,7 @@ from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.spec import refinement
+from stagewright.spec.declarations.mentioned import entities_in
 from stagewright.spec.definition import (
     Action,
     AnyValue,
@@ -24,7 +25,6 @@ from stagewright.spec.definition import (
     Requirement,
     Variable,
 )
-from stagewright.spec.mentioned import entities_in
 from stagewright.spec.nodes import BOOL, TRUE, Apply, Literal, Node, Op, Read
 from stagewright.spec.refinement import Mapped, SeenStep
 from stagewright.spec.values import State

@@ -12,7 +12,7 @@ from stagewright.checker.limits import Limits
 from stagewright.checker.sharded.files import new_file, write_states
 from stagewright.checker.sharded.program import Program
 from stagewright.checker.sharded.tables import SHELF, NoRoomError, ShardTable, Shelf
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from hypothesis import given, settings, strategies as st
 
 from stagewright.checker.symbolic.encoding import Encoding, Frame
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, Shape, Solver, Terms
-from stagewright.spec.ground import Builder, Cell, GroundModel, GroundNode, GroundOp
-from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.grounding.ground import Builder, Cell, GroundModel, GroundNode, GroundOp
+from stagewright.spec.grounding.ground_eval import evaluate
 from stagewright.spec.sorts import BoolSort, IntSort
 
 CELLS = (

@@ -14,9 +14,9 @@ from stagewright.checker.symbolic.relation import (
 )
 from stagewright.spec import DomainError, RefusedError, scope_of
 from stagewright.spec.definition import Definition
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Step
 

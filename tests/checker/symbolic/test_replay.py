@@ -10,9 +10,9 @@ from stagewright.checker.symbolic.claims import Claim, claims_of
 from stagewright.checker.symbolic.replay import Path, Replay, ReplayError
 from stagewright.spec import DomainError, scope_of
 from stagewright.spec.definition import Definition, PropertyKind
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run
 
 Load = Callable[[str], Definition]

@@ -14,8 +14,8 @@ from stagewright.checker.symbolic.induction import InductionStep
 from stagewright.checker.symbolic.relation import State
 from stagewright.checker.symbolic.unrolling import Unrolling
 from stagewright.checker.symbolic.z3_terms import Answer, Clock
-from stagewright.spec.ground import Builder, Cell, GroundModel, GroundNode, GroundStep
-from stagewright.spec.ground_eval import evaluate, take
+from stagewright.spec.grounding.ground import Builder, Cell, GroundModel, GroundNode, GroundStep
+from stagewright.spec.grounding.ground_eval import evaluate, take
 from stagewright.spec.sorts import BoolSort, IntSort
 
 MACHINES = 100

@@ -21,11 +21,11 @@ from stagewright.checker.symmetry.groups import Permutation, Symmetry
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec import define, scope_of
 from stagewright.spec.definition import Definition
-from stagewright.spec.domains import values_of
 from stagewright.spec.entities import Entity
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.domains import values_of
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, EnumSort
 from stagewright.spec.values import FrozenMap, State, Value

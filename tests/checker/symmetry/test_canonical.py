@@ -19,7 +19,7 @@ from stagewright.checker.symmetry.groups import Permutation, Symmetry, symmetry_
 from stagewright.checker.symmetry.motion import moved, permutation_between
 from stagewright.checker.symmetry.orbits import orbit_sizes
 from stagewright.checker.symmetry.sorting import comparators
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
 
 CASES = [
     ("two_phase_commit.py", {"manager": 30}),

@@ -23,9 +23,9 @@ from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.spec import scope_of
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Reduction, Run
 

@@ -14,8 +14,8 @@ from stagewright.checker.symmetry.closure import Answer, closure_of
 from stagewright.checker.symmetry.detection import SortVerdict, detect
 from stagewright.checker.symmetry.groups import symmetry_of
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind, Requirement
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.nodes import BOOL, Apply, Literal, Node, Op, Read, Select
 from stagewright.spec.sorts import EntitySort, OptionalSort
 

@@ -11,8 +11,8 @@ from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.goals import nearest_hopeless
 from stagewright.checker.symmetry.goals import decided_on_orbits
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import GroundProperty
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import GroundProperty
+from stagewright.spec.grounding.lowering import ground
 
 MOST_STATES = 300
 

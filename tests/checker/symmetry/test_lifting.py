@@ -14,7 +14,7 @@ from stagewright.checker.symmetry.lifting import (
     run_of,
 )
 from stagewright.spec.errors import DomainError
-from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.grounding.ground_eval import evaluate
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.verdict import Run
 

@@ -23,8 +23,8 @@ from stagewright.checker.tla.vocabulary import nodes_of
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.entities import Entity
 from stagewright.spec.errors import ScopeError
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.nodes import BOOL, Apply, Bound, Literal, Op
 from stagewright.spec.scope import Scope
 from stagewright.spec.sorts import EntitySort, entities_of

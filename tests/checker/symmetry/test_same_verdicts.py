@@ -20,8 +20,8 @@ from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import verdicts_of
 from stagewright.spec import define, scope_of
 from stagewright.spec.definition import Definition, PropertyKind
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.verdict import Outcome
 
 DECIDED = {PropertyKind.INVARIANT, PropertyKind.STEP}

@@ -34,8 +34,8 @@ from stagewright.spec import (
 from stagewright.spec.definition import Action, Definition
 from stagewright.spec.interpreter import Environment, Interpreter, step_of
 from stagewright.spec.loading import load
+from stagewright.spec.terms.variables import ANY
 from stagewright.spec.values import State
-from stagewright.spec.variables import ANY
 from stagewright.spec.verdict import Step
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

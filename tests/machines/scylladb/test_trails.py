@@ -17,10 +17,10 @@ from stagewright.machines.scylladb.topology.topology_states import NodeState, Tr
 from stagewright.machines.scylladb.topology.topology_transition import RELEASES, TopologyTransition
 from stagewright.machines.scylladb.views.view_turn import ViewTurn
 from stagewright.spec.define import define
-from stagewright.spec.encoding import decode
-from stagewright.spec.ground import GroundModel
-from stagewright.spec.ground_eval import successors
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.encoding import decode
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.ground_eval import successors
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
 

@@ -13,9 +13,9 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.indexed_table import IndexedTable, Row
 from stagewright.spec import Bool, Machine, SetOf, Term, choose, require
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition, PropertyKind
-from stagewright.spec.exercised import exercising_scopes
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report
 

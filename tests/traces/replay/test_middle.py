@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.traces import middle
 from stagewright.traces.automaton import automaton, of_model

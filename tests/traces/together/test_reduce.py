@@ -8,10 +8,10 @@ import pytest
 
 from stagewright.spec import Machine
 from stagewright.spec.define import define
-from stagewright.spec.encoding import encode
 from stagewright.spec.entities import Entity
+from stagewright.spec.grounding.encoding import encode
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import scope_of
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.automaton import of_model

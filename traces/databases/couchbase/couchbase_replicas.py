@@ -17,9 +17,9 @@ from stagewright.machines.couchbase.partitions.partition_states import (
     PartitionGroup,
 )
 from stagewright.spec.machine import Part
+from stagewright.spec.terms.variables import Var
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
-from stagewright.spec.variables import Var
 from stagewright.traces.databases.couchbase.couchbase_record import GroupName, Record, Said
 from stagewright.traces.databases.names import called, leaf, sizes, step
 from stagewright.traces.recording import HiddenSteps, Recording

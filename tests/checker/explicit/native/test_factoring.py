@@ -6,10 +6,10 @@ from hypothesis import given, strategies as st
 from tests.checker.explicit.random_models import Maker
 
 from stagewright.checker.explicit.native.factoring import any_broken
-from stagewright.spec.ground import GroundNode
-from stagewright.spec.ground_eval import evaluate
+from stagewright.spec.grounding.ground import GroundNode
+from stagewright.spec.grounding.ground_eval import evaluate
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import scope_of
 
 MODELS = Path(__file__).resolve().parents[3] / "models"

@@ -19,9 +19,9 @@ from stagewright.checker.explicit.search import explore as explore_in_batches
 from stagewright.checker.limits import Limits, Progress, Stop
 from stagewright.checker.verdicts import NO_DEADLOCK
 from stagewright.spec.definition import PropertyKind
-from stagewright.spec.ground import GroundModel
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import scope_of
 
 MODELS = Path(__file__).resolve().parents[3] / "models"

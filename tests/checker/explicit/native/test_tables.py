@@ -11,7 +11,7 @@ from stagewright.checker.explicit.native.buckets import Storage, kind_for
 from stagewright.checker.explicit.native.visited import Visited
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE
 from stagewright.checker.explicit.packing import Words, layout_of
-from stagewright.spec.ground import Cell
+from stagewright.spec.grounding.ground import Cell
 from stagewright.spec.sorts import IntSort
 
 CASES = [

@@ -25,7 +25,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import (
     Transition,
 )
 from stagewright.spec import Fairness, Machine, Term, action, require, scope_of
-from stagewright.spec.assumptions import without
+from stagewright.spec.declarations.assumptions import without
 from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.verdict import Outcome, Report

@@ -14,8 +14,8 @@ from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
 from stagewright.checker.mutation.run import Budget, judge_all
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define, defined_afresh
-from stagewright.spec.exercised import exercising_scopes
 
 SAMPLE = 60  # of 473 mutants; `stagewright mutate tablet-migration` judges all of them
 

@@ -8,8 +8,8 @@ from stagewright.checker.check import check
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec.define import define
-from stagewright.spec.ground_eval import successors
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground_eval import successors
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome
 

@@ -29,10 +29,10 @@ from stagewright.machines.scylladb.topology.topology_states import (
     TransitionState,
 )
 from stagewright.spec.define import define
-from stagewright.spec.encoding import decode
 from stagewright.spec.errors import InputError
-from stagewright.spec.ground_eval import successors
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.encoding import decode
+from stagewright.spec.grounding.ground_eval import successors
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import scope_of
 
 BOOTSTRAP = [

@@ -12,9 +12,9 @@ from stagewright.machines.scylladb.views.view_destinations import Destination, V
 from stagewright.machines.scylladb.views.view_task import Life, ViewTask, Work
 from stagewright.spec import Bool, Machine, Term, step_property
 from stagewright.spec.define import define
-from stagewright.spec.ground_eval import successors
+from stagewright.spec.grounding.ground_eval import successors
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import scope_of
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Outcome

@@ -7,9 +7,9 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.prove import prove
 from stagewright.machines import SHIPPED
+from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
-from stagewright.spec.exercised import exercising_scopes
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
 from stagewright.spec.scope import scope_of

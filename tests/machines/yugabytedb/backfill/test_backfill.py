@@ -26,9 +26,9 @@ from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillV
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import Machine, choose, every, require, some
 from stagewright.spec.define import define
-from stagewright.spec.ground_eval import successors
+from stagewright.spec.grounding.ground_eval import successors
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.loading import load
-from stagewright.spec.lowering import ground
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report
 

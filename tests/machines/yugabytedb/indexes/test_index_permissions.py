@@ -15,8 +15,8 @@ from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import Term, action, require
 from stagewright.spec.define import define
 from stagewright.spec.definition import PropertyKind
-from stagewright.spec.ground_eval import successors
-from stagewright.spec.lowering import ground
+from stagewright.spec.grounding.ground_eval import successors
+from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report

@@ -1,0 +1,1 @@
+"""What a class declares beside its variables: actions, budgets, fairness, assumptions, reasons and scopes."""

@@ -1,0 +1,314 @@
+"""Written reasons why a change to a definition would break no promise.
+
+`stagewright mutate` changes a definition in one place after the other and asks which promise notices. Where
+none can, the machine says why, beside its bodies: as a member that refers to the methods and variables above it,
+
+    harmless = equivalents(
+        equivalent_drop(retry_barrier, "no reason to give up", because="what is hopeless may be tried again"),
+        equivalent_weakening(begin, "there is room", because="…"),
+        equivalent_loss(fail_barrier, barrier, because="a fault need not strike"),
+        equivalent_step(stage, Stage.cleanup, Stage.none, because="…"),
+        equivalent_value(Stage.repair, lambda stage: stage.storage, Replicas.both, because="…"),
+        equivalent_without(TabletMigration.fail_over, because="…"),
+    )
+
+The first three are of what an action requires and assigns, itself or in a method that it calls; a method that
+is named stands for every action that calls it. The others are of steps that could be added, of values that a
+table could hold, and of what a step of a system could forget to join.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import CodeType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from stagewright.spec.definition import (
+    Equivalent,
+    EquivalentDrop,
+    EquivalentLoss,
+    EquivalentStep,
+    EquivalentValue,
+    EquivalentWithout,
+    Reason,
+)
+from stagewright.spec.errors import ReasonError
+from stagewright.spec.source import Source, function_id, here
+
+if TYPE_CHECKING:
+    from stagewright.spec.terms.terms import MapOf, Term
+    from stagewright.spec.terms.variables import Var
+
+E = TypeVar("E", bound=Enum)
+V = TypeVar("V")
+Method = Callable[..., object]
+
+
+@dataclass(frozen=True, eq=False)
+class _Drop:
+    """Requirements that a method makes, and that may be dropped, or only weakened."""
+
+    method: Method
+    requirements: tuple[str, ...]
+    weakened: bool
+    reason: Reason
+
+
+@dataclass(frozen=True, eq=False)
+class _Loss:
+    """Variables, or fields of records, that a method assigns, and that it may leave as they are."""
+
+    method: Method
+    variables: tuple[Var[Any, Any], ...]
+    reason: Reason
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    of: tuple[Var[Any, Any]]  # one, in a tuple: a variable as such is a descriptor
+    step: EquivalentStep
+
+
+Said = _Drop | _Loss | _Step | EquivalentValue | EquivalentWithout
+
+
+@dataclass(frozen=True, eq=False)
+class Equivalents:
+    """What a machine says of changes that no promise minds."""
+
+    said: tuple[Said, ...]
+
+
+def equivalents(*changes: Said) -> Equivalents:
+    """A member of a machine that lists changes which no promise minds, each with its reason."""
+    return Equivalents(changes)
+
+
+def equivalent_drop(method: Method, *requirements: str, because: str) -> Said:
+    """No promise can tell when these requirements are dropped, or weakened.
+
+    `method`: the action that makes them, or a method that actions call. A requirement is named as
+    `require(...)` names it.
+    """
+    return _dropped(method, requirements, because, weakened=False)
+
+
+def equivalent_weakening(method: Method, *requirements: str, because: str) -> Said:
+    """The same of requirements that may be weakened, but not dropped."""
+    return _dropped(method, requirements, because, weakened=True)
+
+
+def equivalent_loss(method: Method, *variables: Var[Any, Any], because: str) -> Said:
+    """No promise can tell when a method does not assign these variables, or a conditional value always.
+
+    `method`: the action that assigns them, or a method that actions call. A field of a record is
+    written as `Write.value`.
+    """
+    from stagewright.spec.terms.variables import Var
+
+    where = here()
+    _check_method(method, "equivalent_loss", where)
+    if not variables or not all(isinstance(cast("object", v), Var) for v in variables):
+        raise ReasonError(
+            "equivalent_loss(...) is given what is no variable",
+            where=where,
+            help="write `equivalent_loss(fail_barrier, barrier, because=...)`",
+        )
+    return _Loss(method, variables, _reason(because, where))
+
+
+def _dropped(
+    method: Method, requirements: tuple[str, ...], because: str, *, weakened: bool
+) -> Said:
+    where = here()
+    called = "equivalent_weakening" if weakened else "equivalent_drop"
+    _check_method(method, called, where)
+    if not requirements or not all(isinstance(cast("object", r), str) for r in requirements):
+        raise ReasonError(
+            f"{called}(...) names no requirement",
+            where=where,
+            help=f'write `{called}(retry_barrier, "no reason to give up", because=...)`',
+        )
+    return _Drop(method, requirements, weakened, _reason(because, where))
+
+
+def equivalent_step(
+    variable: Var[Term[E], E] | Var[MapOf[Any, Term[E], E], Any],
+    source: E | Collection[E],
+    target: E | Collection[E],
+    *,
+    because: str,
+) -> Said:
+    """No promise would mind a further step of `variable` from `source` (or one of several) to `target`."""
+    step = EquivalentStep("", _several(source), _several(target), _reason(because, here()))
+    return _Step((cast("Var[Any, Any]", variable),), step)
+
+
+def equivalent_value(
+    member: E | Collection[E], column: Callable[[E], V], *values: V, because: str
+) -> EquivalentValue:
+    """No promise would mind if `column` of the member (or of several) held one of `values` (of none: any)."""
+    where = here()
+    reason = _reason(because, where)
+    name = cast("Callable[[object], object]", column)(_Named())
+    if not isinstance(name, _Attribute):
+        raise ReasonError(
+            "the second argument of equivalent_value(...) names no column",
+            where=where,
+            help="write `lambda stage: stage.writes`",
+        )
+    return EquivalentValue(_several(member), name.name, values, reason)
+
+
+def equivalent_without(*actions: Callable[..., None], because: str) -> EquivalentWithout:
+    """No promise would mind if a step of the system did nothing of these actions of parts that it joins."""
+    from stagewright.spec.declarations.actions import member_of
+
+    where = here()
+    reason = _reason(because, where)
+    found = [member_of(action) for action in actions]
+    names = tuple(member.name for member in found if member is not None)
+    if len(names) != len(actions) or not actions:
+        raise ReasonError(
+            "equivalent_without(...) is given what is no action",
+            where=where,
+            help="write `equivalent_without(TabletMigration.fail_over, because=...)`",
+        )
+    return EquivalentWithout(names, reason)
+
+
+def equivalents_of(
+    machine: type[object], prefix: str, names: Mapping[Var[Any, Any], Sequence[str]]
+) -> tuple[Equivalent, ...]:
+    """What a machine and its base classes say; `names`: of each variable, also of those of its parts.
+
+    `prefix`: of a part's names, in a system. What a part says of its own bodies is said there too, though
+    the system may tell more; of steps and tables only the system itself speaks.
+    """
+    found: list[Equivalent] = []
+    for base in machine.__mro__:
+        for member in vars(base).values():
+            for said in member.said if isinstance(member, Equivalents) else ():
+                inherited = base is not machine
+                match said:
+                    case _Drop():
+                        found += _drops(machine, prefix, said, inherited)
+                    case _Loss():
+                        found += _losses(machine, prefix, said, names, inherited)
+                    case _ if prefix:
+                        pass
+                    case _Step():
+                        (variable,) = said.of
+                        called = names.get(variable, [variable.name])
+                        found += [replace(said.step, variable=name) for name in called]
+                    case _:
+                        found.append(said)
+    return tuple(found)
+
+
+def _drops(machine: type[object], prefix: str, said: _Drop, inherited: bool) -> list[Equivalent]:
+    within = _within(machine, prefix, said.method)
+    what = "weakening" if said.weakened else "dropping"
+    return [
+        EquivalentDrop(
+            within,
+            name,
+            said.weakened,
+            replace(
+                said.reason,
+                of_part=bool(prefix),
+                inherited=inherited,
+                subject=f"{what} `{name}` in `{said.method.__name__}`",
+            ),
+        )
+        for name in said.requirements
+        if within
+    ]
+
+
+def _losses(
+    machine: type[object],
+    prefix: str,
+    said: _Loss,
+    names: Mapping[Var[Any, Any], Sequence[str]],
+    inherited: bool,
+) -> list[Equivalent]:
+    within = _within(machine, prefix, said.method)
+    of = {v: _names(v, prefix, names) for v in said.variables}
+    return [
+        EquivalentLoss(
+            within,
+            tuple(of[variable]),
+            "" if of[variable] else variable.name,
+            replace(
+                said.reason,
+                of_part=bool(prefix),
+                inherited=inherited,
+                subject=f"losing `{variable.name}` in `{said.method.__name__}`",
+            ),
+        )
+        for variable in said.variables
+        if within
+    ]
+
+
+def _names(
+    variable: Var[Any, Any], prefix: str, names: Mapping[Var[Any, Any], Sequence[str]]
+) -> Sequence[str]:
+    """A variable's names in the definition; none of a record's field."""
+    from stagewright.spec.machine import Record
+
+    if variable.owner is not None and issubclass(variable.owner, Record):
+        return ()
+    return names.get(variable, (prefix + variable.name,))
+
+
+def _within(machine: type[object], prefix: str, method: Method) -> str:
+    """What requirements and assignments say of where they were said; empty for an action that is overridden."""
+    from stagewright.spec.declarations.actions import member_of
+
+    if (member := member_of(method)) is None:
+        return function_id(cast("Any", method).__code__)
+    return prefix + member.name if getattr(machine, member.name, None) is method else ""
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    name: str
+
+
+class _Named:
+    """Stands for any member: reading a column gives its name."""
+
+    def __getattr__(self, name: str) -> _Attribute:
+        return _Attribute(name)
+
+
+def _several(given: E | Collection[E]) -> tuple[E, ...]:
+    return (given,) if isinstance(given, Enum) else tuple(given)
+
+
+def _reason(why: object, where: Source) -> Reason:
+    if not isinstance(why, str) or not why.strip():
+        raise ReasonError(
+            "an equivalence without a reason",
+            where=where,
+            help="say in a sentence why no promise can tell",
+        )
+    return Reason(why, where)
+
+
+def _check_method(method: object, called: str, where: Source) -> None:
+    from stagewright.spec.declarations.actions import member_of
+
+    if member_of(method) is None and not isinstance(
+        getattr(inspect.unwrap(cast("Any", method)), "__code__", None), CodeType
+    ):
+        raise ReasonError(
+            f"{called}(...) is given {method!r}, which is no action and no method",
+            where=where,
+            help=f"name the method in whose body it is said: `{called}(retry_barrier, ...)`",
+        )

@@ -1,0 +1,1 @@
+"""What bodies are written with: variables, parameters, conditions, numbers and how they are traced."""

@@ -1,0 +1,1 @@
+"""Definitions and runs as text: words, state diagrams, suggestions, ITF."""
