@@ -45,13 +45,13 @@ class Model:
 
 
 OF_MESSAGES = [
-    Model("ewd840_ring.py", 302, {"node": 3}),
-    Model("ewd840_ring.py", 1_566, {"node": 4}),
+    Model("ewd840/ewd840.py:Ewd840", 302, {"node": 3}),
+    Model("ewd840/ewd840.py:Ewd840", 1_566, {"node": 4}),
     Model(
-        "leader_election.py",
+        "chang_roberts/chang_roberts.py:ChangRoberts",
         564,
         {"node": 4},
-        "leader_election",
+        "chang_roberts",
         {"N": "4"},
         ("LeastWins",),
     ),
@@ -104,18 +104,18 @@ OF_NUMBERS = [
     Model("die_hard.py", 16),
     Model("coffee_can_by_colour.py", 44),
     Model(
-        "bakery_tickets.py",
+        "bakery/bakery.py:Bakery",
         88,
         {"process": 2},
-        "bakery_tickets",
+        "bakery",
         {"N": "2", **TICKETS},
         ("OneAtATime",),
     ),
     Model(
-        "bakery_tickets.py",
+        "bakery/bakery.py:Bakery",
         790,
         {"process": 3},
-        "bakery_tickets",
+        "bakery",
         {"N": "3", **TICKETS},
         ("OneAtATime",),
     ),

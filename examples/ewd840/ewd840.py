@@ -1,7 +1,6 @@
-"""Dijkstra's termination detection in a ring (EWD 840), whose nodes are an entity that stands in a ring.
+"""Dijkstra's termination detection in a ring, EWD 840.
 
-The same machine as `ewd840.py`, where the nodes are an enum: 302 distinct states with 3 nodes, 1,566
-with 4 and 36,990 with 6, as in the TLA+ examples.
+Distinct states with 3, 4 and 6 nodes: 302, 1,566 and 36,990, as TLC finds for the specification of the TLA+ examples.
 """
 
 from __future__ import annotations
@@ -93,3 +92,14 @@ class Ewd840(Machine):
     def detection_comes(self) -> LeadsTo:
         """When all are inactive, the first node will know."""
         return leads_to(every(~self.active[n] for n in Node), self.detected())
+
+
+class ForgetfulSender(Ewd840):
+    """The bug: a node that activates one above it stays white."""
+
+    @action
+    def send(self, n: Term[Node], to: Term[Node]) -> None:
+        """An active node activates another one."""
+        require(self.active[n], "it is active")
+        require(n != to, "the other is another")
+        self.active[to] = True

@@ -1,5 +1,5 @@
----- MODULE leader_election ----
-\* Chang and Roberts' election of a leader in a ring, as in leader_election.py, in idiomatic TLA+.
+---- MODULE chang_roberts ----
+\* Chang and Roberts' election of a leader in a ring, as in chang_roberts.py, in idiomatic TLA+.
 EXTENDS Naturals
 CONSTANT N
 VARIABLES standing, stood, role, inbox

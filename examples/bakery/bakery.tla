@@ -1,5 +1,5 @@
----- MODULE bakery_tickets ----
-\* Lamport's bakery with tickets up to T, as in bakery_tickets.py, in idiomatic TLA+.
+---- MODULE bakery ----
+\* Lamport's bakery with tickets up to T, as in bakery.py, in idiomatic TLA+.
 EXTENDS Naturals
 CONSTANTS N, T
 VARIABLES at, ticket, seen
