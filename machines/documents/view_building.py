@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from stagewright.machines.documents.document import Document, Section
-from stagewright.machines.scylladb.views.view_bases import ViewBases
 from stagewright.machines.scylladb.views.view_batches import ViewBatches
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
+from stagewright.machines.scylladb.views.view_coordinator import ViewCoordinator
 from stagewright.machines.scylladb.views.view_destinations import ViewDestinations
 from stagewright.machines.scylladb.views.view_flush import ViewFlush
 from stagewright.machines.scylladb.views.view_resize import ViewResize
 from stagewright.machines.scylladb.views.view_staging import ViewStaging
 from stagewright.machines.scylladb.views.view_task import ViewTask
-from stagewright.machines.scylladb.views.view_turn import ViewTurn
 from stagewright.machines.scylladb.views.view_updates import ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 
@@ -23,15 +22,15 @@ VIEW_BUILDING = Document(
         Section(
             "View building coordinator",
             (
-                ViewBases.one_base_at_a_time,
-                ViewTurn.one_base_table_at_a_time,
+                ViewCoordinator.one_base_at_a_time,
+                ViewCoordinator.bases_are_left_when_done,
             ),
         ),
         Section(
             "View building task",
             (
-                ViewBases.tasks_are_of_views,
-                ViewBases.batches_run_where_the_tablet_is,
+                ViewCoordinator.tasks_are_of_views,
+                ViewCoordinator.batches_run_where_the_tablet_is,
                 ViewBuilding.tasks_are_of_replicas,
                 ViewBuilding.one_task_for_a_replica,
                 ViewDestinations.processed_sstables_are_in_the_views,
@@ -57,6 +56,8 @@ VIEW_BUILDING = Document(
                 ViewStaging.tasks_are_finished_or_deleted,
                 ViewTask.finished_tasks_were_worked_on,
                 ViewTask.answers_are_true,
+                ViewCoordinator.tasks_are_finished_by_answers,
+                ViewCoordinator.a_new_coordinator_finds_a_finished_batch,
                 ViewTask.finished_tasks_are_not_called,
                 ViewTask.tasks_begin_alive,
                 ViewTask.aborts_are_not_revoked,
@@ -75,8 +76,9 @@ VIEW_BUILDING = Document(
         Section(
             "View building worker",
             (
-                ViewBases.batches_are_of_one_table_and_tablet,
-                ViewBases.running_batches_are_not_replaced,
+                ViewCoordinator.batches_are_of_one_table_and_tablet,
+                ViewCoordinator.running_batches_are_not_replaced,
+                ViewCoordinator.batches_end,
                 ViewBatches.a_batch_has_tasks,
                 ViewBatches.one_batch_on_the_shard,
                 ViewBuilding.one_call_for_a_replica,
@@ -95,6 +97,8 @@ VIEW_BUILDING = Document(
         Section(
             "RPC",
             (
+                ViewCoordinator.calls_are_to_shards_with_a_batch,
+                ViewCoordinator.calls_are_for_tasks_of_the_table,
                 ViewBatches.finished_tasks_were_worked_on,
                 ViewBatches.an_answer_ends_the_call,
                 ViewTask.answers_are_asked_for,
@@ -113,7 +117,7 @@ VIEW_BUILDING = Document(
         Section(
             "Staging sstables",
             (
-                ViewBases.staging_tasks_are_of_tables_with_views,
+                ViewCoordinator.staging_tasks_are_of_tables_with_views,
                 ViewDestinations.tasks_wait_for_the_migration,
                 ViewDestinations.sstables_without_need_are_not_staged,
                 ViewStaging.processed_sstables_are_in_the_view,

@@ -28,6 +28,7 @@ from stagewright.machines.known_bugs.scylladb import (
     tablet_replicas,
     tablets,
     topology,
+    view_coordinator,
     views,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
@@ -60,6 +61,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *stream_session.BUGS,
     *tablets.BUGS,
     *topology.BUGS,
+    *view_coordinator.BUGS,
     *views.BUGS,
 )
 """What the checker must find."""

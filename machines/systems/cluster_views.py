@@ -22,7 +22,8 @@ from stagewright.machines.scylladb.topology.topology_states import (
     Work,
 )
 from stagewright.machines.scylladb.views import view_building as views
-from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding, ViewStatus
+from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.spec import (
     Actor,
     Bool,

@@ -61,7 +61,7 @@ def members_in(value: Value) -> Iterator[Enum]:
         yield value
 
 
-SMALL = ("index-permissions", "topology-node", "topology-transition", "view-turn", "cdc-generation")
+SMALL = ("index-permissions", "topology-node", "topology-transition", "cdc-generation")
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -29,8 +29,6 @@ ACCIDENTAL = {
 NOT_TIED_YET = {
     # Parts of `topology_states.TransitionState`, with columns of their own.
     frozenset({"topology_coordinator.Transition", "topology_sessions.Transition"}),
-    # What a view's build status is in its table, and while it is built.
-    frozenset({"view_bases.ViewStatus", "view_building.ViewStatus"}),
 }
 
 

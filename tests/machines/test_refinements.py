@@ -31,7 +31,6 @@ SEEN = {
     "TopologyRequest",
     "CdcGeneration",
     "ViewTask",  # of which a batch has several
-    "ViewTurn",
     "BackfillTablet",
     "PromptIndex",
     "StageBarrier",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stagewright.machines.scylladb.cluster import Node
-from stagewright.machines.scylladb.views.view_bases import ViewStatus
 from stagewright.machines.scylladb.views.view_building import Task, ViewBuilding
+from stagewright.machines.scylladb.views.view_coordinator import (
+    ViewStatus,
+)
 from stagewright.machines.scylladb.views.view_destinations import (
     Destination,
     Migration,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_task import (
     COORDINATOR,
     TOPOLOGY,
@@ -91,15 +92,6 @@ class Stage(Enum):
     end_migration = auto()
     cleanup_target = auto()
     revert_migration = auto()
-
-
-class ViewStatus(Enum):
-    """The view build status."""
-
-    none = auto()  # no such view
-    started = auto()
-    success = auto()
-    dropped = auto()
 
 
 @dataclass(frozen=True)

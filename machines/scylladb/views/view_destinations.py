@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Self
 
-from stagewright.machines.scylladb.views.view_bases import ViewStatus
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER
 from stagewright.spec import (
     Actor,
@@ -285,7 +285,7 @@ class ViewDestinations(Machine):
 
     @invariant
     def replicas_and_views_agree(self, v: Term[View], s: Term[Sstable]) -> Bool:
-        """Lemma: a migration's end is where the sstables are; what a scan read is in the view."""
+        """Lemma: a migration's end is where the sstables are; what a scan read is in the view; none is dropped."""
         leaving, pending = self.place[Replica.leaving][s], self.place[Replica.pending][s]
         ahead = (self.migration == Migration.ahead).implies(pending == Place.nowhere)
         over = (self.migration == Migration.over).implies(leaving == Place.nowhere)
@@ -296,6 +296,7 @@ class ViewDestinations(Machine):
         )
         read = some(self.place[r][s] == Place.base for r in Replica) & scanned
         has = self.view[v].has(s)
+        begun = begun & (self.status[v] != ViewStatus.dropped)
         return ahead & over & given & begun & read.implies(has) & has.implies(~self._is_nowhere(s))
 
     @step_property

@@ -68,7 +68,7 @@ class Reading:
             scylla_topology.NODE: scylla_topology.HIDDEN_RECORDING,
             scylla_cdc.MACHINE: scylla_cdc.RECORDING,
             scylla_views.MACHINE: scylla_views.RECORDING,
-            scylla_views.TURN: scylla_views.TURN_RECORDING,
+            scylla_views.PROCESSED: scylla_views.PROCESSED_RECORDING,
         }
 
     def notes(self) -> list[str]:
@@ -246,7 +246,7 @@ class Reading:
     def _finish(self, one: Placed, source: Source) -> None:
         self._turns.finish(one.record.words["base"], source)
 
-    def _doubt_turn(self, _: Placed, source: Source) -> None:
+    def _doubt_selection(self, _: Placed, source: Source) -> None:
         self._turns.doubt(source.node)
 
     def _see(self, one: Placed, source: Source) -> None:
@@ -303,7 +303,7 @@ _TAKES: dict[str, _Take] = {
     scylla_topology.LEFT: Reading._leave,
     scylla_views.SELECTED: Reading._select,
     scylla_views.FINISHED: Reading._finish,
-    scylla_views.TURN_IN_DOUBT: Reading._doubt_turn,
+    scylla_views.SELECTION_IN_DOUBT: Reading._doubt_selection,
     scylla_views.SEEN: Reading._see,
     scylla_views.WILL: Reading._will_be,
     scylla_views.GC_WILL: Reading._will_be_at_once,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from stagewright.machines.scylladb.views.view_turn import Turn
 from stagewright.traces.databases.scylladb.scylla_book import Book, Effect, Source
-from stagewright.traces.databases.scylladb.scylla_views import TURN, WHOSE
+from stagewright.traces.databases.scylladb.scylla_views import (
+    ANOTHER,
+    ITSELF,
+    PROCESSED,
+    WHICH,
+)
 
 
 class Turns:
@@ -18,20 +22,20 @@ class Turns:
         ] = {}  # by node: its tenure, the base table told of last
 
     def select(self, base: str, source: Source) -> None:
-        """A base table is selected: it is no other one's turn any more."""
+        """A base table is selected: for the one before it, another one is."""
         last = self._last(source.node)
         if last not in ("", base):
-            self._add(last, Turn.other, source)
+            self._add(last, ANOTHER, source)
         self._begin(base, source)
         self._told[source.node] = self._book.tenure, base
-        self._add(base, Turn.this, source)
+        self._add(base, ITSELF, source)
 
     def finish(self, base: str, source: Source) -> None:
         """It has no more tasks."""
         if self._last(source.node) != base:
             self._begin(base, source)
         self._told[source.node] = self._book.tenure, base
-        self._add(base, Turn.nobody, source)
+        self._add(base, None, source)
 
     def doubt(self, node: str) -> None:
         """What the node said last may not have been committed."""
@@ -43,11 +47,11 @@ class Turns:
 
     def _begin(self, base: str, source: Source) -> None:
         if base in self._seen:
-            self._book.forget(self._effect(base, Turn.this, source))
+            self._book.forget(self._effect(base, ITSELF, source))
         self._seen.add(base)
 
-    def _add(self, base: str, turn: Turn, source: Source) -> None:
-        self._book.add(self._effect(base, turn, source))
+    def _add(self, base: str, processed: str | None, source: Source) -> None:
+        self._book.add(self._effect(base, processed, source))
 
-    def _effect(self, base: str, turn: Turn, source: Source) -> Effect:
-        return Effect(TURN, base, {WHOSE: turn.name}, source)
+    def _effect(self, base: str, processed: str | None, source: Source) -> Effect:
+        return Effect(PROCESSED, base, {WHICH: processed}, source)

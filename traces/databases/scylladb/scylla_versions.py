@@ -15,8 +15,8 @@ from stagewright.machines.scylladb.topology import topology_transition
 from stagewright.machines.scylladb.topology.topology_node import TopologyNode
 from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
+from stagewright.machines.scylladb.views.view_coordinator import ViewCoordinator
 from stagewright.machines.scylladb.views.view_task import ViewTask
-from stagewright.machines.scylladb.views.view_turn import ViewTurn
 from stagewright.spec.errors import InputError
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.traces.databases.scylladb.scylla_forms import form
@@ -49,7 +49,7 @@ READ: tuple[type[Machine], ...] = (
     TopologyRequest,
     CdcGeneration,
     ViewTask,
-    ViewTurn,
+    ViewCoordinator,
 )
 """The machines that logs and tables are read by."""
 

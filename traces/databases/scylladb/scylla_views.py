@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import re
 
+from stagewright.machines.scylladb.views.view_coordinator import (
+    Base,
+    Shard,
+    Tablet,
+    View,
+    ViewCoordinator,
+)
 from stagewright.machines.scylladb.views.view_task import Call, Life, ViewTask, Work
-from stagewright.machines.scylladb.views.view_turn import ViewTurn
+from stagewright.spec.values import FrozenMap
 from stagewright.traces.databases.scylladb.scylla_forms import UUID, LineForm, form
 from stagewright.traces.recording import ALL_HIDDEN, Recording, hidden_but
 
@@ -17,9 +24,25 @@ MACHINE = ViewTask.__name__
 LIFE, CALL, WORK = ViewTask.life.name, ViewTask.call.name, ViewTask.work.name
 RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)
 
-TURN = ViewTurn.__name__  # of a base table: each change of it leaves a line at INFO
-WHOSE = ViewTurn.turn.name
-TURN_RECORDING = Recording(hidden_but({WHOSE: None}), from_start=False, end_marked=False)
+PROCESSED = ViewCoordinator.__name__  # as one base table sees it: itself, and any other one
+WHICH = ViewCoordinator.processed.name  # each change of it leaves a line at INFO
+ITSELF, ANOTHER = (f"{Base.__name__.lower()}{number}" for number in range(2))
+PROCESSED_RECORDING = Recording(
+    hidden_but({WHICH: None}),
+    from_start=False,
+    end_marked=False,
+    sizes=FrozenMap({Base.__name__: 2, View.__name__: 2, Tablet.__name__: 1, Shard.__name__: 1}),
+    budgets=FrozenMap(
+        {
+            budget.name: 0  # more than the turns of base tables need
+            for budget in (
+                ViewCoordinator.drops,
+                ViewCoordinator.leader_changes,
+                ViewCoordinator.restarts,
+            )
+        }
+    ),
+)
 
 SEEN = "view tasks"  # of the coordinator's calls, or of a worker: as the line is written, so it is
 WILL = "view tasks will be"  # written before the commit that makes it so
@@ -33,7 +56,7 @@ API_RACE = "tablet move lost"
 
 SELECTED = "base table selected"
 FINISHED = "base table finished"
-TURN_IN_DOUBT = "base table in doubt"  # what was said last may not have been committed
+SELECTION_IN_DOUBT = "base table in doubt"  # what was said last may not have been committed
 
 COORDINATOR = ("view_building_coordinator",)
 WORKER = ("view_building_worker",)
@@ -69,7 +92,7 @@ FORMS = (
         rf"Finished processing base table (?P<base>{UUID})$",
     ),
     form(
-        TURN_IN_DOUBT,
+        SELECTION_IN_DOUBT,
         COORDINATOR,
         "view building coordinator got ",
         r"view building coordinator got ",

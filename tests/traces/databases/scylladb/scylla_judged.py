@@ -58,7 +58,9 @@ def read(path: Path, profile: str = "") -> tuple[Interpreted, Tally]:
 @cache
 def _replay(machine: str, profile: str, recording: Recording) -> Determinised:
     definition = define(find(NAMES[machine], SHIPPED), profile)
-    return Determinised(automaton(definition, unbounded_scope(definition), recording))
+    return Determinised(
+        automaton(definition, recording.scope(unbounded_scope(definition)), recording)
+    )
 
 
 def violations(found: Interpreted) -> list[tuple[str, str, int]]:

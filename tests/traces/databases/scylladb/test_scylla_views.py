@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.traces.databases.scylladb.scylla_judged import interpret, line, told, violations
 
 from stagewright.traces.databases.scylladb import scylla_log
-from stagewright.traces.databases.scylladb.scylla_views import MACHINE, TURN
+from stagewright.traces.databases.scylladb.scylla_views import MACHINE, PROCESSED
 from stagewright.traces.readers.parts import Part, Tally
 
 ONE, TWO, THREE = (f"{n}c7e8d10-9d0e-11ef-a7c3-44b5e0f19a21" for n in (1, 2, 3))
@@ -173,7 +173,7 @@ def test_one_base_table_is_processed_at_a_time() -> None:
     assert violations(interpret([selected(ONE), done(ONE), selected(TWO), done(TWO)])) == []
     again = [selected(ONE), done(ONE), selected(TWO), done(TWO), selected(ONE)]
     assert violations(interpret(again)) == []
-    assert violations(interpret([selected(ONE), selected(TWO)])) == [(TURN, ONE, 2)]
+    assert violations(interpret([selected(ONE), selected(TWO)])) == [(PROCESSED, ONE, 2)]
 
 
 def test_a_selection_that_may_not_have_been_committed_binds_nobody() -> None:
@@ -186,4 +186,4 @@ def test_another_coordinator_may_have_finished_what_the_last_one_began() -> None
     follows = line("start topology coordinator fiber", 3, "b")
     found = interpret([leads, selected(ONE, "a", 1)], [follows, selected(TWO, "b", 4)])
     assert violations(found) == []
-    assert len(told(found, TURN)) == 2
+    assert len(told(found, PROCESSED)) == 2

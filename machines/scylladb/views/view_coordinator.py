@@ -1,8 +1,9 @@
-"""What the view building coordinator works on: one base table at a time, a batch for every shard.
+"""The view building coordinator: one base table at a time, a batch for every shard, on whichever node leads.
 
 Source: design document 000 (view-building-coordinator, 2025-12). Base tables with views and staging
 sstables, tablets on shards; the coordinator chooses a base table, has the tasks of its tablets executed in
-batches, and marks views as built. Calls do not fail and nothing moves here; `view_building.py` has that.
+batches, and marks views as built, while views are dropped and another node becomes the leader. A call arrives
+at once here, and nothing moves: `view_worker.py` has the worker's part, `view_building.py` tablets that move.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from stagewright.spec import (
     Machine,
     OptionalVar,
     Record,
+    SetVar,
     Term,
     action,
     budget,
@@ -28,6 +30,7 @@ from stagewright.spec import (
     constant,
     equivalent_drop,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -43,7 +46,9 @@ from stagewright.spec import (
     scopes,
     set_of,
     some,
+    sometimes,
     step_property,
+    volatile,
 )
 
 WEAK = Fairness.WEAK
@@ -73,6 +78,7 @@ class ViewStatus(Enum):
     created = auto()
     started = auto()
     success = auto()
+    dropped = auto()
 
 
 class Batch(Record):
@@ -84,18 +90,21 @@ class Batch(Record):
     done = flag()
 
 
-class ViewBases(Machine):
+class ViewCoordinator(Machine):
     """The coordinator's choices: a base table, batches for its tablets, views that are built."""
 
     staging_sstables = budget(1, doc="staging sstables that are registered")
-    restarts = budget(1, doc="restarts of a shard's node")
+    drops = budget(1, doc="views that are dropped, or tables with all their views")
+    leader_changes = budget(1, doc="changes of the view building coordinator")
+    restarts = budget(0, doc="restarts of a shard's node")
 
     exercised_at = scopes(
-        {Tablet: 1, Shard: 1},
+        {},
+        {Tablet: 1, Shard: 1, restarts: 1},
         {Base: 1, staging_sstables: 0},
         {Base: 1, View: 1, Tablet: 1, Shard: 1, staging_sstables: 3},
         {Base: 1, View: 1, staging_sstables: 2},
-        {Tablet: 1, Shard: 1, staging_sstables: 2, restarts: 0},
+        {Tablet: 1, Shard: 1, staging_sstables: 2},
     )
 
     table = constant(per(View, one_of(Base, init=ANY)))  # of a view
@@ -105,8 +114,10 @@ class ViewBases(Machine):
     staging = per(Base, set_of(Tablet))  # process_staging tasks
     processed: OptionalVar[Base] = optional(Base)  # view_building_processing_base
     status = per(View, one_of(ViewStatus, init=ViewStatus.none))
+    # the coordinator
+    called: SetVar[Shard] = volatile(set_of(Shard), of=COORDINATOR)  # whose answer it waits for
     # the workers
-    batch = per(Shard, record(Batch))
+    batch = volatile(per(Shard, record(Batch)), of=WORKER)
     # data
     scanned = per(View, set_of(Tablet))  # tablets whose rows are in a view
     staged = per(
@@ -127,10 +138,30 @@ class ViewBases(Machine):
     def register_staging(self, b: Term[Base], t: Term[Tablet]) -> None:
         """A staging sstable is registered: of streaming while a view is being built, or of a repair."""
         require(~self.staging[b].has(t), "no such task waits")
-        viewed = some((self.table[v] == b) & (self.status[v] != ViewStatus.none) for v in View)
-        require(viewed, "the table has a view")
+        require(self._has_views(b), "the table has a view")
         self.staging[b].add(t)
         self.staged[b].add(t)
+
+    # -- and deleted -------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=drops)
+    def drop_view(self, v: Term[View]) -> None:
+        """A view is dropped, being built or not: "we simply delete relevant view building tasks"."""
+        require(self._exists(v), "there is such a view")
+        self.status[v] = ViewStatus.dropped
+        self.building[v] = frozenset()
+
+    @action(by=CLIENT, spends=drops)
+    def drop_table(self, b: Term[Base]) -> None:
+        """A table is dropped with its keyspace, all its views and tasks, though it be processed."""
+        require(self._has_views(b), "the table has a view")
+        for v in View:
+            dropped = (self.table[v] == b) & self._exists(v)
+            self.status[v] = choose(dropped, ViewStatus.dropped, self.status[v])
+            for t in Tablet:
+                self.building[v].put(t, self.building[v].has(t) & (self.table[v] != b))
+        self.staging[b] = frozenset()
+        self.staged[b] = frozenset()
 
     # -- the base table ----------------------------------------------------------------------------------
 
@@ -189,26 +220,51 @@ class ViewBases(Machine):
         none = ~some(self._is_to_build(v, t) for v in View)
         require(none, "no range of the tablet is to be built")
 
+    @action(by=COORDINATOR, fair=WEAK)
+    def attach(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """A coordinator that does not know of the batch calls for its tasks: the call waits for their result.
+
+        A call for other tasks is refused for as long as the batch runs.
+        """
+        require(self.processed == b, "the table is processed")
+        require(~self.called.has(s), "no call to the shard is under way")
+        require(self._is_batch(s, t, b), "the shard has a batch")
+        require(self._is_still_wanted(s, t, b), "a task of it is in group0")
+        self.called.add(s)
+
     @action(by=WORKER, fair=WEAK)
     def finish_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
         """The shard has updated the views: from the tablet, or from its staging sstables."""
         batch = self.batch[s]
-        require((batch.tablet == t) & (batch.base == b), "the shard has a batch")
+        require(self._is_batch(s, t, b), "the shard has a batch")
         require(~batch.done, "it is executed")
         batch.done = True
         for v in batch.views:
             self.scanned[v].add(t)
         self.staged[b].put(t, self.staged[b].has(t) & ~batch.views.is_empty())
 
+    @action(by=WORKER, fair=WEAK)
+    def observe_deletion(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
+        """The worker sees that no task of its batch is in group0 any more: the batch is given up."""
+        require(self._is_batch(s, t, b), "the shard has a batch")
+        require(~self._is_still_wanted(s, t, b), "no task of it is in group0")
+        self._end_batch(s)
+
     @action(by=COORDINATOR, fair=WEAK)
     def remove_finished(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> None:
-        """The coordinator removes the batch's tasks from group0."""
+        """The worker has answered: the coordinator removes the batch's tasks from group0."""
         batch = self.batch[s]
-        require((batch.tablet == t) & (batch.base == b) & batch.done, "the batch is done")
+        require(self._is_batch(s, t, b) & batch.done, "the batch is done")
+        require(self.called.has(s), "the coordinator waits for it")
         for v in batch.views:
             self.building[v].discard(t)
         self.staging[b].put(t, self.staging[b].has(t) & ~batch.views.is_empty())
         self._end_batch(s)
+
+    @action(by=COORDINATOR, spends=leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: the new coordinator knows what group0 stores, and of no call."""
+        self.called = frozenset()
 
     @action(by=WORKER, spends=restarts)
     def restart(self, s: Term[Shard]) -> None:
@@ -217,6 +273,12 @@ class ViewBases(Machine):
         self._end_batch(s)
 
     # -- what recurs -----------------------------------------------------------------------------------
+
+    def _exists(self, v: Term[View]) -> Bool:
+        return ~self.status[v].any_of(ViewStatus.none, ViewStatus.dropped)
+
+    def _has_views(self, b: Term[Base]) -> Bool:
+        return some((self.table[v] == b) & self._exists(v) for v in View)
 
     def _is_unfinished(self, v: Term[View]) -> Bool:
         return self.status[v].any_of(ViewStatus.created, ViewStatus.started)
@@ -240,12 +302,24 @@ class ViewBases(Machine):
         require(self.batch[s].tablet.is_none(), "the shard has no batch")
         self.batch[s].base = b
         self.batch[s].tablet = t
+        self.called.add(s)
+
+    def _is_batch(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> Bool:
+        return (self.batch[s].tablet == t) & (self.batch[s].base == b)
+
+    def _is_still_wanted(self, s: Term[Shard], t: Term[Tablet], b: Term[Base]) -> Bool:
+        """A task of the batch is in group0."""
+        views = self.batch[s].views
+        return choose(
+            views.is_empty(), self.staging[b].has(t), some(self.building[v].has(t) for v in views)
+        )
 
     def _end_batch(self, s: Term[Shard]) -> None:
         self.batch[s].base = None
         self.batch[s].tablet = None
         self.batch[s].views = frozenset()
         self.batch[s].done = False
+        self.called.discard(s)
 
     def _has_no_work(self, v: Term[View]) -> None:
         require(self.building[v].is_empty(), "the view has no task")
@@ -257,15 +331,18 @@ class ViewBases(Machine):
     @invariant
     def one_base_at_a_time(self, s: Term[Shard]) -> Bool:
         """000: "Currently the coordinator processes at most only one base table at the time"."""
-        batch = self.batch[s]
-        return batch.tablet.is_some().implies(batch.base.is_some() & (batch.base == self.processed))
+        live = some(
+            self._is_batch(s, t, b) & self._is_still_wanted(s, t, b) for t in Tablet for b in Base
+        )
+        return live.implies(self.batch[s].base == self.processed)
 
     @invariant
     def batches_are_of_one_table_and_tablet(self, s: Term[Shard], v: Term[View]) -> Bool:
         """000: tasks of one batch have the same base_id, tablet replica and tablet id."""
         batch = self.batch[s]
         stored = some((batch.tablet == t) & self.building[v].has(t) for t in Tablet)
-        return batch.views.has(v).implies((batch.base == self.table[v]) & stored)
+        dropped = self.status[v] == ViewStatus.dropped
+        return batch.views.has(v).implies((batch.base == self.table[v]) & (stored | dropped))
 
     @invariant
     def idle_shards_hold_nothing(self, s: Term[Shard]) -> Bool:
@@ -277,19 +354,40 @@ class ViewBases(Machine):
     @invariant
     def tasks_are_of_views(self, v: Term[View]) -> Bool:
         """000: build_range tasks are created when "a view/index is created", and no row is there before."""
-        none = self.building[v].is_empty() & self.scanned[v].is_empty()
-        return (self.status[v] == ViewStatus.none).implies(none)
+        none = (self.status[v] == ViewStatus.none).implies(self.scanned[v].is_empty())
+        return none & (self._exists(v) | self.building[v].is_empty())
 
-    @invariant
-    def staging_tasks_are_of_tables_with_views(self, b: Term[Base]) -> Bool:
+    @step_property
+    def staging_tasks_are_of_tables_with_views(self, after: Self, b: Term[Base]) -> Bool:
         """000: "Does the table have any views? NO: use normal directory"."""
-        views = some((self.table[v] == b) & (self.status[v] != ViewStatus.none) for v in View)
-        return self.staging[b].is_empty() | views
+        return (after.staging[b] <= self.staging[b]) | self._has_views(b)
 
     @invariant
     def batches_run_where_the_tablet_is(self, s: Term[Shard], t: Term[Tablet]) -> Bool:
         """000: a task is "associated with particular tablet replica (host_id, shard, tablet_id)"."""
         return (self.batch[s].tablet == t).implies(self.shard[t] == s)
+
+    @invariant
+    def calls_are_to_shards_with_a_batch(self, s: Term[Shard]) -> Bool:
+        """000: the coordinator waits for results of what "the worker is executing", and of nothing else."""
+        return self.called.has(s).implies(self.batch[s].tablet.is_some())
+
+    @step_property
+    def calls_are_for_tasks_of_the_table(self, after: Self, s: Term[Shard]) -> Bool:
+        """000: the coordinator has tasks of the table that it processes executed, which group0 stores."""
+        calls = ~self.called.has(s) & after.called.has(s)
+        of_table = after.batch[s].base == self.processed
+        stored = some(
+            after._is_batch(s, t, b) & after._is_still_wanted(s, t, b) for t in Tablet for b in Base
+        )
+        return calls.implies(of_table & stored)
+
+    @step_property
+    def tasks_are_finished_by_answers(self, after: Self, v: Term[View], t: Term[Tablet]) -> Bool:
+        """000: "After the coordinator gets the response from the worker", it removes the tasks."""
+        removed = self.building[v].has(t) & ~after.building[v].has(t) & after._exists(v)
+        answered = some((self.batch[s].tablet == t) & self.called.has(s) for s in Shard)
+        return removed.implies(answered & self.scanned[v].has(t))
 
     @step_property
     def running_batches_are_not_replaced(self, after: Self, s: Term[Shard]) -> Bool:
@@ -342,6 +440,17 @@ class ViewBases(Machine):
         """No staging sstable is left without a task."""
         return self.staged[b].has(t).implies(self.staging[b].has(t))
 
+    @sometimes
+    def a_batch_outlives_its_table(self, s: Term[Shard]) -> Bool:
+        """A table is dropped while it is processed, and left before the worker sees that its batch is for nothing."""
+        batch = self.batch[s]
+        return batch.tablet.is_some() & (batch.base != self.processed)
+
+    @sometimes
+    def a_new_coordinator_finds_a_finished_batch(self, s: Term[Shard]) -> Bool:
+        """000: "it is possible that the coordinator may lose this information (e.g. due to Raft leader change)"."""
+        return self.batch[s].done & ~self.called.has(s)
+
     @final
     def nothing_to_do(self) -> Bool:
         """When every view is built, and no task is left, the coordinator waits for events."""
@@ -350,17 +459,47 @@ class ViewBases(Machine):
 
     @liveness
     def views_are_built(self, v: Term[View]) -> LeadsTo:
-        """Every view is built in the end."""
-        return leads_to(self._is_unfinished(v), self.status[v] == ViewStatus.success)
+        """Every view is built in the end, unless it is dropped."""
+        built = self.status[v].any_of(ViewStatus.success, ViewStatus.dropped)
+        return leads_to(self._is_unfinished(v), built)
 
     @liveness
     def staging_sstables_are_processed(self, b: Term[Base], t: Term[Tablet]) -> LeadsTo:
         """Every staging sstable is processed in the end."""
         return leads_to(self.staged[b].has(t), ~self.staged[b].has(t))
 
+    @liveness
+    def batches_end(self, s: Term[Shard]) -> LeadsTo:
+        """000: the worker answers "once the tasks are finished", or notices that they are deleted."""
+        has_batch = self.batch[s].tablet.is_some()
+        return leads_to(has_batch, ~has_batch)
+
     # -- what no promise can tell ----------------------------------------------------------------------
 
     harmless = equivalents(
+        equivalent_weakening(
+            attach, "the shard has a batch", because="a shard has one batch: that is the one meant"
+        ),
+        equivalent_drop(
+            drop_view, "there is such a view", because="what is not there can be dropped"
+        ),
+        equivalent_drop(
+            drop_table, "the table has a view", because="a table is dropped with none, too"
+        ),
+        equivalent_loss(
+            drop_table,
+            staging,
+            because="a staging task of a table without views has no view to update",
+        ),
+        equivalent_loss(
+            _may_send, called, because="a call of which the coordinator does not know is made again"
+        ),
+        equivalent_drop(
+            attach, "no call to the shard is under way", because="a call may be made again"
+        ),
+        equivalent_loss(
+            change_leader, called, because="what a new coordinator knows of calls is so"
+        ),
         equivalent_loss(
             register_staging, staged, because="a staging sstable may be of rows that the views have"
         ),
