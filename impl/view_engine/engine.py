@@ -231,9 +231,7 @@ class ViewEngine:
         while True:
             group = self.group(design)
             try:
-                if query.stale == "false":
-                    group.wait_until_current()
-                return held.enter_context(group.reading())
+                return held.enter_context(group.reading(current=query.stale == "false"))
             except GroupClosedError:
                 if self._closed:
                     raise

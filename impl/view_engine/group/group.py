@@ -5,13 +5,14 @@ Readers get snapshots, which stay readable whatever happens to the file. One upd
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.design.mapping import MapError
-from stagewright.impl.view_engine.documents.changes import Source
+from stagewright.impl.view_engine.documents.changes import Position, Source
 from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.group.current import (
     CurrentIndex,
@@ -35,14 +36,15 @@ from stagewright.impl.view_engine.index.cleaner import Cleaner
 from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.progress import changes_left, has_reached
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
+from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
+
+Kind = Literal["main", "replica"]
 
 LONGEST_WAIT = 3600.0  # seconds that a query waits for its index
 
 
 class Group:
     """The index of one signature. All methods may be called from any thread."""
-
-    kind = "main"
 
     def __init__(
         self,
@@ -53,13 +55,16 @@ class Group:
         *,
         limits: UpdaterLimits | None = None,
         active: Iterable[int] | None = None,
+        kind: Kind = "main",
+        scheduler: Scheduler = THREADS,
     ) -> None:
         """Open the index or create it, with all partitions active or only those that `active` names."""
+        self.kind = kind
         self.design = design
         self.folder = folder
         self._source = source
         self.index = CurrentIndex(folder, self.kind, design, partitions, active)
-        self.workers = Workers()
+        self.workers = Workers(scheduler)
         self._changed = self.workers.changed
         self._updating = Updating(
             self.index, self.workers, design, source, folder, self.checkpoint, limits
@@ -76,17 +81,30 @@ class Group:
         return self.index.number
 
     @contextmanager
-    def reading(self) -> Iterator[GroupSnapshot]:
-        """The current snapshot; its file stays open meanwhile."""
+    def reading(
+        self, *, current: bool = False, timeout: float = LONGEST_WAIT
+    ) -> Iterator[GroupSnapshot]:
+        """The snapshot that is there; its file stays open meanwhile.
+
+        With `current` one in which all active partitions have what the source has now: also those that
+        become active while this waits. Raises as `wait_until_current`.
+        """
+        wanted = self._source.positions() if current else {}
         with self._changed:
-            if self.workers.closed:
-                raise GroupClosedError
-            file, header = self.index.file, self.index.header
-            file.hold()
+            self._wait_for(wanted, timeout, passive=False)
+            snapshot = self.held()
         try:
-            yield GroupSnapshot(file, header, self.design)
+            yield snapshot
         finally:
-            file.close()
+            snapshot.file.close()
+
+    def held(self) -> GroupSnapshot:
+        """With the lock held: the snapshot that is there; whoever gets it closes its file."""
+        if self.workers.closed:
+            raise GroupClosedError
+        file = self.index.file
+        file.hold()
+        return GroupSnapshot(file, self.header, self.design)
 
     # -- updates -------------------------------------------------------------------------------------------
 
@@ -99,17 +117,18 @@ class Group:
         """
         wanted = self._source.positions()
         with self._changed:
-            self._updating.failure = None
-            while not has_reached(self.header, wanted, passive=passive):
-                if self.workers.closed:
-                    raise GroupClosedError
-                if (failure := self._failed()) is not None:
-                    raise IndexNotReadyError(
-                        f"the update of the index failed: {failure}"
-                    ) from failure
-                self._updating.start()
-                if not self._changed.wait(timeout):
-                    raise IndexNotReadyError(f"the index is not current after {timeout:g} seconds")
+            self._wait_for(wanted, timeout, passive=passive)
+
+    def _wait_for(self, wanted: Mapping[int, Position], timeout: float, *, passive: bool) -> None:
+        self._updating.failure = None
+        while not has_reached(self.header, wanted, passive=passive):
+            if self.workers.closed:
+                raise GroupClosedError
+            if (failure := self._failed()) is not None:
+                raise IndexNotReadyError(f"the update of the index failed: {failure}") from failure
+            self._updating.start()
+            if not self._changed.wait(timeout):
+                raise IndexNotReadyError(f"the index is not current after {timeout:g} seconds")
 
     def _failed(self) -> BaseException | None:
         return self._updating.failure

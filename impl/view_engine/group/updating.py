@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from stagewright.impl.view_engine.design.design import DesignDocument
@@ -63,12 +63,11 @@ class Updating:
             checkpoint=self._checkpoint,
             on_map_error=self._note_map_error,
             limits=self._limits,
+            scheduler=self._workers.scheduler,
         )
         self._workers.updater = updater
         self.compacting.after_updater_started()
-        work = threading.Thread(target=self._run, args=(updater,), name="view-updater")
-        work.daemon = True
-        work.start()
+        self._workers.scheduler.start(partial(self._run, updater), "view-updater")
 
     def _run(self, updater: Updater) -> None:
         failure: BaseException | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,13 +9,15 @@ from stagewright.impl.view_engine.group.current import GroupClosedError
 from stagewright.impl.view_engine.index.cleaner import Cleaner
 from stagewright.impl.view_engine.index.compactor import Compactor
 from stagewright.impl.view_engine.index.updater import Updater
+from stagewright.impl.view_engine.scheduling import Scheduler
 
 
 class Workers:
     """The workers of one group. All methods are called with `changed` held, which is the group's lock."""
 
-    def __init__(self) -> None:
-        self.changed = threading.Condition()
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.changed = scheduler.condition()
         self.updater: Updater | None = None
         self.cleaner: Cleaner | None = None
         self.compactor: Compactor | None = None

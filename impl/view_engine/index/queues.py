@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterator
 from typing import Generic, TypeVar
+
+from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
 
 _Item = TypeVar("_Item")
 
@@ -17,13 +18,13 @@ class QueueClosedError(Exception):
 class BoundedQueue(Generic[_Item]):
     """Holds items up to a number of bytes; one that is larger alone is let in when the queue is empty."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, scheduler: Scheduler = THREADS) -> None:
         self._most = most_bytes
         self._items: deque[tuple[_Item, int]] = deque()
         self._bytes = 0
         self._ended = False
         self._failure: BaseException | None = None
-        self._changed = threading.Condition()
+        self._changed = scheduler.condition()
         self.largest = 0  # bytes that were ever in the queue at once
 
     def put(self, item: _Item, size: int) -> None:

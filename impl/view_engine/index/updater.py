@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from stagewright.impl.view_engine.index.writing import (
     apply_batch,
     root_of,
 )
+from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
 from stagewright.impl.view_engine.tree.build import build
 from stagewright.impl.view_engine.tree.nodes import BACK_INDEX
 from stagewright.impl.view_engine.tree.packed import Packed
@@ -79,6 +81,7 @@ class Updater:
         checkpoint: Checkpoint,
         on_map_error: Callable[[MapError], None],
         limits: UpdaterLimits | None = None,
+        scheduler: Scheduler = THREADS,
     ) -> None:
         """`checkpoint` gets each new header, commits it and hands it over; it may give back another."""
         self._file = file
@@ -88,8 +91,9 @@ class Updater:
         self._checkpoint = checkpoint
         self._on_map_error = on_map_error
         self._limits = limits or UpdaterLimits()
-        self._loaded: BoundedQueue[_Loaded] = BoundedQueue(self._limits.map_queue)
-        self._mapped: BoundedQueue[_MappedParts] = BoundedQueue(self._limits.write_queue)
+        self._scheduler = scheduler
+        self._loaded: BoundedQueue[_Loaded] = BoundedQueue(self._limits.map_queue, scheduler)
+        self._mapped: BoundedQueue[_MappedParts] = BoundedQueue(self._limits.write_queue, scheduler)
         self._stop = threading.Event()
         self.record: Record | None = None  # set by the group at a checkpoint, while it compacts
         self._logs: dict[int, FailoverLog] = {}
@@ -117,28 +121,24 @@ class Updater:
             return header
         high = {partition: positions[partition].seq for partition in behind}
         self._logs = {partition: self._source.failover_log(partition) for partition in behind}
-        threads = [
-            threading.Thread(target=self._guarded, args=(work, *args), daemon=True, name=name)
-            for name, work, args in (
-                ("view-loader", self._load, (behind, high, header.partition_versions)),
-                ("view-mapper", self._map, ()),
-            )
+        load = partial(self._load, behind, high, header.partition_versions)
+        workers = [
+            self._scheduler.start(partial(self._guarded, load), "view-loader"),
+            self._scheduler.start(partial(self._guarded, self._map), "view-mapper"),
         ]
-        for thread in threads:
-            thread.start()
         initial = not any(header.seqs.values()) and header.id_root is None
         try:
             return self._build(header) if initial else self._update(header)
         finally:
             self._loaded.close()
             self._mapped.close()
-            for thread in threads:
-                thread.join()
+            for worker in workers:
+                worker.join()
 
-    def _guarded(self, work: Callable[..., None], *args: object) -> None:
+    def _guarded(self, work: Callable[[], None]) -> None:
         """A failure of a thread reaches the writer, through the queues."""
         try:
-            work(*args)
+            work()
         except QueueClosedError:
             pass
         except BaseException as error:  # noqa: BLE001 - raised again where the writer waits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -88,7 +88,7 @@ def streamed(snapshot: GroupSnapshot, view: str, query: Query) -> Streamed:
     seqs = {**snapshot.header.seqs, **snapshot.header.unindexable_seqs}
     return Streamed(
         rows=rows(snapshot, view, query),
-        total_rows=None if _reduces(place, query) else total,
+        total_rows=None if reduces(place, query) else total,
         seqs={partition: seqs[partition] for partition in partitions_of(wanted)},
     )
 
@@ -97,18 +97,25 @@ def rows(snapshot: GroupSnapshot, view: str, query: Query) -> Iterator[Row]:
     """The rows one after the other, while the snapshot is held. Raises QueryError, ReduceError."""
     place = _place(snapshot, view)
     work = _Work(snapshot, place, query, _wanted(snapshot, query))
-    if _reduces(place, query):
-        if query.keys is not None and not query.group:
-            raise QueryError("keys of a reduced view need group=True")
-        found = work.groups() if query.grouped else work.one_reduction()
-    else:
-        if query.grouped:
-            raise QueryError(
-                f"group needs a reduce function, which {view} has not (or reduce=False)"
-            )
+    if not reduces(place, query):
         found = work.rows()
+    else:
+        found = work.groups() if query.grouped else work.one_reduction()
     stop = None if query.limit is None else query.skip + query.limit
     return islice(found, query.skip, stop)
+
+
+def numbered_rows(snapshot: GroupSnapshot, view: str, query: Query) -> Iterator[tuple[int, Row]]:
+    """As `rows`, each with the number of its range: which of `keys` it is of."""
+    found = rows(snapshot, view, query)  # refuses what makes no sense
+    if query.keys is None:
+        return ((0, row) for row in found)
+    single = (replace(query, keys=None, key=key, skip=0, limit=None) for key in query.keys)
+    numbered = (
+        (number, row) for number, one in enumerate(single) for row in rows(snapshot, view, one)
+    )
+    stop = None if query.limit is None else query.skip + query.limit
+    return islice(numbered, query.skip, stop)
 
 
 def _place(snapshot: GroupSnapshot, view: str) -> ViewPlace:
@@ -119,10 +126,16 @@ def _place(snapshot: GroupSnapshot, view: str) -> ViewPlace:
         raise QueryError(f"{snapshot.design.name} has no view {view}; it has {known}") from None
 
 
-def _reduces(place: ViewPlace, query: Query) -> bool:
+def reduces(place: ViewPlace, query: Query) -> bool:
+    """Whether the answer has reductions. Raises QueryError where the query makes no sense for the view."""
     if query.reduce and place.reducer is None:
         raise QueryError("the view has no reduce function")
-    return place.reducer is not None and query.reduce is not False
+    reduced = place.reducer is not None and query.reduce is not False
+    if reduced and query.keys is not None and not query.group:
+        raise QueryError("keys of a reduced view need group=True")
+    if query.grouped and not reduced:
+        raise QueryError("group needs a reduce function (and not reduce=False)")
+    return reduced
 
 
 def _wanted(snapshot: GroupSnapshot, query: Query) -> int:
