@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from stagewright.machines.documents.document import Document, Section
-from stagewright.machines.scylladb.views.view_batches import ViewBatches
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
 from stagewright.machines.scylladb.views.view_coordinator import ViewCoordinator
 from stagewright.machines.scylladb.views.view_destinations import ViewDestinations
-from stagewright.machines.scylladb.views.view_flush import ViewFlush
 from stagewright.machines.scylladb.views.view_resize import ViewResize
 from stagewright.machines.scylladb.views.view_staging import ViewStaging
 from stagewright.machines.scylladb.views.view_task import ViewTask
 from stagewright.machines.scylladb.views.view_updates import ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
+from stagewright.machines.scylladb.views.view_worker import ViewWorker
 
 VIEW_BUILDING = Document(
     "000",
@@ -39,17 +38,18 @@ VIEW_BUILDING = Document(
                 ViewStaging.tasks_are_created_for_something,
                 ViewStaging.aborted_tasks_are_of_tablets_in_transition,
                 ViewUpdates.rows_come_into_the_view,
+                ViewWorker.executed_tasks_leave_no_row,
                 ViewWakeups.nothing_leaves_the_queue_unregistered,
             ),
         ),
         Section(
             "Lifetime of a task",
             (
-                ViewBatches.removed_tasks_are_forgotten,
-                ViewBatches.unfinished_views_have_a_task,
-                ViewBatches.tasks_are_of_views,
-                ViewBatches.completed_tasks_are_not_executed_again,
-                ViewBatches.finished_tasks_are_removed_once,
+                ViewWorker.removed_tasks_are_forgotten,
+                ViewWorker.unfinished_views_have_a_task,
+                ViewWorker.tasks_are_of_views,
+                ViewWorker.completed_tasks_are_not_executed_again,
+                ViewWorker.finished_tasks_are_removed_once,
                 ViewBuilding.missing_rows_have_a_task,
                 ViewBuilding.aborted_tasks_are_of_tablets_in_transition,
                 ViewBuilding.dropped_views_have_no_tasks,
@@ -79,11 +79,9 @@ VIEW_BUILDING = Document(
                 ViewCoordinator.batches_are_of_one_table_and_tablet,
                 ViewCoordinator.running_batches_are_not_replaced,
                 ViewCoordinator.batches_end,
-                ViewBatches.a_batch_has_tasks,
-                ViewBatches.one_batch_on_the_shard,
+                ViewWorker.one_batch_on_the_shard,
                 ViewBuilding.one_call_for_a_replica,
                 ViewBuilding.one_batch_on_a_shard,
-                ViewFlush.one_batch_on_the_shard,
                 ViewResize.one_batch_on_the_shard,
                 ViewResize.batches_read_one_tablet,
                 ViewStaging.one_batch_on_the_shard,
@@ -99,8 +97,8 @@ VIEW_BUILDING = Document(
             (
                 ViewCoordinator.calls_are_to_shards_with_a_batch,
                 ViewCoordinator.calls_are_for_tasks_of_the_table,
-                ViewBatches.finished_tasks_were_worked_on,
-                ViewBatches.an_answer_ends_the_call,
+                ViewWorker.finished_tasks_were_worked_on,
+                ViewWorker.an_answer_ends_the_call,
                 ViewTask.answers_are_asked_for,
                 ViewTask.only_the_current_coordinator_starts_work,
                 ViewTask.calls_end,

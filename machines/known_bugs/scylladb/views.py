@@ -17,13 +17,13 @@ from stagewright.machines.scylladb.views.view_destinations import (
     View,
     ViewDestinations,
 )
-from stagewright.machines.scylladb.views.view_flush import ViewFlush
 from stagewright.machines.scylladb.views.view_range import ViewRange
 from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
 from stagewright.machines.scylladb.views.view_staging import Sstable as StagingSstable, ViewStaging
 from stagewright.machines.scylladb.views.view_task import Life, ViewTask, Work
 from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
+from stagewright.machines.scylladb.views.view_worker import ViewWorker
 from stagewright.spec import Bool, Number, Term, choose, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
@@ -93,10 +93,10 @@ class CleanupForgetsOneQueue(ViewStaging):
 @known_bug(
     "V07",
     "SCYLLADB-2781",
-    breaks=ViewFlush.built_views_are_complete,
-    budgets={ViewFlush.restarts: 0},
+    breaks=ViewWorker.built_views_are_complete,
+    budgets={ViewWorker.restarts: 0},
 )
-class ViewsAreReadAfterTheFlush(ViewFlush):
+class ViewsAreReadAfterTheFlush(ViewWorker):
     """The worker flushes the base table and only then reads which views there are. A row written after the
     flush and before the newest view is neither in an sstable nor had it an update for that view.
     """

@@ -1,0 +1,398 @@
+"""A view building worker: what the coordinator asks for, what the worker reads and answers, what is removed.
+
+Source: design document 000 (view-building-coordinator, 2025-12), sections "View building worker" and "RPC".
+One tablet replica, whose tasks (one for each view) go to the worker as one batch. Views are created and dropped
+meanwhile, so that a call may be for other tasks than those that are executed or completed. A batch reads sstables:
+rows that were in the memtable when a view was created have no view update of their own, and are flushed first.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, WORKER
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Entity,
+    Fairness,
+    LeadsTo,
+    Machine,
+    OneVar,
+    SetVar,
+    Term,
+    action,
+    budget,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_weakening,
+    equivalents,
+    final,
+    history,
+    invariant,
+    leads_to,
+    liveness,
+    one_of,
+    per,
+    require,
+    scopes,
+    set_of,
+    step_property,
+    volatile,
+)
+
+WEAK = Fairness.WEAK
+CLIENT = Actor("client")
+
+
+class View(Entity, scope=2):
+    """A view, and its task for the tablet replica."""
+
+
+class Row(Entity, scope=1):
+    """A row of the base table."""
+
+
+class Flush(Enum):
+    """The flush of the base table."""
+
+    none = auto()
+    begun = auto()
+    done = auto()  # the rows are in sstables; the worker has not noted it yet
+
+
+class ViewWorker(Machine):
+    """The tasks of one tablet replica: called for, executed, completed, removed."""
+
+    drops = budget(1, doc="views that are dropped")
+    leader_changes = budget(1, doc="changes of the view building coordinator")
+    restarts = budget(1, doc="restarts of the worker's node")
+
+    exercised_at = scopes({}, {drops: 0, Row: 2, leader_changes: 0}, {drops: 0, leader_changes: 0})
+
+    # group0
+    created: SetVar[View] = set_of(View)
+    dropped: SetVar[View] = set_of(View)
+    tasks: SetVar[View] = set_of(View)  # not finished
+    built: SetVar[View] = set_of(View)
+    # the coordinator
+    asked: SetVar[View] = volatile(set_of(View), of=COORDINATOR)  # by the call that is under way
+    finished: SetVar[View] = volatile(set_of(View), of=COORDINATOR)  # what it will remove
+    # the worker
+    batch: SetVar[View] = volatile(set_of(View), of=WORKER)
+    completed: SetVar[View] = volatile(set_of(View), of=WORKER)
+    flush: OneVar[Flush] = volatile(one_of(Flush, init=Flush.none), of=WORKER)
+    to_flush_for: SetVar[View] = volatile(set_of(View), of=WORKER)  # views when the flush began
+    flushed_views: SetVar[View] = volatile(set_of(View), of=WORKER)
+    # data
+    memtable: SetVar[Row] = set_of(Row)
+    sstables: SetVar[Row] = set_of(Row)
+    rows = per(View, set_of(Row))  # of a view
+    worked: SetVar[View] = history(set_of(View))  # tasks that were executed to their end
+
+    # -- clients -----------------------------------------------------------------------------------------
+
+    @action(by=CLIENT)
+    def write(self, r: Term[Row]) -> None:
+        """A row is written to the memtable, and to every view that there is."""
+        require(~self.memtable.has(r) & ~self.sstables.has(r), "a new row")
+        self.memtable.add(r)
+        for v in View:
+            self.rows[v].put(r, self._exists(v))
+
+    @action(by=CLIENT)
+    def create_view(self, v: Term[View]) -> None:
+        """A view is created, with its task."""
+        require(~self.created.has(v), "not created yet")
+        self.created.add(v)
+        self.tasks.add(v)
+
+    @action(by=CLIENT, spends=drops)
+    def drop_view(self, v: Term[View]) -> None:
+        """A view is dropped: its task is deleted."""
+        require(self.created.has(v), "the view is there")
+        self.dropped.add(v)
+        self.tasks.discard(v)
+
+    # -- the call ----------------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def ask(self) -> None:
+        """The coordinator calls the worker for the tasks that it does not know to be finished."""
+        require(self.asked.is_empty(), "no call is under way")
+        require(~(self.tasks <= self.finished), "a task is not finished")
+        self.asked = self.tasks - self.finished
+
+    @action(by=WORKER, fair=WEAK)
+    def answer(self) -> None:
+        """Some of the tasks are completed: the worker returns those, and no others."""
+        done = self.asked & self.completed
+        require(~done.is_empty(), "some are completed")
+        self.finished = self.finished | done
+        self.asked = frozenset()
+
+    @action(by=WORKER, fair=WEAK)
+    def refuse(self) -> None:
+        """An id is not found in group0, or the batch is another one: the coordinator selects anew."""
+        missing = ~(self.asked <= self.tasks)
+        other = self._executes() & (self.asked & self.batch).is_empty()
+        require(missing | other, "an id is not found, or of no batch")
+        self.asked = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self) -> None:
+        """The coordinator removes the finished tasks, in one command for all."""
+        require(~self.finished.is_empty(), "there are some")
+        self.tasks = self.tasks - self.finished
+        self.finished = frozenset()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self, v: Term[View]) -> None:
+        """The view has no task any more: it is built."""
+        require(self.created.has(v) & ~self.tasks.has(v), "the view has no task")
+        require(~self.dropped.has(v), "it is not dropped")
+        require(~self.built.has(v), "not built yet")
+        self.built.add(v)
+
+    # -- the batch ---------------------------------------------------------------------------------------
+
+    @action(by=WORKER, fair=WEAK)
+    def begin_flush(self) -> None:
+        """A task is for a view that was not flushed for: the worker notes the views, and flushes."""
+        require(self.flush == Flush.none, "no flush goes on")
+        require(~(self.asked <= self.flushed_views), "a view was not flushed for")
+        self.flush = Flush.begun
+        self.to_flush_for = self.created
+
+    @flush.step(Flush.begun, Flush.done, by=WORKER, fair=WEAK)
+    def flush_memtable(self) -> None:
+        """What is in the memtable goes to sstables."""
+        self.sstables = self.sstables | self.memtable
+        self.memtable = frozenset()
+
+    @flush.step(Flush.done, Flush.none, by=WORKER, fair=WEAK)
+    def end_flush(self) -> None:
+        """The worker knows now that it has flushed for the views which there were before."""
+        self._note_flushed()
+
+    @action(by=WORKER, fair=WEAK)
+    def start_batch(self) -> None:
+        """None is completed, and no batch is executed: the tasks are the batch."""
+        require(~self.asked.is_empty(), "a call is under way")
+        require((self.asked & self.completed).is_empty(), "none is completed")
+        require(~self._executes(), "no batch is executed")
+        require(self.asked <= self.tasks, "every id is found in group0")
+        require(self.asked <= self.flushed_views, "the table was flushed for the views")
+        self.batch = self.asked
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self) -> None:
+        """The batch has read the tablet and updated its views."""
+        require(self._executes(), "a batch is executed")
+        for v in View:
+            for r in Row:
+                read = self.batch.has(v) & self.sstables.has(r)
+                self.rows[v].put(r, self.rows[v].has(r) | read)
+        self.worked = self.worked | self.batch
+        self.completed = self.completed | self.batch
+        self.batch = frozenset()
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_drop(self, v: Term[View]) -> None:
+        """The task of a dropped view leaves the batch, which is aborted if that was the last."""
+        require(self.batch.has(v), "the task is in the batch")
+        require(~self.tasks.has(v), "it is gone")
+        self.batch.discard(v)
+
+    # -- what is forgotten -------------------------------------------------------------------------------
+
+    @action(by=WORKER, fair=WEAK)
+    def leave_base(self) -> None:
+        """No task is left, and another base table is processed: the worker's notes are cleared."""
+        require(self.tasks.is_empty() & ~self._executes(), "no task is left")
+        require(~(self.completed | self.flushed_views).is_empty(), "there are notes")
+        self.completed = frozenset()
+        self.flushed_views = frozenset()
+
+    @action(by=COORDINATOR, spends=leader_changes)
+    def change_leader(self) -> None:
+        """The raft leader changes: the new coordinator knows neither the call nor what is finished."""
+        self.asked = frozenset()
+        self.finished = frozenset()
+
+    @action(by=WORKER, spends=restarts)
+    def restart(self) -> None:
+        """The worker's node restarts: batch, flush and notes are forgotten; the call fails."""
+        self.asked = frozenset()
+        self.completed = frozenset()
+        self.batch = frozenset()
+        self.flush = Flush.none
+        self.to_flush_for = frozenset()
+        self.flushed_views = frozenset()
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _exists(self, v: Term[View], /) -> Bool:
+        return self.created.has(v) & ~self.dropped.has(v)
+
+    def _executes(self) -> Bool:
+        """A batch without tasks is not executed."""
+        return ~self.batch.is_empty()
+
+    def _note_flushed(self) -> None:
+        self.flushed_views = self.flushed_views | self.to_flush_for
+        self.to_flush_for = frozenset()
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def built_views_are_complete(self, v: Term[View]) -> Bool:
+        """SUCCESS of a view means that every row is in it (SCYLLADB-2781)."""
+        complete = (self.memtable | self.sstables) <= self.rows[v]
+        return (self.built.has(v) & ~self.dropped.has(v)).implies(complete)
+
+    @invariant
+    def view_rows_are_rows_of_the_base(self, v: Term[View]) -> Bool:
+        """A view has no row that its base table does not have."""
+        return self.rows[v] <= (self.memtable | self.sstables)
+
+    @step_property
+    def rows_are_kept(self, after: Self) -> Bool:
+        """A flush loses no row."""
+        return (self.memtable | self.sstables) <= (after.memtable | after.sstables)
+
+    @invariant
+    def finished_tasks_were_worked_on(self) -> Bool:
+        """000: "returns result when the tasks are finished": those, and no others that were asked for."""
+        return (self.finished | self.completed) <= self.worked
+
+    @invariant
+    def executed_tasks_leave_no_row(self, v: Term[View]) -> Bool:
+        """000, build_range: "generate view updates from the tablet replica": of all its rows."""
+        complete = (self.memtable | self.sstables) <= self.rows[v]
+        return (self.worked.has(v) & ~self.dropped.has(v)).implies(complete)
+
+    @invariant
+    def removed_tasks_are_forgotten(self) -> Bool:
+        """000: the list of finished tasks is kept "temporarily", until they are removed; nobody asks on."""
+        known = self.asked | self.finished
+        return (known <= (self.tasks | self.dropped)) & (self.asked & self.finished).is_empty()
+
+    @step_property
+    def an_answer_ends_the_call(self, after: Self) -> Bool:
+        """000: the handler "returns result", and that is all."""
+        return (after.finished <= self.finished) | after.asked.is_empty()
+
+    @invariant
+    def unfinished_views_have_a_task(self, v: Term[View]) -> Bool:
+        """000: group0 stores all "tasks that haven't been completed yet"."""
+        return (self._exists(v) & ~self.worked.has(v)).implies(self.tasks.has(v))
+
+    @invariant
+    def tasks_are_of_views(self) -> Bool:
+        """000: a task is created with its view, and a dropped view's tasks are deleted."""
+        return (self.tasks <= (self.created - self.dropped)) & (self.dropped <= self.created)
+
+    @step_property
+    def one_batch_on_the_shard(self, after: Self) -> Bool:
+        """000: "it can execute only one batch per shard"."""
+        return self._executes().implies(after.batch <= self.batch)
+
+    @invariant
+    def completed_tasks_are_not_executed_again(self) -> Bool:
+        """000: "the worker will immediately response that those tasks were completed"."""
+        return (self.batch & self.completed).is_empty()
+
+    @step_property
+    def dropped_views_are_not_built(self, after: Self) -> Bool:
+        """A view that is gone gets no entry in system.built_views."""
+        return (after.built - self.built) <= (self.created - self.dropped)
+
+    @step_property
+    def tasks_that_start_are_in_group0(self, after: Self) -> Bool:
+        """Every id is found, after a read barrier, or the call fails."""
+        return (after.batch - self.batch) <= self.tasks
+
+    @step_property
+    def calls_are_for_what_is_to_be_done(self, after: Self) -> Bool:
+        """A call is for unfinished tasks, and another one waits until it has ended."""
+        sends = ~(after.asked <= self.asked)
+        todo = (after.asked <= self.tasks) & (after.asked & self.finished).is_empty()
+        return sends.implies(self.asked.is_empty() & todo)
+
+    @step_property
+    def finished_tasks_are_removed_once(self, after: Self) -> Bool:
+        """000: the tasks are removed, "permanently marking them as finished"."""
+        return after.tasks <= (self.tasks | (after.created - self.created))
+
+    @invariant
+    def flushed_views_miss_no_row(self, v: Term[View]) -> Bool:
+        """A row that is not in an sstable, after the flush for a view, has updated the view itself."""
+        flushing = (self.flush == Flush.done) & self.to_flush_for.has(v)
+        flushed = (self.flushed_views.has(v) | flushing) & ~self.dropped.has(v)
+        return flushed.implies(self.memtable <= self.rows[v])
+
+    @invariant
+    def the_worker_knows_views_that_are(self) -> Bool:
+        """Lemma: what is flushed for, executed or built is created, and a batch is flushed for."""
+        known = self.to_flush_for | self.flushed_views | self.built | self.worked
+        flushing = (self.flush == Flush.none).implies(self.to_flush_for.is_empty())
+        return (known <= self.created) & flushing & (self.batch <= self.flushed_views)
+
+    @final
+    def nothing_to_do(self) -> Bool:
+        """Every view is built or dropped."""
+        return self.created <= (self.built | self.dropped)
+
+    @liveness
+    def views_are_built(self, v: Term[View]) -> LeadsTo:
+        """Every view is built in the end, unless it is dropped."""
+        return leads_to(self.created.has(v), self.built.has(v) | self.dropped.has(v))
+
+    @liveness
+    def calls_end(self) -> LeadsTo:
+        """No call waits for nothing."""
+        return leads_to(~self.asked.is_empty(), self.asked.is_empty())
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(write, "a new row", because="a row may be written again"),
+        equivalent_drop(
+            ask, "a task is not finished", because="a call for nothing asks for nothing"
+        ),
+        equivalent_weakening(
+            refuse, "an id is not found, or of no batch", because="a call that fails is made again"
+        ),
+        equivalent_drop(
+            begin_flush, "a view was not flushed for", because="a flush too many does no harm"
+        ),
+        equivalent_drop(start_batch, "a call is under way", because="a batch of nothing is none"),
+        equivalent_drop(
+            finish_batch, "a batch is executed", because="a batch of nothing does nothing"
+        ),
+        equivalent_drop(
+            observe_drop,
+            "the task is in the batch",
+            because="a task that is not in the batch cannot leave it",
+        ),
+        equivalent_loss(observe_drop, batch, because="the batch also ends by itself"),
+        equivalent_drop(
+            leave_base, "there are notes", because="where there are none none are lost"
+        ),
+        equivalent_loss(leave_base, completed, flushed_views, because="what it still knows is so"),
+        equivalent_drop(
+            remove_finished, "there are some", because="a command about nothing removes nothing"
+        ),
+        equivalent_drop(mark_view_built, "not built yet", because="a view that is built stays so"),
+        equivalent_loss(change_leader, asked, finished, because="what it knows is so"),
+        equivalent_loss(
+            restart,
+            asked,
+            completed,
+            flush,
+            flushed_views,
+            because="what it still knows is so",
+        ),
+    )
