@@ -248,9 +248,10 @@ class JoinRequest:
 
 @dataclass(frozen=True, slots=True)
 class JoinReply:
-    """Its row is there, or it never will be."""
+    """Its row is there (and it may be a member of group0 already), or it never will be."""
 
     accepted: bool
+    member: bool = False
     reason: str = ""
 
 
@@ -325,13 +326,12 @@ class OrderDone:
 
 @dataclass(frozen=True, slots=True)
 class PullRows:
-    """The next rows of a token range (low, high], please, from a stored key on."""
+    """The next rows of token ranges (low, high], in their order, please, from a stored key on."""
 
     transfer: int
     session: str
     table: str
-    low: int
-    high: int
+    ranges: tuple[tuple[int, int], ...]
     start: bytes
     position: int  # what the source must have learned
 

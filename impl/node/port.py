@@ -6,10 +6,11 @@ returns in their order before the next call:
 
 - A message arrived: `handle(sender, message)`. A sender is a node's name, or any other text for a client or
   an operator, by which `Send` finds the way back. Messages may be lost, late, doubled or out of order.
-- `Send`: send it, try once, wait for nothing.
+- `Send`: send it, try once, wait for nothing. A node sends to itself, too: never answer within the call.
 - `Store`: give the batch to the node's `RowStore.write` at once. With a `number`, sync as soon as convenient
   (one sync for many batches will do), and then call `stored(number)`. Rows that the node reads, it reads from
   the same `RowStore`: a batch must be visible when the next call is made.
+- `Drop`: give it to `RowStore.drop` at once.
 - `Wake`: call `wake(reason)` after so many milliseconds of this life of the node.
 - `Learn`: watch group0 from the position after that of the node on, and call `learned(item)` for each
   snapshot and entry in their order. Comes once a life.
@@ -55,6 +56,15 @@ class Store:
 
     batch: tuple[Put, ...]
     number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Remove the rows of low <= stored key < high of a family, with all their versions."""
+
+    family: str
+    low: bytes
+    high: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +118,18 @@ class Stop:
 
 
 Effect = (
-    Send | Store | Wake | Learn | SendCommit | AskHead | Campaign | Keep | Resign | Compact | Stop
+    Send
+    | Store
+    | Drop
+    | Wake
+    | Learn
+    | SendCommit
+    | AskHead
+    | Campaign
+    | Keep
+    | Resign
+    | Compact
+    | Stop
 )
 
 
@@ -140,6 +161,7 @@ class Timing:
     lease: int = 400  # of the topology coordinator
     ring_delay: int = 500  # until nothing goes on any more that began before; more than a request
     retry: int = 100  # until something that failed is tried again
+    compact_after: int = 200  # entries of group0, not milliseconds
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ the system's page cache as it is).
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from stagewright.impl.storage.port import LAST_TIME, Put, Version, forgettable
@@ -44,6 +44,7 @@ class MemoryRows:
         self.disk = disk
         self._families: dict[str, _Family] = {}
         self._keys: dict[str, list[bytes]] = {}
+        self._views = 0  # snapshots that share what is there
         for record in disk.log:
             self._redo(record)
 
@@ -56,15 +57,45 @@ class MemoryRows:
         self.disk.synced = len(self.disk.log)
 
     def snapshot(self) -> MemorySnapshot:
-        families = {
-            name: {key: dict(versions) for key, versions in family.items()}
-            for name, family in self._families.items()
-        }
-        return MemorySnapshot(families, {name: list(keys) for name, keys in self._keys.items()})
+        self._views += 1
+        return MemorySnapshot(self._families, self._keys, self._seen)
+
+    def _seen(self, families: dict[str, _Family]) -> None:
+        if families is self._families:
+            self._views -= 1
+
+    def _own(self) -> None:
+        """What is there is about to change: what snapshots show is theirs from now on."""
+        if self._views:
+            self._views = 0
+            self._families = {
+                name: {key: dict(versions) for key, versions in family.items()}
+                for name, family in self._families.items()
+            }
+            self._keys = {name: list(keys) for name, keys in self._keys.items()}
+
+    def get(self, family: str, key: bytes) -> Version | None:
+        versions = self._families.get(family, {}).get(key)
+        if versions is None:
+            return None
+        time = max(versions)
+        return Version(key, time, versions[time])
+
+    def drop(self, family: str, low: bytes, high: bytes | None) -> int:
+        keys = self._keys.get(family, [])
+        end = len(keys) if high is None else bisect_left(keys, high)
+        gone = keys[bisect_left(keys, low) : end]
+        rows = self._families.get(family, {})
+        return self._forget(family, frozenset((k, t) for k in gone for t in rows[k]))
 
     def forget(self, family: str, before: int) -> int:
-        versions = self.snapshot().versions(family, b"", None)
+        snapshot = self.snapshot()
+        versions = snapshot.versions(family, b"", None)
         dropped = frozenset((v.key, v.time) for v in forgettable(versions, before))
+        snapshot.close()
+        return self._forget(family, dropped)
+
+    def _forget(self, family: str, dropped: frozenset[tuple[bytes, int]]) -> int:
         record = Dropped(family, dropped)
         self.disk.log.append(record)
         self._redo(record)
@@ -74,6 +105,7 @@ class MemoryRows:
         """Nothing is held but the log."""
 
     def _redo(self, record: Batch | Dropped) -> None:
+        self._own()
         if isinstance(record, Dropped):
             for key, time in record.versions:
                 self._drop(record.family, key, time)
@@ -96,11 +128,17 @@ class MemoryRows:
 
 
 class MemorySnapshot:
-    """A copy of the rows."""
+    """The rows as they were: the store changes a copy while a view is open."""
 
-    def __init__(self, families: dict[str, _Family], keys: dict[str, list[bytes]]) -> None:
+    def __init__(
+        self,
+        families: dict[str, _Family],
+        keys: dict[str, list[bytes]],
+        on_close: Callable[[dict[str, _Family]], None],
+    ) -> None:
         self._families = families
         self._keys = keys
+        self._on_close: Callable[[dict[str, _Family]], None] | None = on_close
 
     def get(self, family: str, key: bytes, at: int = LAST_TIME) -> Version | None:
         versions = self._families.get(family, {}).get(key, {})
@@ -116,4 +154,6 @@ class MemorySnapshot:
                 yield Version(key, time, versions[time])
 
     def close(self) -> None:
-        """Nothing is held."""
+        if self._on_close is not None:
+            self._on_close(self._families)
+            self._on_close = None

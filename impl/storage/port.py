@@ -68,6 +68,14 @@ class RowStore(Protocol):
         """The rows as they are now."""
         ...
 
+    def get(self, family: str, key: bytes) -> Version | None:
+        """The newest version of a key as it is now, a tombstone too."""
+        ...
+
+    def drop(self, family: str, low: bytes, high: bytes | None) -> int:
+        """Remove every version of low <= key < high, as if it had never been there; how many."""
+        ...
+
     def forget(self, family: str, before: int) -> int:
         """Drop the versions that no read at or after a time can see; how many."""
         ...

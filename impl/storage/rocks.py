@@ -73,6 +73,24 @@ class RocksRows:
     def _seen(self) -> None:
         self._views -= 1
 
+    def get(self, family: str, key: bytes) -> Version | None:
+        snapshot = self.snapshot()
+        try:
+            return snapshot.get(family, key)
+        finally:
+            snapshot.close()
+
+    def drop(self, family: str, low: bytes, high: bytes | None) -> int:
+        dropped, together = 0, self._rocks.WriteBatch(raw_mode=True)
+        snapshot = self.snapshot()
+        for version in snapshot.versions(family, low, high):
+            together.delete(_stored(family, version.key, version.time))
+            dropped += 1
+        snapshot.close()
+        with _named("rows cannot be removed"):
+            self._db.write(together)
+        return dropped
+
     def forget(self, family: str, before: int) -> int:
         dropped, together = 0, self._rocks.WriteBatch(raw_mode=True)
         snapshot = self.snapshot()

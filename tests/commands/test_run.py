@@ -85,3 +85,34 @@ def test_directory_that_is_a_file_is_refused(
     assert run_command_line([*SMALL, "--out", "file"]) == ExitCode.BAD_INPUT
     assert "--out file" in capsys.readouterr().err
     assert (elsewhere / "file").read_text() == "here first"
+
+
+SCRIPT = "write 40; join n4; decommission n1"
+
+
+def test_a_script_is_worked_through(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["run", "--script", SCRIPT, "--faults", "loss"]) == ExitCode.HOLDS
+    printed = capsys.readouterr().out
+    assert "n1 left, n2 normal, n3 normal, n4 normal" in printed
+    assert "every promise was kept" in printed
+    assert (elsewhere / "artifacts" / "run-0" / "topology.jsonl").stat().st_size > 1000
+    assert run_command_line(["run", "--script", SCRIPT, "--json"]) == ExitCode.HOLDS
+    document = json.loads(capsys.readouterr().out)
+    assert [o["result"] for o in document["operations"]] == ["begun", "done", "done"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--script", "jion n4"], "did you mean `join`"),
+        (["--script", SCRIPT, "--faults", "crash=often"], "is not a rate"),
+        (["--script", SCRIPT, "--tablets", "3"], "--tablets is not for a script"),
+        (["--script", SCRIPT, "--nodes", "31"], "write a number from 1 to 30"),
+    ],
+)
+def test_a_script_that_cannot_be_worked_through_is_refused(
+    arguments: list[str], problem: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["run", *arguments]) == ExitCode.BAD_INPUT
+    assert problem in capsys.readouterr().err
+    assert not (elsewhere / "artifacts").exists()

@@ -21,6 +21,7 @@ _EXAMPLE = """\
 examples:
   stagewright run --nodes 3 --tablets 8 --seed 7 --faults all
   stagewright run --faults crash@streaming,loss=0.1 --profile scylla-2025.4 --json
+  stagewright run --script "join n4; write 10000; decommission n1; replace n2 by n5" --faults all
 
 faults (each may be KIND, KIND@STAGE or KIND@every, with =RATE from 0 to 1; a comma between):
   loss, delay, duplicate   of messages
@@ -31,9 +32,17 @@ faults (each may be KIND, KIND@STAGE or KIND@every, with =RATE from 0 to 1; a co
   unwanted                 a migration is not wanted any more while it streams
   all, none                (none)
 
+With --script the topology changes, not tablets: the nodes n1, n2 … begin as normal ones, and a semicolon
+separates what is done then, one after the other: join NODE, decommission NODE, replace NODE by NODE,
+remove NODE, rebuild NODE, cleanup, generation (of CDC), kill NODE, restart NODE, wait MILLISECONDS, and
+write NUMBER, which goes on in the background while what follows is done. Its faults are loss, delay and
+duplicate, each maybe with =SHARE of the messages, and crash, failover, election (of group0's leader), each
+maybe with =TIMES a minute, and storm (group0's own requests are lost, late and repeated).
+
 The cluster is one process with a simulated clock and network: the same arguments give the same run.
 """
 
+_DEFAULTS = {"tablets": 8, "migrations": 16, "writes": 400}
 _LIVE_SECONDS, _PLAIN_SECONDS = 0.2, 5.0
 
 
@@ -43,12 +52,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
     add = parser.add_argument
     add("--nodes", type=_number, default=3, metavar="N", help="nodes (3)")
-    add("--tablets", type=_number, default=8, metavar="N", help="tablets (8)")
+    add("--script", metavar="TEXT", help="what is done to the nodes of the cluster, see below")
+    add("--tablets", type=_number, metavar="N", help="tablets (8)")
     add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")
     add("--profile", default="", help="the version of the definition (the newest)")
-    add("--migrations", type=_number, default=16, metavar="N", help="transitions to start (16)")
-    add("--writes", type=_number, default=400, metavar="N", help="writes that clients send (400)")
+    add("--migrations", type=_number, metavar="N", help="transitions to start (16)")
+    add("--writes", type=_number, metavar="N", help="writes that clients send (400)")
     add(
         "--consistency",
         choices=("all", "quorum"),
@@ -63,8 +73,16 @@ def execute(args: argparse.Namespace) -> int:
     """Run, print what happened, and return 1 if a promise was broken."""
     from stagewright.impl.simulator.simulation import run
 
-    options = _options(args)
     directory: Path = args.out or Path("artifacts") / f"run-{args.seed}"
+    if args.script is not None:
+        from stagewright.commands.run_script import plan_of, run_script
+
+        plan_of(args)  # what it does not understand is refused before anything is written
+        return run_script(args, _usable(directory))
+    for name, default in _DEFAULTS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, default)
+    options = _options(args)
     with _progress_on(sys.stderr) as progress:
         report = run(options, _usable(directory), progress=progress)
     if args.json:

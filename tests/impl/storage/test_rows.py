@@ -94,6 +94,24 @@ class AnyRows(RuleBasedStateMachine):
         assert dropped == len(self.now) - len(kept)
         self.now = kept
 
+    @rule(family=families, low=keys, high=st.none() | keys)
+    def drop(self, family: str, low: bytes, high: bytes | None) -> None:
+        self.unsynced.append(dict(self.now))
+        dropped = self.store.drop(family, low, high)
+        kept = {
+            (of, key, time): value
+            for (of, key, time), value in self.now.items()
+            if of != family or key < low or (high is not None and key >= high)
+        }
+        assert dropped == len(self.now) - len(kept)
+        self.now = kept
+
+    @rule(family=families, key=keys)
+    def get(self, family: str, key: bytes) -> None:
+        found = [(t, v) for (f, k, t), v in self.now.items() if (f, k) == (family, key)]
+        newest = max(found, key=lambda one: one[0], default=None)
+        assert self.store.get(family, key) == (None if newest is None else Version(key, *newest))
+
     @rule()
     def open_again(self) -> None:
         self.close()

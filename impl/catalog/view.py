@@ -1,0 +1,160 @@
+"""What requests, barriers and streams need of the system tables, computed once a commit that changes it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from stagewright.impl.catalog.columns import (
+    ALL,
+    MEMBERS,
+    REQUESTS,
+    STATUS,
+    TABLES,
+    TOPOLOGY,
+    Row,
+    Rows,
+    state_of_text,
+)
+from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
+
+NOBODY = Chosen((), (), ())
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node, as the tables have it."""
+
+    name: str
+    state: NodeState
+    tokens: frozenset[int]
+    datacenter: str
+    rack: str
+    replaced: str | None
+    up: bool
+    in_group0: bool
+    address: str
+    num_tokens: int
+    request: Row | None  # the newest in the request table
+    cleanup_needed: bool
+
+
+@dataclass(frozen=True)
+class View:
+    """The topology at a position of the log."""
+
+    transition_state: TransitionState
+    version: int
+    fence_version: int
+    session: str
+    nodes: Mapping[str, Member]
+    tables: Mapping[str, int]  # with their replication factors
+
+    @cached_property
+    def rings(self) -> Rings:
+        """The rings before and after the change that goes on."""
+        return Rings.of(
+            RingNode(m.name, m.state, m.tokens, m.datacenter, m.rack, m.replaced)
+            for m in self.nodes.values()
+        )
+
+    @cached_property
+    def ignored(self) -> frozenset[str]:
+        """The nodes that are being removed or replaced: nobody asks them."""
+        removing = {m.name for m in self.nodes.values() if m.state is NodeState.removing}
+        replaced = {m.replaced for m in self.nodes.values() if m.state is NodeState.replacing}
+        return frozenset(removing | {r for r in replaced if r is not None})
+
+    @cached_property
+    def participants(self) -> tuple[str, ...]:
+        """Those whom barriers ask: the normal nodes and the one in transition."""
+        return tuple(
+            m.name
+            for m in self.nodes.values()
+            if (m.state is NodeState.normal or m.state.in_transition) and m.name not in self.ignored
+        )
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        """Where the replicas of a token may change."""
+        return tuple(sorted({*self.rings.old.tokens, *self.rings.new.tokens}))
+
+    @cached_property
+    def _chosen(self) -> dict[tuple[int, int], Chosen]:
+        return {}
+
+    def chosen(self, token: int, replicas: int) -> Chosen:
+        """Whom requests for a token ask."""
+        if not self._ends:
+            return NOBODY
+        place = bisect_left(self._ends, token) % len(self._ends)
+        found = self._chosen.get((place, replicas))
+        if found is None:
+            factors = dict.fromkeys(self.datacenters, replicas)
+            found = self.rings.chosen(self._ends[place], factors, self.transition_state)
+            self._chosen[place, replicas] = found
+        return found
+
+    def fetchers(self, token: int, replicas: int) -> tuple[str, ...]:
+        """Who needs the rows of a token before the ring changes.
+
+        Those that gain it; and where fewer replicas are left than there were, all that stay: a row that is
+        on two of three replicas would be on one of two.
+        """
+        chosen = self.chosen(token, replicas)
+        old = [n for n in chosen.writes if n not in chosen.pending]
+        new = self.rings.new.replicas(token, dict.fromkeys(self.datacenters, replicas))
+        stay = tuple(n for n in new if n in old) if len(new) < len(old) else ()
+        return (*chosen.pending, *stay)
+
+    @cached_property
+    def datacenters(self) -> tuple[str, ...]:
+        """Where nodes with tokens are, in their order."""
+        return tuple(sorted({m.datacenter for m in self.nodes.values() if m.tokens}))
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Token ranges (low, high] within which all tokens have the same replicas; none wraps."""
+        ends = self._ends
+        if not ends:
+            return
+        first, last = -(1 << 63), (1 << 63) - 1
+        for low, high in zip((first, *ends), (*ends, last), strict=True):
+            if low < high:
+                yield low, high
+
+
+def view_of(tables: Mapping[str, Rows]) -> View:
+    """The view of tables."""
+    topology, status, requests = tables[TOPOLOGY], tables[STATUS], tables[REQUESTS]
+    static = topology.get(ALL)
+    if static is None:
+        return View(TransitionState.null, 0, 0, "", {}, {})
+    nodes = {
+        key[0]: Member(
+            name=key[0],
+            state=NodeState[row["node_state"]],
+            tokens=frozenset(map(int, row["tokens"] or ())),
+            datacenter=row["datacenter"],
+            rack=row["rack"],
+            replaced=row["replaced_id"],
+            up=status[key]["up"],
+            in_group0=key in tables[MEMBERS],
+            address=row["address"],
+            num_tokens=row["num_tokens"],
+            request=requests[row["request_id"],] if row["request_id"] else None,
+            cleanup_needed=row["cleanup_status"] == "needed",
+        )
+        for key, row in topology.items()
+        if len(key) == 1
+    }
+    return View(
+        transition_state=state_of_text(static["transition_state"]),
+        version=static["version"],
+        fence_version=static["fence_version"],
+        session=static["session"] or "",
+        nodes=nodes,
+        tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
+    )

@@ -1,0 +1,29 @@
+"""Known ways to build a node wrongly, for tests that show that they are noticed.
+
+A defect is no switch of the command line: only a test can build a node with one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class Defect(Enum):
+    """One mistake that an implementation could make."""
+
+    barrier_asks_nobody = auto()  # the coordinator counts a barrier as passed at once
+    barrier_does_not_learn = auto()  # a node acknowledges a barrier with what it knows
+    barrier_does_not_drain = auto()  # a node acknowledges while older requests are going on
+    fence_is_ignored = auto()  # replicas accept requests of any version
+    session_is_not_checked = auto()  # rows are streamed whatever became of the session
+    writes_skip_pending = auto()  # writes go to the old ring alone
+    pending_is_not_awaited = auto()  # a write counts without the pending replicas
+    reads_use_the_new_ring_early = auto()  # as soon as writes go to both
+    streaming_misses_rows = auto()  # every third row is left out
+    streaming_from_one_source = auto()  # which may lack what the others acknowledged
+    streaming_is_skipped = auto()  # a node says that it has streamed, and has not
+    sync_is_forgotten = auto()  # a replica answers before the row is on the disk
+    cleanup_drops_owned_rows = auto()  # a cleanup that looks at the ring of before
+    compare_and_set_is_ignored = auto()  # a commit does not care which state it follows
+    rows_of_left_nodes_are_dropped = auto()  # a node that left is forgotten by the tables
+    unready_replica_answers = auto()  # a node that starts answers before it has learned

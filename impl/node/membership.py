@@ -1,0 +1,239 @@
+"""How a node comes into the cluster, lets others in, and takes what operators ask.
+
+A commit of these races with those of the topology coordinator: any node makes it, in nobody's term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from stagewright.impl.catalog.catalog import first_rows, founding
+from stagewright.impl.catalog.columns import TABLES, text_of
+from stagewright.impl.group0 import Command, Mutation
+from stagewright.impl.group0.member import Ended, Plan
+from stagewright.impl.node.context import Context, tokens_for
+from stagewright.impl.node.messages import (
+    Ask,
+    CreateTable,
+    Joined,
+    JoinReply,
+    JoinRequest,
+    JoinResponse,
+    NodeStatus,
+    OperatorReply,
+    OperatorRequest,
+    StatusReply,
+)
+from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
+from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.topology.planning import Board, step_of
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.topology_states import (
+    GlobalRequest,
+    NodeState,
+    TransitionState,
+)
+
+LOCAL = "system.local"
+BOOTSTRAPPED = b"bootstrapped"
+
+
+class Membership:
+    """The way of one node in, and of others through it."""
+
+    def __init__(self, node: Context, serve: Callable[[], list[Effect]]) -> None:
+        self._node = node
+        self._serve = serve  # called once the node is ready
+        self._learns = False
+        self._responded: dict[str, int] = {}  # coordinators that wait for this node to have joined
+        self._asking: set[str] = set()  # nodes that are being let in
+        self._asked = 0
+
+    # -- this node -------------------------------------------------------------------------------------
+
+    def start(self) -> list[Effect]:
+        """Learn, if the node is a member of group0; else ask to join."""
+        node = self._node
+        known = node.rows.get(LOCAL, BOOTSTRAPPED)
+        if known is not None or any(h.name == node.name for h in node.identity.founders):
+            return self._learn()
+        return self._ask()
+
+    def _ask(self) -> list[Effect]:
+        identity = self._node.identity
+        contact = identity.contacts[self._asked % len(identity.contacts)]
+        self._asked += 1
+        wake = Wake(4 * self._node.timing.resend, ("join",))
+        return [Send(contact, JoinRequest(identity.host, identity.replaces)), wake]
+
+    def again(self) -> list[Effect]:
+        """Nobody has let the node in yet."""
+        return [] if self._learns else self._ask()
+
+    def replied(self, reply: JoinReply) -> list[Effect]:
+        """The row is there, or never will be; a node that restarts may be a member already."""
+        if self._learns:
+            return []
+        if not reply.accepted:
+            return [Stop(f"it may not join: {reply.reason}")]
+        return self._learn() if reply.member else []
+
+    def respond(self, coordinator: str, response: JoinResponse) -> list[Effect]:
+        """The coordinator lets the node in."""
+        self._responded[coordinator] = response.term
+        if self._node.ready:
+            return self._joined()
+        return self._learn()
+
+    def _joined(self) -> list[Effect]:
+        waiting, self._responded = self._responded, {}
+        return [Send(to, Joined(term)) for to, term in waiting.items()]
+
+    def _learn(self) -> list[Effect]:
+        if self._learns:
+            return []
+        self._learns = True
+        mark = Put(LOCAL, Version(BOOTSTRAPPED, 1, b"COMPLETED"))
+        effects: list[Effect] = [Store((mark,)), Learn(self._node.member.head.position)]
+        return [*effects, *self._found(), *self.catch_up()]
+
+    def _found(self) -> list[Effect]:
+        """The first founder begins the cluster, if nobody has."""
+        identity, catalog = self._node.identity, self._node.catalog
+        if not identity.founders or identity.founders[0].name != identity.name:
+            return []
+        tokens = {h.name: tokens_for(h, h.tokens) for h in identity.founders}
+        begin = Command(
+            "bootstrap: adding myself as the first node to the topology",
+            mutations=founding(identity.founders, tokens),
+        )
+        return self._node.propose(lambda: None if catalog.begun else begin, lambda _: [])
+
+    def catch_up(self) -> list[Effect]:
+        """Be ready when all is learned that was committed by now, the beginning at least."""
+
+        def then(_: Ended) -> list[Effect]:
+            if not self._node.catalog.begun:
+                return [Wake(self._node.timing.retry, ("catch up",))]
+            self._node.ready = True
+            return [*self._serve(), *self._joined()]
+
+        return self._node.read_barrier(then)
+
+    # -- other nodes -----------------------------------------------------------------------------------
+
+    def let_in(self, sender: str, request: JoinRequest) -> list[Effect]:
+        """JOIN_NODE_REQUEST: write the node's row, unless it is there."""
+        node, name = self._node, request.host.name
+        if not node.ready or name in self._asking:
+            return []
+        known = node.view.nodes.get(name)
+        if known is not None and known.state is not NodeState.left:
+            return [Send(sender, JoinReply(True, known.in_group0))]
+        if known is not None:
+            return [Send(sender, JoinReply(False, reason=f"{name} has left the cluster"))]
+        self._asking.add(name)
+        newcomer = Node(name)
+        if request.replaces:
+            step = step_of("ask_to_replace", n=newcomer, dead=Node(request.replaces))
+        else:
+            step = step_of("ask_to_join", n=newcomer)
+
+        def plan() -> Command | None:
+            if name in node.view.nodes:
+                return None
+            board = Board(node.rules, node.catalog, newcomer=name)
+            board.see(node.down)
+            board.take(step)
+            rows = first_rows(request.host)
+            return board.command(
+                f"bootstrap: {name} asks to join", node.catalog, node.details(), rows
+            )
+
+        def then(ended: Ended) -> list[Effect]:
+            self._asking.discard(name)
+            reason = "" if ended.error is None else ended.error.problem
+            return [Send(sender, JoinReply(not reason, reason=reason))]
+
+        return node.propose(plan, then)
+
+    # -- operators -------------------------------------------------------------------------------------
+
+    def operate(self, client: str, request: OperatorRequest) -> list[Effect]:
+        """Commit what an operator asks for, if the definition allows it now."""
+        node = self._node
+        arguments: dict[str, Any] = {"n": Node(request.node)}
+        action = request.ask.value
+        if request.ask in (Ask.cleanup, Ask.new_cdc_generation):
+            action, arguments = "ask_globally", {"request": GlobalRequest[request.ask.value]}
+
+        def plan() -> Command:
+            board = Board(node.rules, node.catalog)
+            board.see(node.down)
+            board.take(step_of(action, **arguments))
+            what = request.ask.name.replace("_", " ")
+            return board.command(
+                f"{node.name}: request {what} {request.node}".rstrip(), node.catalog, node.details()
+            )
+
+        return self._answered(client, request.number, plan)
+
+    def create(self, client: str, request: CreateTable) -> list[Effect]:
+        """Make a table."""
+        row = {"replicas": request.replicas}
+        command = Command(
+            f"create table {request.table}",
+            mutations=(Mutation(TABLES, (request.table,), row),),
+        )
+        there = self._node.catalog.tables[TABLES]
+        return self._answered(
+            client, request.number, lambda: None if (request.table,) in there else command
+        )
+
+    def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
+        if not self._node.ready:
+            return [Send(client, OperatorReply(number, False, f"{self._node.name} is starting"))]
+
+        def then(ended: Ended) -> list[Effect]:
+            reason = "" if ended.error is None else ended.error.problem
+            return [Send(client, OperatorReply(number, ended.error is None, reason))]
+
+        return self._node.propose(plan, then)
+
+    def status(self, number: int, coordinator: str) -> StatusReply:
+        """How the cluster looks to this node."""
+        node, view = self._node, self._node.view
+        state = view.transition_state
+        nodes = tuple(
+            NodeStatus(
+                m.name,
+                m.state.name,
+                m.name not in node.down,
+                len(m.tokens),
+                m.datacenter,
+                m.rack,
+                m.address,
+                m.request["request_type"] if m.request else "",
+                _outcome(m.request),
+            )
+            for m in view.nodes.values()
+        )
+        return StatusReply(
+            number,
+            node.member.head.position,
+            coordinator,
+            "" if state is TransitionState.null else text_of(state) or "",
+            view.version,
+            view.fence_version,
+            nodes,
+            tuple(view.tables.items()),
+        )
+
+
+def _outcome(request: dict[str, Any] | None) -> str:
+    if request is None:
+        return ""
+    if not request["done"]:
+        return "pending"
+    return request["error"] or "done"

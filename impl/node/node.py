@@ -1,0 +1,275 @@
+"""One life of a node, sans I/O: what arrives goes to the part that it concerns."""
+
+from __future__ import annotations
+
+from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, Snapshot, StateId
+from stagewright.impl.node.barriers import Drains
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.membership import Membership
+from stagewright.impl.node.messages import (
+    Banned,
+    BarrierAck,
+    BarrierRequest,
+    ClientRead,
+    ClientScan,
+    ClientWrite,
+    CreateTable,
+    Joined,
+    JoinReply,
+    JoinRequest,
+    JoinResponse,
+    Message,
+    OperatorRequest,
+    Order,
+    OrderDone,
+    PullRows,
+    ReplicaRead,
+    ReplicaReply,
+    ReplicaRows,
+    ReplicaScan,
+    ReplicaWrite,
+    RowChunk,
+    StatusRequest,
+    Work,
+)
+from stagewright.impl.node.port import (
+    Campaign,
+    Compact,
+    Effect,
+    Identity,
+    Keep,
+    Reason,
+    Resign,
+    Send,
+    Stop,
+    Surroundings,
+    Timing,
+    Wake,
+)
+from stagewright.impl.node.replica import Replica
+from stagewright.impl.node.requests import Requests
+from stagewright.impl.node.scans import Scans
+from stagewright.impl.node.streams import Streams
+from stagewright.impl.runtime import Program
+from stagewright.impl.storage.port import RowStore
+from stagewright.impl.topology.coordinator import TopologyCoordinator
+from stagewright.impl.topology.planning import program
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
+
+
+class DatabaseNode:
+    """One node, from a start to a crash: an `impl.node.port.SansIoNode`."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        rows: RowStore,
+        around: Surroundings,
+        timing: Timing | None = None,
+        rules: Program | None = None,
+        defects: frozenset[Defect] = frozenset(),
+    ) -> None:
+        timing = timing or Timing()
+        self.context = Context(identity, rules or program(), rows, timing, around, defects)
+        self.requests = Requests(self.context)
+        self.scans = Scans(self.context)
+        self.replica = Replica(self.context)
+        self.streams = Streams(self.context, self.replica)
+        self.drains = Drains(self.context, self.requests, self.scans)
+        self.membership = Membership(self.context, self._serve)
+        self.coordinator: TopologyCoordinator | None = None
+        self._compacted = 0
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.context.name
+
+    def start(self) -> list[Effect]:
+        """Begin: learn what is committed, or ask to join."""
+        return self.membership.start()
+
+    # -- messages --------------------------------------------------------------------------------------
+
+    def handle(self, sender: str, message: Message) -> list[Effect]:
+        """What a message causes."""
+        if self._is_banned(sender):
+            return [] if isinstance(message, Banned | JoinReply) else [Send(sender, Banned())]
+        match message:
+            case ReplicaWrite() | ReplicaRead() | ReplicaScan():
+                return self.replica.serve(sender, message)
+            case ReplicaReply():
+                return [*self.requests.reply(sender, message), *self.drains.look()]
+            case ClientWrite() | ClientRead():
+                return self.requests.begin(sender, message)
+            case ClientScan():
+                return self.scans.begin(sender, message)
+            case ReplicaRows():
+                return [*self.scans.reply(sender, message), *self.drains.look()]
+            case RowChunk():
+                return self.streams.received(message)
+            case PullRows():
+                return self._give(sender, message)
+            case _:
+                return self._control(sender, message)
+
+    def _control(self, sender: str, message: Message) -> list[Effect]:
+        """What is about the cluster, not about rows."""
+        match message:
+            case BarrierRequest():
+                return self.drains.begin(sender, message)
+            case Order():
+                return self.context.read_barrier(lambda _: self._obey(sender, message))
+            case BarrierAck() | OrderDone() | Joined():
+                coordinator = self.coordinator
+                return [] if coordinator is None else coordinator.handle(sender, message)
+            case JoinRequest():
+                return self.membership.let_in(sender, message)
+            case JoinReply():
+                return self.membership.replied(message)
+            case JoinResponse():
+                return self.membership.respond(sender, message)
+            case OperatorRequest():
+                return self.membership.operate(sender, message)
+            case CreateTable():
+                return self.membership.create(sender, message)
+            case StatusRequest(number):
+                return [Send(sender, self.membership.status(number, self._leader()))]
+            case Banned():
+                return self.context.read_barrier(lambda _: self._leave())
+            case _:
+                return []  # an answer that only clients get
+
+    def _is_banned(self, sender: str) -> bool:
+        known = self.context.view.nodes.get(sender)
+        return known is not None and known.state is NodeState.left
+
+    def _give(self, sender: str, pull: PullRows) -> list[Effect]:
+        """Stream, after this node has learned what the other knows: also the fence."""
+        if self.context.member.head.position >= pull.position:
+            return self.streams.give(sender, pull)
+        return self.context.read_barrier(lambda _: self.streams.give(sender, pull))
+
+    def _obey(self, coordinator: str, order: Order) -> list[Effect]:
+        view = self.context.view
+        done = Send(coordinator, OrderDone(order.term, order.number, True))
+        match order.work:
+            case Work.stream:
+                return self.streams.begin(coordinator, order)
+            case Work.clean:
+                if view.transition_state is not TransitionState.null:
+                    late = OrderDone(order.term, order.number, False, "the topology is busy")
+                    return [Send(coordinator, late)]
+                return self.replica.clean(done)
+            case Work.shut_down:
+                own = view.nodes[self.name]
+                ended = own.request is not None and own.request["done"]
+                leaves = view.transition_state is TransitionState.left_token_ring
+                if not (ended and leaves and own.state.in_transition):
+                    return []
+                return [done, Stop("the topology coordinator has shut it down")]
+
+    def _leave(self) -> list[Effect]:
+        own = self.context.view.nodes.get(self.name)
+        gone = own is not None and own.state is NodeState.left
+        return [Stop("it has left the cluster")] if gone else []
+
+    # -- time, the disk, group0 ----------------------------------------------------------------------------
+
+    def wake(self, reason: Reason) -> list[Effect]:
+        """What the passing of time causes."""
+        match reason:
+            case ("request", int(number)):
+                return [*self.requests.give_up(number), *self.drains.look()]
+            case ("scan", int(number)):
+                return [*self.scans.give_up(number), *self.drains.look()]
+            case ("group0", int(number)):
+                return self.context.group0(self.context.member.wake(number))
+            case ("transfer", int(number), str(start), int(attempts)):
+                return self.streams.again(number, start, attempts)
+            case ("campaign",):
+                return self._campaign()
+            case ("coordinator", *_):
+                return [] if self.coordinator is None else self.coordinator.wake(reason)
+            case ("join",):
+                return self.membership.again()
+            case ("catch up",):
+                return self.membership.catch_up()
+            case _:
+                raise AssertionError(f"{self.name} is not woken for {reason}")
+
+    def stored(self, number: int) -> list[Effect]:
+        """A batch is on the disk."""
+        return self.replica.stored(number)
+
+    def learned(self, item: Learned) -> list[Effect]:
+        """The next entry of group0, or a snapshot."""
+        effects = self.context.group0(self.context.member.learned(item))
+        self.streams.end_closed()
+        if self.context.ready:
+            effects += self._leave()
+        if self.coordinator is not None:
+            effects += self.coordinator.learned()
+        return effects
+
+    def answered(self, request: Commit, outcome: Outcome) -> list[Effect]:
+        """What became of a commit."""
+        return self.context.group0(self.context.member.answered(request, outcome))
+
+    def head_is(self, number: int, head: StateId | None) -> list[Effect]:
+        """The head of group0."""
+        return self.context.group0(self.context.member.head_is(number, head))
+
+    def seen(self, peer: str, up: bool) -> list[Effect]:
+        """The failure detector has changed its mind."""
+        down = self.context.down
+        self.context.down = down - {peer} if up else down | {peer}
+        return [] if self.coordinator is None else self.coordinator.seen()
+
+    # -- the topology coordinator ----------------------------------------------------------------------------
+
+    def _serve(self) -> list[Effect]:
+        """The node is ready: it takes part in elections from now on."""
+        return [*self._leave(), *self._campaign()]
+
+    def _leader(self) -> str:
+        return self.name if self.coordinator is not None else ""
+
+    def _campaign(self) -> list[Effect]:
+        """Keep leading, or try to lead, as a node of the ring that stays."""
+        timing = self.context.timing
+        wake = Wake(timing.lease // 3, ("campaign",))
+        if self.coordinator is not None:
+            return [*self._compact(), Keep(self.coordinator.leadership), wake]
+        own = self.context.view.nodes.get(self.name)
+        stays = own is not None and own.state is NodeState.normal
+        return [Campaign(timing.lease), wake] if stays else [wake]
+
+    def campaigned(self, leadership: Leadership | None) -> list[Effect]:
+        """This node leads now, or another one."""
+        if leadership is None or self.coordinator is not None:
+            return []
+        self.coordinator = TopologyCoordinator(self.context, leadership, self._resigned)
+        return self.coordinator.start()
+
+    def kept(self, leadership: Leadership, kept: bool) -> list[Effect]:
+        """It leads still, or another one."""
+        return [] if kept else self._deposed(leadership)
+
+    def _resigned(self, leadership: Leadership) -> list[Effect]:
+        """The coordinator can, or should, go on no longer: all that it knew is lost."""
+        return [*self._deposed(leadership), Resign(leadership)]
+
+    def _deposed(self, leadership: Leadership) -> list[Effect]:
+        if self.coordinator is not None and self.coordinator.leadership == leadership:
+            self.coordinator = None
+        return []
+
+    def _compact(self) -> list[Effect]:
+        member = self.context.member
+        if member.head.position - self._compacted < self.context.timing.compact_after:
+            return []
+        self._compacted = member.head.position
+        content = self.context.catalog.content()
+        return [Compact(Snapshot(member.head, member.term, content))]

@@ -1,0 +1,103 @@
+"""A node as a replica: it writes and reads rows unless a request is fenced off, and deletes what it lost."""
+
+from __future__ import annotations
+
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import bounds
+from stagewright.impl.node.messages import (
+    Outcome,
+    ReplicaRead,
+    ReplicaReply,
+    ReplicaRows,
+    ReplicaScan,
+    ReplicaWrite,
+)
+from stagewright.impl.node.port import Drop, Effect, Send, Store
+from stagewright.impl.storage.port import Put, Version
+
+
+class Replica:
+    """The rows of one node, as others ask for them."""
+
+    def __init__(self, node: Context) -> None:
+        self._node = node
+        self._unsynced: dict[int, tuple[Effect, ...]] = {}
+
+    def serve(self, sender: str, request: ReplicaWrite | ReplicaRead | ReplicaScan) -> list[Effect]:
+        """Do what another node's client wants."""
+        refusal = self._refusal(request.version)
+        if isinstance(request, ReplicaScan):
+            return [Send(sender, self._scan(request, refusal))]
+        if refusal is not None:
+            return [Send(sender, ReplicaReply(request.number, refusal))]
+        if isinstance(request, ReplicaWrite):
+            key, timestamp, value = request.cell
+            put = Put(request.table, Version(key, timestamp, value))
+            answer = Send(sender, ReplicaReply(request.number, Outcome.done))
+            if self._node.has(Defect.sync_is_forgotten):
+                return [Store((put,)), answer]
+            return self.store((put,), answer)
+        found = self._node.rows.get(request.table, request.key)
+        if found is None:
+            return [Send(sender, ReplicaReply(request.number, Outcome.done))]
+        reply = ReplicaReply(request.number, Outcome.done, found.time, found.value)
+        return [Send(sender, reply)]
+
+    def _refusal(self, version: int) -> Outcome | None:
+        node = self._node
+        if not node.ready and not node.has(Defect.unready_replica_answers):
+            return Outcome.unready
+        if version < node.view.fence_version and not node.has(Defect.fence_is_ignored):
+            return Outcome.fenced
+        return None
+
+    def _scan(self, request: ReplicaScan, refusal: Outcome | None) -> ReplicaRows:
+        if refusal is not None:
+            return ReplicaRows(request.number, refusal)
+        cells: list[tuple[bytes, int, bytes | None]] = []
+        last, snapshot = b"", self._node.rows.snapshot()
+        for version in snapshot.versions(request.table, request.start, request.end):
+            if version.key != last:
+                if len(cells) == request.limit:
+                    break
+                cells.append((version.key, version.time, version.value))
+            last = version.key
+        snapshot.close()
+        full = len(cells) == request.limit
+        return ReplicaRows(request.number, Outcome.done, tuple(cells), full)
+
+    # -- the disk --------------------------------------------------------------------------------------
+
+    def store(self, batch: tuple[Put, ...], *then: Effect) -> list[Effect]:
+        """Write rows; what follows happens when they are on the disk."""
+        number = self._node.number()
+        self._unsynced[number] = then
+        return [Store(batch, number)]
+
+    def stored(self, number: int) -> list[Effect]:
+        """They are."""
+        return [*self._unsynced.pop(number, ())]
+
+    # -- cleanup ---------------------------------------------------------------------------------------
+
+    def clean(self, then: Effect) -> list[Effect]:
+        """Remove the rows of ranges that the node has no part in, in any ring."""
+        node, view = self._node, self._node.view
+        dropped: list[Effect] = []
+        for table, factor in sorted(view.tables.items()):
+            for low, high in view.ranges():
+                chosen = view.chosen(high, factor)
+                mine = node.name in (*chosen.writes, *chosen.reads)
+                if node.has(Defect.cleanup_drops_owned_rows):
+                    mine = node.name in (*chosen.writes, *chosen.reads)[:1]
+                first, end = bounds(low, high)
+                if not mine and self._holds(table, first, end):
+                    dropped.append(Drop(table, first, end))
+        return [*dropped, *self.store((), then)]
+
+    def _holds(self, table: str, first: bytes, end: bytes | None) -> bool:
+        snapshot = self._node.rows.snapshot()
+        found = next(snapshot.versions(table, first, end), None) is not None
+        snapshot.close()
+        return found

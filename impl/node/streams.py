@@ -1,0 +1,209 @@
+"""Streaming: a node that gains token ranges fetches their rows from the replicas that have them, in a session.
+
+It asks every replica of the old ring that is not given up: a row that a quorum has acknowledged is then on
+one of them at least. What is fetched counts while the session is open in the tables, and not a moment longer;
+a source streams for an open session only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from stagewright.impl.catalog.view import View
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import bounds
+from stagewright.impl.node.messages import Cell, Order, OrderDone, PullRows, RowChunk
+from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.node.replica import Replica
+from stagewright.impl.storage.port import Put, Version
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+
+CHUNK = 64  # rows
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass
+class _Transfer:
+    """Rows of one table from one source; `start` is where the next chunk begins."""
+
+    number: int
+    table: str
+    source: str
+    ranges: Ranges
+    start: bytes = b""
+    over: bool = False
+
+
+@dataclass
+class _Running:
+    """The streaming of one session, for the coordinator that asked for it last."""
+
+    session: str
+    coordinator: str
+    order: Order
+    transfers: dict[int, _Transfer] = field(default_factory=dict[int, _Transfer])
+
+
+class Streams:
+    """What one node streams."""
+
+    def __init__(self, node: Context, replica: Replica) -> None:
+        self._node = node
+        self._replica = replica
+        self._running: _Running | None = None
+        self._done = ""  # the session that was streamed last
+
+    # -- the node that gains ranges ----------------------------------------------------------------------
+
+    def begin(self, coordinator: str, order: Order) -> list[Effect]:
+        """Fetch what this node gains; all that was committed when the order came is learned."""
+        view = self._node.view
+        if not order.session or view.session != order.session:
+            return [self._end(coordinator, order, f"session {order.session} is not open")]
+        if self._done == order.session or self._node.has(Defect.streaming_is_skipped):
+            return [self._end(coordinator, order)]
+        if self._running is not None and self._running.session == order.session:
+            self._running.coordinator, self._running.order = coordinator, order
+            return []
+        running = _Running(order.session, coordinator, order)
+        for (table, source), ranges in self._wanted(view).items():
+            if not source:
+                return [self._end(coordinator, order, f"too few replicas of {table} are there")]
+            number = self._node.number()
+            running.transfers[number] = _Transfer(number, table, source, tuple(ranges))
+        self._running = running
+        pulls = [e for t in running.transfers.values() for e in self._pull(t, 0)]
+        return [*pulls, *self._look()]
+
+    def _wanted(self, view: View) -> dict[tuple[str, str], list[tuple[int, int]]]:
+        """The ranges to fetch of each table from each source; the source "" has those without one."""
+        node = self._node
+        rebuilds = view.nodes[node.name].state is NodeState.rebuilding
+        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for table, factor in sorted(view.tables.items()):
+            for low, high in view.ranges():
+                chosen = view.chosen(high, factor)
+                fetch = chosen.reads if rebuilds else view.fetchers(high, factor)
+                if node.name not in fetch:
+                    continue
+                old = [n for n in chosen.writes if n not in chosen.pending]
+                sources = [n for n in old if n not in view.ignored and n != node.name]
+                needed = len(old) - (factor // 2 + 1) + (0 if node.name in old else 1)
+                if len(sources) < min(needed, len(old)) or (
+                    old and not sources and node.name not in old
+                ):
+                    sources = [""]
+                if node.has(Defect.streaming_from_one_source):
+                    sources = sources[-1:]
+                for source in sources:
+                    found.setdefault((table, source), []).append((low, high))
+        return found
+
+    def _pull(self, transfer: _Transfer, attempts: int) -> list[Effect]:
+        assert self._running is not None
+        position = self._node.member.head.position
+        pull = PullRows(
+            transfer.number,
+            self._running.session,
+            transfer.table,
+            transfer.ranges,
+            transfer.start,
+            position,
+        )
+        reason = ("transfer", transfer.number, transfer.start.hex(), attempts + 1)
+        return [Send(transfer.source, pull), Wake(self._node.timing.resend, reason)]
+
+    def again(self, number: int, start: str, attempts: int) -> list[Effect]:
+        """Nothing has come for a while: ask once more."""
+        transfer = self._running.transfers.get(number) if self._running is not None else None
+        if transfer is None or transfer.over or transfer.start.hex() != start:
+            return []
+        return self._pull(transfer, attempts)
+
+    def received(self, chunk: RowChunk) -> list[Effect]:
+        """Rows have come."""
+        running = self._running
+        transfer = running.transfers.get(chunk.transfer) if running is not None else None
+        if running is None or transfer is None or transfer.over or transfer.start != chunk.start:
+            return []
+        if chunk.refused:
+            return self._fail(f"{transfer.source}: {chunk.refused}")
+        if self._closed() and not self._node.has(Defect.session_is_not_checked):
+            return self._fail("the session was closed")
+        batch = tuple(
+            Put(transfer.table, Version(*cell))
+            for cell in chunk.cells
+            if self._is_new(transfer, cell)
+        )
+        if chunk.following is None:
+            transfer.over = True
+        else:
+            transfer.start = chunk.following
+        more = [] if transfer.over else self._pull(transfer, 0)
+        stored = self._replica.store(batch) if batch else []
+        return [*stored, *more, *self._look()]
+
+    def _is_new(self, transfer: _Transfer, cell: Cell) -> bool:
+        known = self._node.rows.get(transfer.table, cell[0])
+        return known is None or known.time < cell[1]
+
+    def _look(self) -> list[Effect]:
+        """All transfers may be over: what they brought is synced before the coordinator hears of it."""
+        running = self._running
+        if running is None or not all(t.over for t in running.transfers.values()):
+            return []
+        self._running, self._done = None, running.session
+        return self._replica.store((), self._end(running.coordinator, running.order))
+
+    def _fail(self, reason: str) -> list[Effect]:
+        running = self._running
+        assert running is not None
+        self._running = None
+        return [self._end(running.coordinator, running.order, reason)]
+
+    @staticmethod
+    def _end(coordinator: str, order: Order, problem: str = "") -> Send:
+        return Send(coordinator, OrderDone(order.term, order.number, not problem, problem))
+
+    def _closed(self) -> bool:
+        return self._running is not None and self._node.view.session != self._running.session
+
+    def end_closed(self) -> None:
+        """What was learned may have closed the session: its streaming ends, and no barrier waits for it."""
+        if self._closed() and not self._node.has(Defect.session_is_not_checked):
+            self._running = None
+
+    # -- a source ----------------------------------------------------------------------------------------
+
+    def give(self, sender: str, pull: PullRows) -> list[Effect]:
+        """The next rows for somebody; what the one who asks knows is learned here, too."""
+        if self._node.view.session != pull.session and not self._node.has(
+            Defect.session_is_not_checked
+        ):
+            refused = RowChunk(pull.transfer, pull.start, (), None, "the session is not open")
+            return [Send(sender, refused)]
+        return [Send(sender, self._chunk(pull))]
+
+    def _chunk(self, pull: PullRows) -> RowChunk:
+        cells: list[Cell] = []
+        snapshot = self._node.rows.snapshot()
+        following: bytes | None = None
+        last = b""
+        for low, high in pull.ranges:
+            first, end = bounds(low, high)
+            if following is not None or (end is not None and end <= pull.start):
+                continue
+            for version in snapshot.versions(pull.table, max(first, pull.start), end):
+                if version.key == last:
+                    continue  # an older version
+                last = version.key
+                if len(cells) == CHUNK:
+                    following = version.key
+                    break
+                cells.append((version.key, version.time, version.value))
+        snapshot.close()
+        if self._node.has(Defect.streaming_misses_rows):
+            cells = [c for i, c in enumerate(cells) if i % 3 != 2]
+        return RowChunk(pull.transfer, pull.start, tuple(cells), following)

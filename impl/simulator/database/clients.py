@@ -1,0 +1,143 @@
+"""Clients that read and write through any node that serves, one request at a time each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stagewright.impl.group0.dice import Dice
+from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Message
+from stagewright.impl.simulator.database.events import Events
+from stagewright.impl.simulator.database.oracle import Oracle
+
+TABLE = "ks.rows"
+PATIENCE = 500  # milliseconds, until a client gives a request up
+
+
+@dataclass(frozen=True)
+class Workload:
+    """How the clients behave; times in milliseconds, shares from 0 to 1."""
+
+    clients: int = 4
+    keys: int = 40
+    gap: tuple[int, int] = (1, 6)
+    reads: float = 0.5
+    deletes: float = 0.1
+
+
+@dataclass
+class _Waiting:
+    client: int
+    key: bytes
+    node: str
+    timestamp: int  # 0: a read
+
+
+class Clients:
+    """The clients of a run; `left` is how many writes they still send."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        events: Events,
+        dice: Dice,
+        oracle: Oracle,
+        counted: Counter[str],
+        serving: Callable[[], list[str]],
+        send: Callable[[str, str, Message], None],
+    ) -> None:
+        self.workload = workload
+        self.oracle = oracle
+        self.left = 0
+        self._events = events
+        self._dice = dice
+        self._counted = counted
+        self._serving = serving
+        self._send = send
+        self._last = 0
+        self._waiting: dict[int, _Waiting] = {}
+        self._idle: set[int] = set(range(workload.clients))
+
+    @property
+    def finished(self) -> bool:
+        """Whether all that was asked for is sent and answered, or given up."""
+        return self.left == 0 and not self._waiting
+
+    def write(self, count: int) -> None:
+        """Send so many more writes, with reads between them."""
+        self.left += count
+        idle, self._idle = sorted(self._idle), set()
+        for client in idle:
+            self._pause(client)
+
+    def _pause(self, client: int) -> None:
+        wait = self._dice.between(*self.workload.gap, "gap", str(client))
+        self._events.after(wait, self._next, client)
+
+    def _next(self, client: int) -> None:
+        if self.left == 0:
+            self._idle.add(client)
+            return
+        nodes = self._serving()
+        if not nodes:
+            self._pause(client)
+            return
+        dice, name = self._dice, str(client)
+        key = b"key%d" % dice.between(0, self.workload.keys - 1, "key", name)
+        node = nodes[dice.between(0, len(nodes) - 1, "through", name)]
+        if dice.chance(self.workload.reads, "reads", name):
+            self.read(client, key, node)
+            return
+        self.left -= 1
+        self._last += 1
+        timestamp = self._events.now * 1000 + self._last % 1000 + 1
+        value = None
+        if not dice.chance(self.workload.deletes, "deletes", name):
+            value = b"%d" % self._last
+        self.oracle.begin_write(key, timestamp, value)
+        self._ask(
+            client, key, node, timestamp, ClientWrite(self._last, TABLE, key, value, timestamp)
+        )
+
+    def read(self, client: int, key: bytes, node: str) -> None:
+        """Read a key through a node."""
+        self._last += 1
+        self.oracle.begin_read(self._last, key)
+        self._ask(client, key, node, 0, ClientRead(self._last, TABLE, key))
+
+    def _ask(
+        self, client: int, key: bytes, node: str, timestamp: int, message: ClientRead | ClientWrite
+    ) -> None:
+        self._waiting[message.number] = _Waiting(client, key, node, timestamp)
+        self._events.after(PATIENCE, self._give_up, message.number)
+        self._send(f"client{client}", node, message)
+
+    def hear(self, reply: ClientReply) -> None:
+        """A request was answered."""
+        found = self._waiting.pop(reply.number, None)
+        if found is None:
+            return
+        what = "writes" if found.timestamp else "reads"
+        if not reply.succeeded:
+            self._counted[f"{what} failed"] += 1
+            self.oracle.drop_read(reply.number)
+        elif found.timestamp:
+            self._counted["writes acknowledged"] += 1
+            self.oracle.acknowledge(found.key, found.timestamp)
+        else:
+            self._counted["reads returned"] += 1
+            self.oracle.end_read(
+                reply.number, found.key, (reply.timestamp, reply.value), found.node
+            )
+        if found.client >= 0:
+            self._pause(found.client)
+
+    def _give_up(self, number: int) -> None:
+        found = self._waiting.pop(number, None)
+        if found is None:
+            return
+        self._counted["writes failed" if found.timestamp else "reads failed"] += 1
+        self.oracle.drop_read(number)
+        if found.client >= 0:
+            self._pause(found.client)

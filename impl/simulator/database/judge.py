@@ -1,0 +1,109 @@
+"""Judges group0's log while it grows: each entry's steps are taken on an instance of the definition.
+
+Its state is then compared with what the entry's rows say. What the log holds is also a trace that
+`stagewright validate` reads: `write` puts it down.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.columns import KEPT
+from stagewright.impl.group0 import Entry
+from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.topology.planning import INSTANCE
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, NodeState
+from stagewright.spec.errors import StagewrightError
+from stagewright.spec.trace import TraceWriter, observation
+from stagewright.spec.values import FrozenMap, State
+from stagewright.spec.verdict import Step
+
+
+class Judge:
+    """What the log comes to, twice: by its rows, and by its steps."""
+
+    def __init__(self, rules: Program) -> None:
+        self.catalog = Catalog()
+        self.problems: list[str] = []
+        self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
+        self._rules = rules
+        self._instance: Instance | None = None
+        self._events: list[tuple[Step | None, State, str, int]] = []
+
+    def hear(self, entry: Entry, now: int) -> None:
+        """An entry is committed."""
+        self.catalog.apply(entry)
+        if self._instance is None:
+            self._instance = Instance(self._rules, self.catalog.state(), name=INSTANCE)
+            self._events.append((None, self._instance.state, "", now))
+            return
+        instance = self._instance
+        for name in self.catalog.view.nodes:
+            if Node(name) not in instance.live(Node):
+                instance.add(Node(name))
+        before = instance.state
+        for step in (s for s in entry.command.steps if s.machine == self._rules.definition.name):
+            taken = Step(
+                step.action, FrozenMap({k: _value(k, v) for k, v in step.arguments.items()})
+            )
+            try:
+                instance.fire(taken)
+            except StagewrightError as error:
+                self.problems.append(f"{entry.id.position}: {error.problem}")
+                return
+            self._events.append((taken, instance.state, entry.command.description, now))
+        self._cover(before, instance.state)
+        self._compare(entry, instance.state)
+
+    def _compare(self, entry: Entry, state: State) -> None:
+        rows = self.catalog.state()
+        for name in sorted(KEPT):
+            if rows[name] != state[name]:
+                self.problems.append(
+                    f"{entry.id.position} ({entry.command.description}): the rows say that {name} is "
+                    f"{rows[name]}, the steps {state[name]}"
+                )
+
+    def _cover(self, before: State, after: State) -> None:
+        old: Any = before["node_state"]
+        new: Any = after["node_state"]
+        for node in new:
+            if old.get(node, NodeState.absent) is not new[node]:
+                self.edges.add(("node", old[node].name, new[node].name))
+        was: Any = before["transition_state"]
+        now: Any = after["transition_state"]
+        if was is not now:
+            self.edges.add(("topology", was.name, now.name))
+
+    def write(self, path: Path, trace: str) -> None:
+        """The trace of the topology state machine; nodes are numbered as they came."""
+        nodes = {Node(n): Node(i) for i, n in enumerate(self.catalog.view.nodes)}
+        with TraceWriter(path, self._rules.definition, trace) as writer:
+            for step, state, _, now in self._events:
+                seen = {k: _renamed(v, nodes) for k, v in state.items()}
+                if step is None:
+                    writer.start(INSTANCE, FrozenMap(seen), time=now)
+                    continue
+                arguments = {k: _renamed(v, nodes) for k, v in step.arguments.items()}
+                renamed = Step(step.action, FrozenMap(arguments))
+                writer.record(INSTANCE, renamed, observation(FrozenMap(seen)), time=now)
+
+
+def _value(name: str, value: object) -> Any:
+    """An argument as a step has it, from its JSON."""
+    return GlobalRequest[str(value)] if name == "request" else Node(str(value))
+
+
+def _renamed(value: Any, nodes: dict[Node, Node]) -> Any:
+    match value:
+        case Node():
+            return nodes[value]
+        case frozenset():
+            return frozenset(_renamed(v, nodes) for v in value)
+        case FrozenMap():
+            return FrozenMap({_renamed(k, nodes): _renamed(v, nodes) for k, v in value.items()})
+        case _:
+            return value

@@ -1,0 +1,59 @@
+"""What clients were promised, checked on what they sent and got: it reads no definition and no table.
+
+An acknowledged write is seen by every later read at a quorum, and what such a read returned is as good as
+acknowledged: reads never go back. What was never acknowledged may be seen or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+Seen = tuple[int, bytes | None]
+"""A timestamp and a value; 0 and None: nothing."""
+
+
+@dataclass
+class Oracle:
+    """The history of one run, as far as promises need it."""
+
+    written: dict[tuple[bytes, int], bytes | None] = field(
+        default_factory=dict[tuple[bytes, int], bytes | None]
+    )
+    newest: dict[bytes, Seen] = field(default_factory=dict[bytes, Seen])
+    breaches: list[str] = field(default_factory=list[str])
+    checked: int = 0
+    _floors: dict[int, Seen] = field(default_factory=dict[int, Seen])
+
+    def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
+        """A client sends a write; no other one has its timestamp."""
+        self.written[key, timestamp] = value
+
+    def acknowledge(self, key: bytes, timestamp: int) -> None:
+        """A write was acknowledged."""
+        self._raise(key, (timestamp, self.written[key, timestamp]))
+
+    def _raise(self, key: bytes, seen: Seen) -> None:
+        if seen[0] > self.newest.get(key, (0, None))[0]:
+            self.newest[key] = seen
+
+    def begin_read(self, number: int, key: bytes) -> None:
+        """A read begins: what it must at least return is known now."""
+        self._floors[number] = self.newest.get(key, (0, None))
+
+    def drop_read(self, number: int) -> None:
+        """It failed: it has promised nothing."""
+        self._floors.pop(number, None)
+
+    def end_read(self, number: int, key: bytes, seen: Seen, by: str) -> None:
+        """A read returned."""
+        floor = self._floors.pop(number)
+        self.checked += 1
+        if seen[0] and self.written.get((key, seen[0]), b"?never") != seen[1]:
+            self.broken(f"a read of {key!r} by {by} returned {seen}, which nobody wrote")
+        if seen[0] < floor[0]:
+            self.broken(f"a read of {key!r} by {by} returned {seen}; {floor} was known before")
+        self._raise(key, seen)
+
+    def broken(self, text: str) -> None:
+        """A promise was broken."""
+        self.breaches.append(text)

@@ -1,0 +1,393 @@
+"""A run: a cluster begins, a script is worked through under faults, all is healed, and everything is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stagewright.impl.group0.simulated import CALM
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import stored_key, token_in
+from stagewright.impl.node.messages import (
+    Ask,
+    ClientReply,
+    CreateTable,
+    HostInfo,
+    Message,
+    OperatorReply,
+    OperatorRequest,
+)
+from stagewright.impl.node.port import Identity, Timing
+from stagewright.impl.simulator.database.clients import TABLE, Clients, Workload
+from stagewright.impl.simulator.database.judge import Judge
+from stagewright.impl.simulator.database.oracle import Oracle
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.weather import NONE, Faults
+from stagewright.impl.simulator.database.world import World
+from stagewright.impl.topology.planning import program
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
+from stagewright.spec.errors import InputError
+
+BEGIN_MS = 5_000
+OPERATION_MS = 60_000
+AGAIN_MS = 150  # until an operator asks anew
+HEAL_MS = 60_000
+SETTLE_MS = 1_500
+TICK_MS = 50
+DOWN_MS = (60, 400)
+ASKS = {
+    "decommission": Ask.leave,
+    "remove": Ask.remove,
+    "rebuild": Ask.rebuild,
+    "cleanup": Ask.cleanup,
+    "generation": Ask.new_cdc_generation,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is asked to be."""
+
+    nodes: int = 3
+    replicas: int = 3
+    seed: int = 0
+    script: tuple[Operation, ...] = ()
+    faults: Faults = NONE
+    workload: Workload = field(default_factory=Workload)
+    timing: Timing = field(default_factory=Timing)
+    defects: frozenset[Defect] = frozenset()
+    profile: str = ""
+
+    @property
+    def hosts(self) -> tuple[HostInfo, ...]:
+        """The nodes that begin the cluster: n1, n2 and so on, each in a rack of its own."""
+        return tuple(_host(f"n{i + 1}") for i in range(self.nodes))
+
+
+def _host(name: str) -> HostInfo:
+    return HostInfo(name, rack=f"rack-{name}")
+
+
+@dataclass
+class Outcome:
+    """What became of an operation, and when it ended."""
+
+    operation: str
+    result: str
+    began: int
+    ended: int
+
+
+@dataclass
+class Report:
+    """What a run came to. `breaches` are broken promises; `refused` is what the definition does not allow."""
+
+    outcomes: list[Outcome]
+    breaches: list[str]
+    refused: list[str]
+    counted: dict[str, int]
+    edges: set[tuple[str, str, str]]
+    simulated_ms: int
+    commits: int
+    nodes: dict[str, str]
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise was kept, and every step was one of the definition."""
+        return not self.breaches and not self.refused
+
+
+def run(plan: Plan, trace: Path | None = None) -> Report:
+    """Run; a trace of the topology is written to the file, if one is named.
+
+    Raises:
+        InputError: the script names a node that is not there, or that is there already.
+    """
+    return _Run(plan).report(trace)
+
+
+class _Run:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.world = World(plan.seed, NONE, plan.timing, plan.defects)
+        self.events = self.world.events
+        self.judge = Judge(program(plan.profile))
+        self.oracle = Oracle()
+        self.clients = Clients(
+            plan.workload,
+            self.events,
+            self.world.dice,
+            self.oracle,
+            self.world.counted,
+            self._serving,
+            self.world.send,
+        )
+        self.world.clients = self._hear
+        self.world.log.ears.append(lambda entry: self.judge.hear(entry, self.events.now))
+        self.outcomes: list[Outcome] = []
+        self._replies: dict[int, OperatorReply] = {}
+        self._number = 0
+        self._killed: set[str] = set()  # by the script
+        self._faulty = False
+
+    def _hear(self, _to: str, message: Message) -> None:
+        if isinstance(message, ClientReply):
+            self.clients.hear(message)
+        elif isinstance(message, OperatorReply):
+            self._replies[message.number] = message
+
+    def _serving(self) -> list[str]:
+        """The nodes of the ring that run."""
+        nodes, hosts = self.judge.catalog.view.nodes, self.world.hosts
+        return [n for n, m in nodes.items() if m.state.owns and hosts[n].node is not None]
+
+    # -- phases ----------------------------------------------------------------------------------------
+
+    def report(self, trace: Path | None) -> Report:
+        self._begin()
+        self._set_faults(True)
+        for operation in self.plan.script:
+            began = self.events.now
+            result = self._work(operation)
+            self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
+        self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
+        self._heal()
+        self._look()
+        if trace is not None:
+            self.judge.write(trace, f"run-{self.plan.seed}")
+        counted = self.world.counted
+        counted["reads checked"] = self.oracle.checked
+        view = self.judge.catalog.view
+        return Report(
+            self.outcomes,
+            self.oracle.breaches,
+            self.judge.problems,
+            dict(sorted(counted.items())),
+            self.judge.edges,
+            self.events.now,
+            self.world.log.head.position,
+            {name: m.state.name for name, m in view.nodes.items()},
+        )
+
+    def _begin(self) -> None:
+        hosts = self.plan.hosts
+        for host in hosts:
+            self.world.add(Identity(host, founders=hosts))
+        self._until(self._all_are_ready, BEGIN_MS)
+        while TABLE not in self.judge.catalog.view.tables:
+            self._number += 1
+            self.world.send("operator", "n1", CreateTable(self._number, TABLE, self.plan.replicas))
+            self._until(lambda: TABLE in self.judge.catalog.view.tables, BEGIN_MS)
+        self._until(self._all_have_learned, BEGIN_MS)
+
+    def _all_are_ready(self) -> bool:
+        return all(h.node is not None and h.node.context.ready for h in self.world.hosts.values())
+
+    def _all_have_learned(self) -> bool:
+        head = self.world.log.head
+        return all(
+            h.node is None or h.node.context.member.head == head for h in self.world.hosts.values()
+        )
+
+    def _until(self, condition: Callable[[], bool], milliseconds: int) -> bool:
+        return self.events.run(condition, self.events.now + milliseconds)
+
+    def _set_faults(self, on: bool) -> None:
+        faults = self.plan.faults if on else NONE
+        self._faulty = on and faults != NONE
+        self.world.faults = faults
+        self.world.log.weather = faults.weather if on else CALM
+        if self._faulty:
+            self.events.after(TICK_MS, self._tick)
+
+    def _tick(self) -> None:
+        """Some of what happens now and then happens now."""
+        if not self._faulty:
+            return
+        dice, faults, share = self.world.dice, self.plan.faults, TICK_MS / 60_000
+        if dice.chance(faults.election * share, "election"):
+            self.world.counted["elections of group0"] += 1
+            self.world.log.elect()
+        if dice.chance(faults.failover * share, "failover"):
+            leader = self.world.log.leader
+            if leader is not None:
+                self.world.counted["deposed coordinators"] += 1
+                self.world.log.resign(leader)
+        if dice.chance(faults.crash * share, "crash"):
+            self._crash_one()
+        self.events.after(TICK_MS, self._tick)
+
+    def _crash_one(self) -> None:
+        up, hosts = self.world.up(), self.world.hosts
+        down = [n for n, h in hosts.items() if h.node is None and not h.stopped]
+        if set(down) - self._killed or not up:
+            return
+        name = up[self.world.dice.between(0, len(up) - 1, "victim")]
+        if self.world.dice.chance(0.6, "fuse"):
+            hosts[name].fuse = self.world.dice.between(0, 12, "fuse length")
+        else:
+            self.world.crash(name)
+        wait = self.world.dice.between(*DOWN_MS, "down")
+        self.events.after(wait, self._restart, name)
+
+    def _restart(self, name: str) -> None:
+        self.world.hosts[name].fuse = None
+        if name not in self._killed:
+            self.world.start(name)
+
+    # -- operations ------------------------------------------------------------------------------------
+
+    def _work(self, operation: Operation) -> str:
+        verb, node, by = operation.verb, operation.node, operation.by
+        newcomer = by if verb == "replace" else node if verb == "join" else ""
+        if newcomer in self.world.hosts:
+            raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
+        if node and verb != "join" and node not in self.world.hosts:
+            raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
+        match verb:
+            case "write":
+                self.clients.write(operation.number)
+                return "begun"
+            case "wait":
+                self._until(lambda: False, operation.number)
+                return "done"
+            case "kill":
+                self._kill(node)
+                return "done"
+            case "restart":
+                self._killed.discard(node)
+                self.world.start(node)
+                return "done"
+            case "join" | "replace":
+                return self._join(newcomer, node if verb == "replace" else "")
+            case _:
+                return self._ask(verb, node)
+
+    def _kill(self, name: str) -> None:
+        self._killed.add(name)
+        self.world.crash(name)
+        self._until(lambda: all(self._sees_down(n, name) for n in self.world.up()), BEGIN_MS)
+
+    def _sees_down(self, node: str, other: str) -> bool:
+        found = self.world.hosts[node].node
+        return found is None or other in found.context.down
+
+    def _join(self, name: str, replaces: str) -> str:
+        contacts = tuple(n for n in self._serving() if n != replaces)
+        if replaces:
+            self._kill(replaces)
+        self.world.add(Identity(_host(name), contacts=contacts, replaces=replaces))
+        host, nodes = self.world.hosts[name], self.judge.catalog.view.nodes
+
+        def over() -> bool:
+            state = self.judge.catalog.view.nodes.get(name)
+            ended = state is not None and state.state in (NodeState.normal, NodeState.left)
+            return ended or bool(host.stopped)
+
+        if not self._until(over, OPERATION_MS):
+            self.oracle.broken(f"{name} neither joined nor was refused")
+            return "stuck"
+        nodes = self.judge.catalog.view.nodes
+        if name in nodes and nodes[name].state is NodeState.normal:
+            return "done"
+        self._killed.add(name)
+        self.world.crash(name)
+        request = nodes[name].request if name in nodes else None
+        return f"failed: {request['error'] if request else host.stopped}"
+
+    def _ask(self, verb: str, node: str) -> str:
+        if verb == "remove":
+            self._kill(node)
+        refusal = ""
+        deadline = self.events.now + OPERATION_MS
+        while self.events.now < deadline:
+            reply = self._request(OperatorRequest(0, ASKS[verb], node), node)
+            if reply is not None and reply.accepted:
+                if not self._until(lambda: self._has_ended(verb, node), OPERATION_MS):
+                    self.oracle.broken(f"{verb} {node} was accepted and never ended")
+                    return "stuck"
+                return self._result(verb, node)
+            if reply is not None:
+                refusal = reply.reason
+                break
+            self._until(lambda: False, AGAIN_MS)
+        return f"refused: {refusal}" if refusal else "no answer"
+
+    def _request(self, request: OperatorRequest, not_through: str) -> OperatorReply | None:
+        nodes = [n for n in self._serving() if n != not_through]
+        if not nodes:
+            return None
+        self._number += 1
+        number = self._number
+        through = nodes[self.world.dice.between(0, len(nodes) - 1, "operator")]
+        self.world.send("operator", through, OperatorRequest(number, request.ask, request.node))
+        self._until(lambda: number in self._replies, 4 * AGAIN_MS)
+        return self._replies.get(number)
+
+    def _has_ended(self, verb: str, node: str) -> bool:
+        if verb in ("cleanup", "generation"):
+            return self.judge.catalog.state()["global_request"] is None
+        row = self.judge.catalog.view.nodes[node]
+        if verb in ("decommission", "remove") and row.state is NodeState.left:
+            return True
+        ended = row.request is not None and row.request["done"]
+        return bool(ended) and row.state in (NodeState.normal, NodeState.left)
+
+    def _result(self, verb: str, node: str) -> str:
+        if verb in ("cleanup", "generation"):
+            return "done"
+        request = self.judge.catalog.view.nodes[node].request
+        error = request["error"] if request is not None else None
+        return f"failed: {error}" if error else "done"
+
+    # -- the end ---------------------------------------------------------------------------------------
+
+    def _heal(self) -> None:
+        """Nothing goes wrong any more, and whoever has not left is there."""
+        self._set_faults(False)
+        for name, host in self.world.hosts.items():
+            row = self.judge.catalog.view.nodes.get(name)
+            host.fuse = None
+            if row is not None and row.state is not NodeState.left:
+                self.world.start(name)
+        if not self._until(lambda: self._rests() and self.clients.finished, HEAL_MS):
+            state = self.judge.catalog.view.transition_state.name
+            self.oracle.broken(f"what was begun does not end: the topology is in {state}")
+        self._until(lambda: False, SETTLE_MS)
+
+    def _rests(self) -> bool:
+        view = self.judge.catalog.view
+        moving = any(
+            m.state.in_transition or (m.request is not None and not m.request["done"])
+            for m in view.nodes.values()
+        )
+        return view.transition_state is TransitionState.null and not moving
+
+    def _look(self) -> None:
+        """Every key through every node, every table of every node, every row of every replica."""
+        view, keys = self.judge.catalog.view, sorted({k for k, _ in self.oracle.written})
+        counted = self.world.counted
+        before, asked = counted["reads returned"], 0
+        enough = len(self._serving()) > self.plan.replicas // 2  # for a quorum
+        for node in self._serving() if enough else ():
+            for key in keys:
+                self.clients.read(-1, key, node)
+                asked += 1
+        self._until(lambda: self.clients.finished, SETTLE_MS)
+        if counted["reads returned"] - before < asked:
+            self.oracle.broken("reads failed after all was healed")
+        content = self.judge.catalog.content()
+        for name, host in self.world.hosts.items():
+            if host.node is not None and host.node.context.catalog.content() != content:
+                self.oracle.broken(f"the tables of {name} are not what was committed")
+        for key, seen in sorted(self.oracle.newest.items()):
+            stored = stored_key(key)
+            replicas = view.chosen(token_in(stored), self.plan.replicas).reads
+            have = [n for n in replicas if self._has(n, stored, seen[0])]
+            if len(have) < min(len(replicas), self.plan.replicas // 2 + 1):
+                self.oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
+
+    def _has(self, node: str, key: bytes, timestamp: int) -> bool:
+        found = self.world.hosts[node].rows.get(TABLE, key)
+        return found is not None and found.time >= timestamp

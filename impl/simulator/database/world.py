@@ -1,0 +1,265 @@
+"""The cluster in its simulated world: hosts that carry out what nodes want, the network between them, group0."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, StateId
+from stagewright.impl.group0.dice import Dice
+from stagewright.impl.group0.member import AskHead, SendCommit
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.messages import Message
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.node.port import (
+    Campaign,
+    Compact,
+    Drop,
+    Effect,
+    Identity,
+    Keep,
+    Learn,
+    Reason,
+    Resign,
+    Send,
+    Stop,
+    Store,
+    Surroundings,
+    Timing,
+    Wake,
+)
+from stagewright.impl.simulator.database.events import Events
+from stagewright.impl.simulator.database.log import HeardLog
+from stagewright.impl.simulator.database.weather import NONE, Faults
+from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+
+LATENCY = (1, 3)
+LATE = (20, 260)
+SYNC = 1  # until a disk has synced
+NOTICED = (30, 120)  # until the failure detector of a peer notices
+TAIL = 30  # entries that group0 keeps beside a snapshot
+EPOCH = 1_700_000_000_000  # milliseconds
+
+
+@dataclass
+class Host:
+    """The machine of a node: its disk, and the life that runs on it, if one does."""
+
+    identity: Identity
+    disk: ModelledDisk
+    rows: MemoryRows
+    node: DatabaseNode | None = None
+    life: int = 0
+    syncing: list[int] = field(default_factory=list[int])
+    unsubscribe: Callable[[], None] = lambda: None
+    stopped: str = ""  # why the node is not to start again
+    fuse: int | None = None  # so many effects until it crashes
+
+
+class World:
+    """Everything that acts in a run, except clients and operators."""
+
+    def __init__(
+        self,
+        seed: int,
+        faults: Faults = NONE,
+        timing: Timing | None = None,
+        defects: frozenset[Defect] = frozenset(),
+    ) -> None:
+        self.events = Events()
+        self.dice = Dice(seed)
+        self.faults = faults
+        self.timing = timing or Timing()
+        self.defects = defects
+        self.log = HeardLog(
+            self.events,
+            Dice(seed),
+            faults.weather,
+            careless=Defect.compare_and_set_is_ignored in defects,
+        )
+        self.hosts: dict[str, Host] = {}
+        self.counted: Counter[str] = Counter()
+        self.clients: Callable[[str, Message], None] = lambda _to, _message: None
+
+    # -- nodes -----------------------------------------------------------------------------------------
+
+    def add(self, identity: Identity) -> None:
+        """A new machine, whose node starts."""
+        disk = ModelledDisk()
+        self.hosts[identity.name] = Host(identity, disk, MemoryRows(disk))
+        self.start(identity.name)
+
+    def start(self, name: str) -> None:
+        """A node starts with what is on its disk."""
+        host = self.hosts[name]
+        if host.node is not None or host.stopped:
+            return
+        host.life += 1
+        host.rows = MemoryRows(host.disk)
+        life = host.life
+        around = Surroundings(
+            now=lambda: (EPOCH + self.events.now) * 1000,
+            dice=lambda: self.dice.throw("node", f"{name}/{life}"),
+        )
+        host.node = DatabaseNode(
+            host.identity, host.rows, around, self.timing, defects=self.defects
+        )
+        self._do(host, host.node.start())
+        for peer in self.hosts.values():
+            if peer is not host:
+                self._notice(peer.identity.name, name)
+                if peer.node is None:
+                    self._notice(name, peer.identity.name)
+
+    def crash(self, name: str) -> None:
+        """A machine fails; of what was not synced some may be on the disk."""
+        host = self.hosts[name]
+        if host.node is None:
+            return
+        self.counted["crashes"] += 1
+        unsynced = len(host.disk.log) - host.disk.synced
+        host.disk.crash(self.dice.between(0, unsynced, "kept", name))
+        self._end(host)
+
+    def _end(self, host: Host) -> None:
+        host.unsubscribe()
+        host.unsubscribe = lambda: None
+        host.node, host.fuse, host.syncing = None, None, []
+        host.life += 1
+        for peer in self.hosts:
+            if peer != host.identity.name:
+                self._notice(peer, host.identity.name)
+
+    def _notice(self, by: str, about: str) -> None:
+        """A failure detector notices after a while how it is with a peer then."""
+        wait = self.dice.between(*NOTICED, "notice", f"{by}/{about}")
+        self.events.after(wait, self._noticed, by, about)
+
+    def _noticed(self, by: str, about: str) -> None:
+        host = self.hosts[by]
+        if host.node is not None:
+            self._do(host, host.node.seen(about, self.hosts[about].node is not None))
+
+    def up(self) -> list[str]:
+        """The nodes that run."""
+        return [name for name, host in self.hosts.items() if host.node is not None]
+
+    # -- effects ---------------------------------------------------------------------------------------
+
+    def _do(self, host: Host, effects: list[Effect]) -> None:
+        life = host.life
+        for effect in effects:
+            if host.life != life:
+                return
+            if host.fuse is not None:
+                host.fuse -= 1
+                if host.fuse < 0:
+                    self.crash(host.identity.name)
+                    return
+            self._carry_out(host, effect)
+
+    def _carry_out(self, host: Host, effect: Effect) -> None:
+        name, after, life = host.identity.name, self.events.after, host.life
+        match effect:
+            case Send(to, message):
+                self.send(name, to, message)
+            case Store(batch, number):
+                host.rows.write(batch)
+                if number:
+                    if not host.syncing:
+                        after(SYNC, self._sync, host, life)
+                    host.syncing.append(number)
+            case Wake(milliseconds, reason):
+                after(milliseconds, self._wake, host, life, reason)
+            case SendCommit(request):
+                self.log.commit(
+                    name, request, lambda outcome: self._answered(host, life, request, outcome)
+                )
+            case AskHead(number):
+                self.log.ask_head(name, lambda head: self._head_is(host, life, number, head))
+            case Learn(position):
+                host.unsubscribe = self.log.subscribe(
+                    name, position, lambda item: self._learned(host, life, item)
+                )
+            case Drop(family, low, high):
+                host.rows.drop(family, low, high)
+            case Campaign(milliseconds):
+                after(1, self._campaign, host, life, milliseconds)
+            case Keep(leadership):
+                after(1, self._keep, host, life, leadership)
+            case Resign(leadership):
+                self.log.resign(leadership)
+            case Compact(snapshot):
+                self.log.compact(snapshot, TAIL)
+            case Stop(reason):
+                host.stopped = reason
+                self._end(host)
+
+    def _sync(self, host: Host, life: int) -> None:
+        if host.life == life and host.node is not None:
+            host.rows.sync()
+            numbers, host.syncing = host.syncing, []
+            for number in numbers:
+                if host.life == life:
+                    self._do(host, host.node.stored(number))
+
+    def _wake(self, host: Host, life: int, reason: Reason) -> None:
+        if host.life == life and host.node is not None:
+            self._do(host, host.node.wake(reason))
+
+    def _answered(self, host: Host, life: int, request: Commit, outcome: Outcome) -> None:
+        if host.life == life and host.node is not None:
+            self._do(host, host.node.answered(request, outcome))
+
+    def _head_is(self, host: Host, life: int, number: int, head: StateId | None) -> None:
+        if host.life == life and host.node is not None:
+            self._do(host, host.node.head_is(number, head))
+
+    def _learned(self, host: Host, life: int, item: Learned) -> None:
+        if host.life == life and host.node is not None:
+            self._do(host, host.node.learned(item))
+
+    def _campaign(self, host: Host, life: int, milliseconds: int) -> None:
+        if host.life == life and host.node is not None and self.log.answers:
+            leadership = self.log.campaign(host.identity.name, milliseconds)
+            if leadership is not None:
+                self.counted["terms"] += 1
+            self._do(host, host.node.campaigned(leadership))
+
+    def _keep(self, host: Host, life: int, leadership: Leadership) -> None:
+        if host.life == life and host.node is not None:
+            kept = self.log.answers and self.log.keep(leadership)
+            self._do(host, host.node.kept(leadership, kept))
+
+    # -- messages --------------------------------------------------------------------------------------
+
+    def send(self, sender: str, to: str, message: Message) -> None:
+        """A message sets out."""
+        self.counted["messages"] += 1
+        if sender == to:
+            self.events.after(0, self._arrive, sender, to, message)
+            return
+        if to not in self.hosts:
+            self.events.after(1, self.clients, to, message)
+            return
+        link, dice, faults = f"{sender}>{to}/{type(message).__name__}", self.dice, self.faults
+        if sender in self.hosts:
+            if faults.loss and dice.chance(faults.loss, "loss", link):
+                self.counted["lost"] += 1
+                return
+            if faults.duplicate and dice.chance(faults.duplicate, "duplicate", link):
+                self.counted["duplicated"] += 1
+                self.events.after(
+                    dice.between(*LATE, "again", link), self._arrive, sender, to, message
+                )
+        wait = dice.between(*LATENCY, "latency", link)
+        if faults.delay and dice.chance(faults.delay, "delay", link):
+            self.counted["delayed"] += 1
+            wait = dice.between(*LATE, "lateness", link)
+        self.events.after(wait, self._arrive, sender, to, message)
+
+    def _arrive(self, sender: str, to: str, message: Message) -> None:
+        host = self.hosts[to]
+        if host.node is not None:
+            self._do(host, host.node.handle(sender, message))

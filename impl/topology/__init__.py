@@ -1,0 +1,1 @@
+"""The topology coordinator: every step of it is one of the topology state machine's definition."""

@@ -1,0 +1,436 @@
+"""The topology coordinator of one term: it takes the steps that the definition enables, and nothing else.
+
+Whenever something happens it looks which steps are enabled. A step that waits for nothing is taken: in memory
+if it only changes what the coordinator knows, else as a command in group0. For a step that waits (for a
+barrier, for streams, for a node that joins) it has that done. When its term is over, all is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stagewright.impl.catalog.columns import ALL, TOPOLOGY
+from stagewright.impl.catalog.view import Member
+from stagewright.impl.group0 import Command, Leadership, Mutation
+from stagewright.impl.group0.member import DeposedError, Ended, RaceLostError
+from stagewright.impl.node.context import Context, tokens_for
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase, Work
+from stagewright.impl.node.port import Effect, Reason, Wake
+from stagewright.impl.topology.descriptions import described
+from stagewright.impl.topology.orders import Job, Key, Orders
+from stagewright.impl.topology.planning import Board, step_of
+from stagewright.impl.topology.rounds import Rounds
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.spec.errors import RefusedError
+from stagewright.spec.verdict import Step
+
+Resigned = Callable[[Leadership], list[Effect]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a step waits for beside its guard: nothing, or what `ready` says; `work` has that done.
+
+    An `inner` step changes only what the coordinator of the moment knows, so that it needs no commit.
+    """
+
+    action: str
+    ready: Callable[[TopologyCoordinator, Step], bool] | None = None
+    work: Callable[[TopologyCoordinator, Step], list[Effect]] | None = None
+    inner: bool = False
+
+
+class TopologyCoordinator:
+    """One term of one node."""
+
+    def __init__(self, node: Context, leadership: Leadership, resigned: Resigned) -> None:
+        self.leadership = leadership
+        self.node = node
+        self.rounds = Rounds(node, leadership.term)
+        self.orders = Orders(node, leadership.term)
+        self._resigned = resigned
+        self._began = False
+        self._busy = False  # a commit is on its way
+        self._over = False
+        self._volatile: dict[str, Any] | None = None  # after the last commit
+        self._pending: list[Step] = []  # inner steps since then
+        self._board: Board | None = None
+        self._position = -1  # of the board
+        self._waited: set[Key] = set()  # delays that are over
+        self._waiting: set[Key] = set()
+        self._rules = [r for r in RULES if r.action in node.rules.actions]
+
+    # -- what happens --------------------------------------------------------------------------------------
+
+    def start(self) -> list[Effect]:
+        """Take over: whatever another coordinator knew is lost."""
+        taken = step_of("fail_over")
+
+        def plan() -> Command:
+            board = Board(self.node.rules, self.node.catalog)
+            board.take(taken)
+            text = f"Starting new topology coordinator {self.node.name}"
+            return board.command(text, self.node.catalog, self.node.details())
+
+        def then(ended: Ended) -> list[Effect]:
+            if ended.error is not None:
+                return self._give_up()
+            self._began = True
+            return self.go_on()
+
+        return self.node.propose(plan, then, self.leadership.term)
+
+    def handle(self, sender: str, message: BarrierAck | OrderDone | Joined) -> list[Effect]:
+        """A node answers."""
+        if isinstance(message, BarrierAck):
+            over = self.rounds.acknowledged(sender, message)
+        else:
+            over = self.orders.done(sender, message)
+        return self.go_on() if over else []
+
+    def wake(self, reason: Reason) -> list[Effect]:
+        """The passing of time."""
+        match reason:
+            case (_, _, int(term), *_) if term != self.leadership.term:
+                return []
+            case (_, "round", _, int(number)):
+                return [*self.rounds.again(number), *self.go_on()]
+            case (_, "job", _, str(action), str(name), int(version)):
+                return self.orders.again((action, name, version))
+            case (_, "delay", _, str(action), str(name), int(version)):
+                self._waiting.discard((action, name, version))
+                self._waited.add((action, name, version))
+                return self.go_on()
+            case _:
+                raise AssertionError(f"no coordinator is woken for {reason}")
+
+    def learned(self) -> list[Effect]:
+        """Something was committed."""
+        return self.go_on()
+
+    def seen(self) -> list[Effect]:
+        """A node is down, or back."""
+        return self.go_on()
+
+    # -- steps ---------------------------------------------------------------------------------------------
+
+    def go_on(self) -> list[Effect]:
+        """Take what can be taken now, and have done what the next steps wait for."""
+        if self._busy or not self._began or self._over:
+            return []
+        try:
+            board = self._look()
+        except (
+            RefusedError
+        ):  # what it knew does not fit what was committed: another one starts afresh
+            return self._give_up()
+        if self._steps_down():
+            return self._give_up()
+        self._pending += board.see(self.node.down)
+        effects: list[Effect] = []
+        while (found := self._next(board, effects)) is not None:
+            rule, step = found
+            if not rule.inner:
+                return [*effects, *self._commit(step)]
+            board.take(step)
+            self._pending.append(step)
+            self._took(rule, step)
+        return effects
+
+    def _took(self, rule: Rule, step: Step) -> None:
+        """What is tried again begins anew."""
+        if rule.action in ("retry_barrier", "fail_barrier"):
+            self.rounds.round = None
+            self._waited.discard(self._key(step))
+
+    def _look(self) -> Board:
+        """The machine at what is committed, after the inner steps since the last commit."""
+        if self._board is None or self._position != self.node.catalog.commits:
+            board = Board(self.node.rules, self.node.catalog, self._volatile)
+            for step in self._pending:
+                board.take(step)
+            self._board, self._position = board, self.node.catalog.commits
+        return self._board
+
+    def _steps_down(self) -> bool:
+        """A node that leaves lets another one coordinate the end of it."""
+        own = self.node.view.nodes[self.node.name]
+        return own.state not in (NodeState.normal, NodeState.rebuilding)
+
+    def _next(self, board: Board, effects: list[Effect]) -> tuple[Rule, Step] | None:
+        """The first step that is enabled and waits for nothing; work for those that do goes to `effects`."""
+        for rule in self._rules:
+            for step in board.instance.choices(rule.action):
+                if rule.ready is None or rule.ready(self, step):
+                    return rule, step
+                if rule.work is not None:
+                    effects += rule.work(self, step)
+        return None
+
+    def _commit(self, step: Step) -> list[Effect]:
+        """Commit a step with the inner ones before it."""
+        self._busy = True
+        after: dict[str, Any] = {}
+
+        def plan() -> Command:
+            board = Board(self.node.rules, self.node.catalog, self._volatile)
+            for one in (*self._pending, step):
+                board.take(one)
+            after.clear()
+            after.update(board.volatile())
+            details = self.node.details(tokens=self._tokens(step), error=self._reason())
+            return board.command(described(step), self.node.catalog, details, self._beside())
+
+        def then(ended: Ended) -> list[Effect]:
+            self._busy = False
+            if ended.error is None:
+                self._volatile, self._pending, self._board = after, [], None
+                return self.go_on()
+            if isinstance(ended.error, RefusedError | RaceLostError):
+                self._board = None
+                return [self._delay(("again", "", ended.number))]
+            return self._give_up(not isinstance(ended.error, DeposedError))
+
+        return self.node.propose(plan, then, self.leadership.term)
+
+    def _give_up(self, resign: bool = True) -> list[Effect]:
+        self._over = True
+        effects = self._resigned(self.leadership)
+        return effects if resign else []
+
+    # -- what steps bring beside ---------------------------------------------------------------------------
+
+    def _tokens(self, step: Step) -> Mapping[Node, tuple[int, ...]]:
+        """The tokens that a node gets: its own, or those of the node that it replaces."""
+        n = step.arguments.get("n")
+        if not isinstance(n, Node) or n.name not in self.node.view.nodes:
+            return {}
+        row = self.node.view.nodes[n.name]
+        if row.replaced is not None:
+            return {n: tuple(self.node.view.nodes[row.replaced].tokens)}
+        return {n: tokens_for(n.name, row.num_tokens)}
+
+    def _beside(self) -> tuple[Mutation, ...]:
+        if not self.node.has(Defect.rows_of_left_nodes_are_dropped):
+            return ()
+        left = [m.name for m in self.node.view.nodes.values() if m.state is NodeState.left]
+        return tuple(Mutation("topology", (name,), None) for name in left)
+
+    def _reason(self) -> str:
+        """Why what goes on fails, if it does."""
+        problems = [p for job in self.orders.jobs.values() for p in job.problems]
+        down = [n for n in self.node.view.participants if n in self.node.down]
+        return "; ".join([*problems, *(f"{n} is down" for n in down)]) or "the request failed"
+
+    # -- what steps wait for ---------------------------------------------------------------------------------
+
+    def _delay(self, key: Key, milliseconds: int | None = None) -> Effect:
+        self._waiting.add(key)
+        wait = self.node.timing.retry if milliseconds is None else milliseconds
+        return Wake(wait, ("coordinator", "delay", self.leadership.term, *key))
+
+    def _key(self, step: Step) -> Key:
+        n = step.arguments.get("n")
+        name = n.name if isinstance(n, Node) else ""
+        return step.action, name, self.node.view.version
+
+    def has_drained(self, _: Step) -> bool:
+        """All have drained, so that the fence may advance."""
+        found = self.rounds.round
+        if self.node.has(Defect.barrier_asks_nobody):
+            return True
+        version = self.node.view.version
+        return (
+            found is not None
+            and (found.phase, found.version) == (Phase.drain, version)
+            and found.passed
+        )
+
+    def drain(self, _: Step) -> list[Effect]:
+        """Begin a barrier, unless it goes on."""
+        found, version = self.rounds.round, self.node.view.version
+        if found is not None and (found.phase, found.version) == (Phase.drain, version):
+            return []
+        return self.rounds.begin(Phase.drain, self.node.view.participants)
+
+    def knows_the_fence(self, _: Step) -> bool:
+        """No replica that takes part accepts what is older than the fence any more."""
+        view, found = self.node.view, self.rounds.round
+        if view.fence_version < view.version or self.node.has(Defect.barrier_asks_nobody):
+            return True  # the barrier of this version was put up with
+        return (
+            found is not None
+            and (found.phase, found.version) == (Phase.fence, view.version)
+            and found.missing <= self.node.down
+        )
+
+    def spread_the_fence(self, _: Step) -> list[Effect]:
+        """Have the fence learned, unless that goes on."""
+        found, version = self.rounds.round, self.node.view.version
+        if found is not None and (found.phase, found.version) == (Phase.fence, version):
+            return []
+        return self.rounds.begin(Phase.fence, self.node.view.participants)
+
+    def is_due(self) -> bool:
+        """Whether rows that nodes have lost are to be removed: before a node leaves, or on request."""
+        requests = {m.request["request_type"] for m in self._waiting_nodes() if m.request}
+        return bool(requests & {"leave", "remove"}) or self._asked("cleanup")
+
+    def _waiting_nodes(self) -> list[Member]:
+        return [m for m in self.node.view.nodes.values() if m.request and not m.request["done"]]
+
+    def _asked(self, request: str) -> bool:
+        wanted: object = self.node.catalog.tables[TOPOLOGY][ALL]["global_topology_request"]
+        return wanted == request
+
+    def has_drained_to_clean(self, step: Step) -> bool:
+        """Requests to ranges that were lost are over; of nodes that are down, which may be removed next, too."""
+        return self.is_due() and (self.has_drained(step) or self.is_stuck(step))
+
+    def drain_to_clean(self, step: Step) -> list[Effect]:
+        """Have them end, if there is something to clean."""
+        return self.drain(step) if self.is_due() else []
+
+    def is_stuck(self, _: Step) -> bool:
+        """Only nodes that are down have not drained."""
+        found = self.rounds.round
+        return found is not None and bool(found.missing) and found.missing <= self.node.down
+
+    def has_waited(self, step: Step) -> bool:
+        """So long that what began before is over, or that something may be tried again."""
+        return self._key(step) in self._waited
+
+    def wait_for_ring_delay(self, step: Step) -> list[Effect]:
+        """Sleep, unless it does so."""
+        key = self._key(step)
+        return [] if key in self._waiting else [self._delay(key, self.node.timing.ring_delay)]
+
+    def wait_for_retry(self, step: Step) -> list[Effect]:
+        """The same, for a shorter time."""
+        key = self._key(step)
+        return [] if key in self._waiting else [self._delay(key)]
+
+    def _job(self, step: Step) -> Job | None:
+        return self.orders.jobs.get(self._key(step))
+
+    def is_done(self, step: Step) -> bool:
+        """The node has done what the step says."""
+        job = self._job(step)
+        if job is not None and job.over and job.problems:
+            del self.orders.jobs[job.key]  # to be asked for anew
+        return job is not None and job.succeeded
+
+    def _order(self, step: Step, work: Work | None, nodes: tuple[str, ...]) -> list[Effect]:
+        key = self._key(step)
+        return [] if key in self.orders.jobs else self.orders.begin(key, work, nodes)
+
+    def let_join(self, step: Step) -> list[Effect]:
+        """Have a node join group0."""
+        return self._order(step, None, (_name(step),))
+
+    def have_cleaned(self, step: Step) -> list[Effect]:
+        """Have a node remove the rows that it lost."""
+        return self._order(step, Work.clean, (_name(step),)) if self.is_due() else []
+
+    def have_shut_down(self, step: Step) -> list[Effect]:
+        """Tell a node that it is no longer needed."""
+        return self._order(step, Work.shut_down, (_name(step),))
+
+    def have_rebuilt(self, step: Step) -> list[Effect]:
+        """Have a node fetch its rows anew."""
+        return self._order(step, Work.stream, (_name(step),))
+
+    def has_streamed(self, step: Step) -> bool:
+        """All who gain ranges have their rows, and knew the fence before that."""
+        job = self._job(step)
+        return job is not None and job.succeeded
+
+    def stream(self, step: Step) -> list[Effect]:
+        """Have all who gain ranges fetch their rows, once the fence is known."""
+        if not self.knows_the_fence(step):
+            return self.spread_the_fence(step)
+        view = self.node.view
+        gain = {
+            name
+            for factor in view.tables.values()
+            for _, high in view.ranges()
+            for name in view.fetchers(high, factor)
+        }
+        return self._order(step, Work.stream, tuple(sorted(gain)))
+
+    def has_failed_to_stream(self, _: Step) -> bool:
+        """A node says that it cannot."""
+        job = self.orders.jobs.get(("stream_ranges", "", self.node.view.version))
+        return job is not None and job.over and bool(job.problems)
+
+
+def _name(step: Step) -> str:
+    n = step.arguments["n"]
+    assert isinstance(n, Node)
+    return n.name
+
+
+C = TopologyCoordinator
+
+RULES: tuple[Rule, ...] = (
+    # what failed goes back
+    Rule("roll_back_join"),
+    Rule("roll_back_leave"),
+    Rule("give_up", inner=True),
+    Rule("give_up_with_tablets", inner=True),
+    Rule("fail_to_accept"),
+    # barriers
+    Rule("start_barrier", inner=True),
+    Rule("pass_barrier", C.has_drained, C.drain),
+    Rule("fail_barrier", C.is_stuck, inner=True),
+    Rule("wait_ring_delay", C.has_waited, C.wait_for_ring_delay, inner=True),
+    Rule("retry_barrier", C.has_waited, C.wait_for_retry, inner=True),
+    # streaming
+    Rule("stream_ranges", C.has_streamed, C.stream, inner=True),
+    Rule("stream_with_dead_node", inner=True),
+    Rule("fail_to_stream", C.has_failed_to_stream, inner=True),
+    # the way of a node in
+    Rule("join_group0", C.is_done, C.let_join),
+    Rule("insert_tokens"),
+    Rule("commit_cdc_generation", C.knows_the_fence, C.spread_the_fence),
+    Rule("publish_cdc_generation"),
+    Rule("take_tokens"),
+    Rule("read_new"),
+    Rule("finish_bootstrap", C.knows_the_fence, C.spread_the_fence),
+    Rule("remove_replaced", C.knows_the_fence, C.spread_the_fence),
+    Rule("finish_replace", C.knows_the_fence, C.spread_the_fence),
+    # the way of a node out
+    Rule("leave_token_ring", C.knows_the_fence, C.spread_the_fence),
+    Rule("remove_leaving", C.knows_the_fence, C.spread_the_fence),
+    Rule("finish_leaving", C.knows_the_fence, C.spread_the_fence),
+    Rule("report_completion", C.knows_the_fence, C.spread_the_fence),
+    Rule("shut_down", C.is_done, C.have_shut_down, inner=True),
+    Rule("remove_from_group0"),
+    Rule("finish_left"),
+    Rule("complete_rollback", C.knows_the_fence, C.spread_the_fence),
+    Rule("finish_rebuild", C.is_done, C.have_rebuilt),
+    Rule("fail_to_rebuild"),
+    # generations, global requests
+    Rule("commit_generation", C.knows_the_fence, C.spread_the_fence),
+    Rule("publish_requested_generation"),
+    Rule("publish_generation"),
+    Rule("leave_tablet_track"),
+    # at rest: whose turn it is, the definition says
+    Rule("cancel"),
+    Rule("fence_before_cleanup", C.has_drained_to_clean, C.drain_to_clean),
+    Rule("clean_up", C.is_done, C.have_cleaned),
+    Rule("finish_cleanup"),
+    Rule("accept_replace"),
+    Rule("accept_join"),
+    Rule("start_bootstrap"),
+    Rule("start_replace"),
+    Rule("start_remove"),
+    Rule("start_decommission"),
+    Rule("start_rebuild"),
+    Rule("prepare_generation"),
+)
+"""The steps that the coordinator takes, in the order in which it looks at them."""

@@ -1,0 +1,97 @@
+"""Commands of the topology state machine: steps taken on an instance of the definition, and the rows they change.
+
+An instance is made from the tables for each plan, so it is never older than what the node has learned. The
+failure detector's view is part of the machine (`down`): where whoever acts sees a node otherwise than the
+tables say, a `crash` or `restart` is the first step of the command. A command thus names all steps since the
+one before it, those that only the coordinator's memory knew included: the log is a complete trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.columns import Details, mutations_of
+from stagewright.impl.group0 import Command, Mutation, steps_of
+from stagewright.impl.runtime import Instance, Program, Record, Taken, command
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.spec import define
+from stagewright.spec.definition import Kept
+from stagewright.spec.verdict import Step
+
+INSTANCE = "topology"
+
+
+@lru_cache(maxsize=8)
+def program(profile: str = "") -> Program:
+    """The topology state machine under a profile, by default the newest."""
+    return Program(define(TopologyControl, profile))
+
+
+class Board:
+    """The topology state machine at what a node has learned, and the steps that were taken on it since."""
+
+    def __init__(
+        self,
+        rules: Program,
+        catalog: Catalog,
+        volatile: Mapping[str, Any] | None = None,
+        newcomer: str = "",
+    ) -> None:
+        state = {**catalog.state(), **(volatile or {})}
+        entities = [Node(newcomer)] if newcomer else []
+        self.instance = Instance(rules, state, entities=entities, name=INSTANCE)
+        self.taken: list[Taken] = []
+
+    def take(self, *steps: Step) -> None:
+        """Take steps, all or none.
+
+        Raises:
+            RefusedError: one is not enabled.
+        """
+        command(*(self.instance.call(s) for s in steps), log=self._took)
+
+    def _took(self, record: Record) -> None:
+        self.taken += record.steps
+
+    def see(self, down: frozenset[str]) -> list[Step]:
+        """Take the steps by which the machine sees as down whom a failure detector does; which they are."""
+        found: list[Step] = []
+        before: frozenset[Node] = self.instance.state["down"]  # type: ignore[assignment]
+        for node in self.instance.live(Node):
+            assert isinstance(node, Node)
+            action = "crash" if node not in before else "restart"
+            if (node.name in down) == (node in before):
+                continue
+            if self.instance.can(action, n=node):
+                step = step_of(action, n=node)
+                self.take(step)
+                found.append(step)
+        return found
+
+    def volatile(self) -> dict[str, Any]:
+        """What only the coordinator's memory holds now."""
+        kept = [v.name for v in self.instance.program.running.variables if v.kept is Kept.VOLATILE]
+        state = self.instance.state
+        return {name: state[name] for name in kept}
+
+    def command(
+        self,
+        description: str,
+        catalog: Catalog,
+        details: Details,
+        beside: Iterable[Mutation] = (),
+    ) -> Command:
+        """All that was taken, with `beside` what else it writes."""
+        rows = mutations_of(self.taken, catalog.tables, details)
+        return Command(description, steps_of(Record(tuple(self.taken))), (*beside, *rows))
+
+
+def step_of(action: str, **arguments: Any) -> Step:
+    """A step by names."""
+    from stagewright.spec.values import FrozenMap
+
+    return Step(action, FrozenMap(arguments))

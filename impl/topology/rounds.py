@@ -1,0 +1,60 @@
+"""Rounds of a global barrier: each node drains what is older than a version; then each one learns the fence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.messages import BarrierAck, BarrierRequest, Phase
+from stagewright.impl.node.port import Effect, Send, Wake
+
+
+@dataclass
+class Round:
+    """One phase of a barrier, until all who take part have acknowledged it."""
+
+    number: int
+    phase: Phase
+    version: int
+    missing: set[str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nobody is missing."""
+        return not self.missing
+
+
+class Rounds:
+    """The rounds of one coordinator, one at a time."""
+
+    def __init__(self, node: Context, term: int) -> None:
+        self._node = node
+        self._term = term
+        self._number = 0
+        self.round: Round | None = None
+
+    def begin(self, phase: Phase, asked: tuple[str, ...]) -> list[Effect]:
+        """Ask for a phase."""
+        self._number += 1
+        self.round = Round(self._number, phase, self._node.view.version, set(asked))
+        return self._send(self.round)
+
+    def _send(self, round_: Round) -> list[Effect]:
+        request = BarrierRequest(self._term, round_.number, round_.phase, round_.version)
+        wake = Wake(self._node.timing.resend, ("coordinator", "round", self._term, round_.number))
+        return [*(Send(n, request) for n in sorted(round_.missing)), wake]
+
+    def acknowledged(self, sender: str, ack: BarrierAck) -> bool:
+        """A node has; whether that was the last one."""
+        found = self.round
+        if found is None or (ack.term, ack.round) != (self._term, found.number):
+            return False
+        found.missing.discard(sender)
+        return found.passed
+
+    def again(self, number: int) -> list[Effect]:
+        """Ask those that have not answered once more."""
+        found = self.round
+        if found is None or found.number != number or found.passed:
+            return []
+        return self._send(found)

@@ -1,0 +1,111 @@
+"""`stagewright run --script`: a cluster whose nodes join, leave and are replaced while clients write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from stagewright.impl.simulator.database.run import Plan, Report
+
+ONLY_TABLETS = ("tablets", "migrations", "writes", "consistency")
+
+
+def run_script(args: argparse.Namespace, directory: Path) -> int:
+    """Work through a script, print what happened, and return 1 if a promise was broken."""
+    from stagewright.impl.simulator.database.run import run
+
+    plan = plan_of(args)
+    trace = directory / "topology.jsonl"
+    report = run(plan, trace)
+    if args.json:
+        print(json.dumps(_as_json(report, plan), indent=2))
+    else:
+        _print(report, plan, trace, args)
+    return ExitCode.HOLDS if report.kept else ExitCode.VIOLATED
+
+
+def plan_of(args: argparse.Namespace) -> Plan:
+    """What the arguments ask for.
+
+    Raises:
+        InputError: a part of the script or of the faults is none, or an argument is one of tablets alone.
+    """
+    from stagewright.impl.simulator.database.run import Plan
+    from stagewright.impl.simulator.database.script import parse_script
+    from stagewright.impl.simulator.database.weather import parse_faults
+    from stagewright.impl.topology.planning import program
+    from stagewright.spec.errors import InputError
+
+    for name in ONLY_TABLETS:
+        if getattr(args, name) is not None:
+            raise InputError(
+                f"--{name} is not for a script", help="a script writes by `write NUMBER`"
+            )
+    if not 1 <= args.nodes <= 30:
+        raise InputError(f"--nodes {args.nodes}: out of bounds", help="write a number from 1 to 30")
+    program(args.profile)  # an unknown profile is refused before anything is written
+    return Plan(
+        nodes=args.nodes,
+        replicas=min(3, args.nodes),
+        seed=args.seed,
+        script=parse_script(args.script),
+        faults=parse_faults(args.faults),
+        profile=args.profile,
+    )
+
+
+def _as_json(report: Report, plan: Plan) -> dict[str, object]:
+    return {
+        "seed": plan.seed,
+        "kept": report.kept,
+        "operations": [vars(o) for o in report.outcomes],
+        "breaches": report.breaches,
+        "refused": report.refused,
+        "counted": report.counted,
+        "nodes": report.nodes,
+        "commits": report.commits,
+        "simulated_ms": report.simulated_ms,
+        "edges": sorted(" ".join(edge) for edge in report.edges),
+    }
+
+
+def _print(report: Report, plan: Plan, trace: Path, args: argparse.Namespace) -> None:
+    from rich.table import Table
+
+    from stagewright.commands.output import console
+
+    out = console()
+    out.print(
+        f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}"
+    )
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for one in report.outcomes:
+        span = f"{one.began / 1000:.2f}-{one.ended / 1000:.2f} s"
+        table.add_row(span, one.operation, one.result)
+    out.print(table)
+    nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
+    out.print(f"nodes: {nodes}")
+    counted = ", ".join(f"{number} {what}" for what, number in report.counted.items())
+    out.print(f"{report.simulated_ms / 1000:.1f} s simulated, {report.commits} commits; {counted}")
+    for text in (*report.breaches, *report.refused):
+        out.print(f"BROKEN {text}", style="red", markup=False)
+    if report.kept:
+        out.print("every promise was kept, and every step is one of the definition", style="green")
+    for line in (
+        f"trace: {trace}",
+        f"judge it: stagewright validate {trace} --size Node={len(report.nodes)}",
+        f"reproduce: {_reproduce(args)}",
+    ):
+        out.print(line, style="dim", soft_wrap=True, markup=False)
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words = ["stagewright", "run", "--nodes", str(args.nodes), "--seed", str(args.seed)]
+    words += ["--faults", args.faults, "--script", args.script]
+    return shlex.join([*words, *(("--profile", args.profile) if args.profile else ())])

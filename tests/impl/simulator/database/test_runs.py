@@ -1,0 +1,82 @@
+"""Nodes join, leave, are replaced and removed while clients write, and every promise is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stagewright.impl.simulator.database.run import Plan, Report, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.spec.errors import InputError
+
+EVERYTHING = (
+    "write 100; join n4; decommission n1; replace n2 by n5; join n6; remove n3; rebuild n4; "
+    "generation; cleanup; wait 200"
+)
+
+
+def done(script: str, seed: int = 0, faults: str = "none", nodes: int = 3) -> Report:
+    return run(
+        Plan(nodes=nodes, seed=seed, script=parse_script(script), faults=parse_faults(faults))
+    )
+
+
+def test_a_cluster_changes_all_its_nodes_under_writes() -> None:
+    report = done(EVERYTHING)
+    assert (report.breaches, report.refused) == ([], [])
+    assert {o.result for o in report.outcomes} == {"done", "begun"}
+    assert report.nodes == {
+        "n1": "left", "n2": "left", "n3": "left", "n4": "normal", "n5": "normal", "n6": "normal"
+    }  # fmt: skip
+    assert report.counted["writes acknowledged"] > 90
+    assert report.counted["reads checked"] > 100
+
+    assert {(old, new) for kind, old, new in report.edges if kind == "node"} == {
+        ("absent", "none"), ("none", "bootstrapping"), ("bootstrapping", "normal"),
+        ("none", "replacing"), ("replacing", "normal"), ("normal", "left"),
+        ("normal", "decommissioning"), ("decommissioning", "left"),
+        ("normal", "removing"), ("removing", "left"),
+        ("normal", "rebuilding"), ("rebuilding", "normal"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_fault_breaks_a_promise(seed: int) -> None:
+    script = "write 80; join n4; decommission n1; replace n2 by n5; remove n3"
+    report = done(script, seed, "all")
+    assert (report.breaches, report.refused) == ([], [])
+
+
+def test_a_node_that_dies_as_it_joins_is_left_and_the_cluster_goes_on() -> None:
+    found: set[tuple[str, str]] = set()
+    for seed in range(40, 50):
+        report = done("join n4; join n5", seed, "crash=300")
+        assert report.kept
+        found |= {(old, new) for kind, old, new in report.edges if kind == "node"}
+    assert ("bootstrapping", "left") in found
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
+    plan = Plan(seed=5, script=parse_script("write 60; join n4"), faults=parse_faults("all"))
+    first, second = run(plan, tmp_path / "first"), run(plan, tmp_path / "second")
+    assert first == second
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("jion n4", "did you mean `join`"),
+        ("join", "write `join NODE`"),
+        ("replace n1", "write `replace NODE by NODE`"),
+        ("write many", "write `write NUMBER`"),
+        ("join n4; join n4", "use a new name"),
+        ("remove n9", "there is no n9"),
+    ],
+)
+def test_a_script_that_makes_no_sense_is_refused(script: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        done(script)
+    assert message in f"{refused.value.problem} {refused.value.help}"
