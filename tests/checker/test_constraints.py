@@ -12,8 +12,8 @@ from stagewright.checker.check import check
 from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.prove import prove
 from stagewright.checker.verdicts import NO_DEADLOCK
-from stagewright.commands.machine_facts import facts_of
-from stagewright.commands.machine_text import markdown_machine
+from stagewright.commands.pages.facts import facts_of
+from stagewright.commands.pages.text import markdown_machine
 from stagewright.impl.runtime import Instance, Program
 from stagewright.spec import (
     Bool,

@@ -15,7 +15,7 @@ from stagewright.checker.sharded.check import check_sharded
 from stagewright.checker.sharded.search import Place
 from stagewright.checker.sharded.tasks import LevelPart, LevelTask
 from stagewright.commands import run_command_line
-from stagewright.commands.spark_scheduler import SparkScheduler
+from stagewright.commands.checking.spark_scheduler import SparkScheduler
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from stagewright.commands.doc_documents import DocumentPages, kept_from, measured_in
+from stagewright.commands.pages.documents import DocumentPages, kept_from, measured_in
 from stagewright.machines import SHIPPED
 from stagewright.machines.documents.document import Document, Section
 from stagewright.machines.known_bugs import KNOWN_BUGS

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.doc_page import page_of
+from stagewright.commands.pages.machine_page import page_of
 from stagewright.machines import SHIPPED
 from stagewright.machines.known_bugs import KNOWN_BUGS
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage

@@ -17,7 +17,7 @@ import pytest
 from stagewright import commands
 from stagewright.commands import demo, run_command_line
 from stagewright.commands.exit_codes import ExitCode
-from stagewright.commands.on_spark import on_spark
+from stagewright.commands.validation.on_spark import on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

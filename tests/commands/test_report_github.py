@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from stagewright.commands import report_github, run_command_line
-from stagewright.commands.ci_suite import Level, Remark, Suite
-from stagewright.commands.report_github import MOST_MESSAGE, SUMMARY_BYTES
+from stagewright.commands import run_command_line
+from stagewright.commands.reports import github
+from stagewright.commands.reports.github import MOST_MESSAGE, SUMMARY_BYTES
+from stagewright.commands.reports.suite import Level, Remark, Suite
 from stagewright.spec.verdict import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,7 +57,7 @@ def annotated(capsys: Captured, *words: str) -> tuple[int, list[Annotation]]:
 
 def test_a_command_escapes_what_would_end_it() -> None:
     properties, message = {"title": "a::b, 100%\r\nc", "file": "%0A.py"}, "x::y, 50%\r\n%0Az"
-    line = report_github.command("error", properties, message)
+    line = github.command("error", properties, message)
     assert line == (
         "::error title=a%3A%3Ab%2C 100%25%0D%0Ac,file=%250A.py::x::y, 50%25%0D%0A%250Az"
     )
@@ -200,7 +201,7 @@ def suite_of(remarks: int, text: str = "") -> Suite:
 
 @pytest.mark.parametrize(("remarks", "shown"), [(10, 10), (11, 10), (500, 10)])
 def test_what_github_would_drop_is_counted(remarks: int, shown: int) -> None:
-    found = [read(line) for line in report_github.workflow_commands([suite_of(remarks)])]
+    found = [read(line) for line in github.workflow_commands([suite_of(remarks)])]
     assert len(found) == shown
     if remarks > shown:
         assert found[-1].properties["title"] == f"{remarks - 9} more of this kind"
@@ -211,7 +212,7 @@ def test_what_github_would_drop_is_counted(remarks: int, shown: int) -> None:
 
 
 def test_no_message_is_longer_than_the_runner_takes() -> None:
-    (line,) = report_github.workflow_commands([suite_of(1, "x" * 10_000)])
+    (line,) = github.workflow_commands([suite_of(1, "x" * 10_000)])
     message = read(line).message
     assert len(message) == MOST_MESSAGE
     assert message.endswith("(10,005 characters in all)")
@@ -252,10 +253,10 @@ def test_hostile_text_does_not_leave_its_cell_or_fence(
 
 def test_a_summary_that_github_would_refuse_is_cut_and_says_so() -> None:
     suites = [suite_of(2_000, "x" * 100) for _ in range(10)]
-    text = report_github.summary(suites)
+    text = github.summary(suites)
     assert SUMMARY_BYTES // 2 < len(text.encode()) <= SUMMARY_BYTES
     assert text.rstrip().endswith("more parts did not fit into this summary.*")
-    assert report_github.summary(suites, room=50) == ""
+    assert github.summary(suites, room=50) == ""
 
 
 def test_a_summary_that_cannot_be_written_changes_no_verdict(

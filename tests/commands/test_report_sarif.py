@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from sarif_kit.validate import validation_errors
 
-from stagewright.commands import report_sarif, run_command_line
-from stagewright.commands.ci_of_report import suite_of
-from stagewright.commands.report_result import Result
+from stagewright.commands import run_command_line
+from stagewright.commands.reports import sarif
+from stagewright.commands.reports.of_check import suite_of
+from stagewright.commands.reports.result import Result
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
@@ -227,12 +228,12 @@ def _long(steps: int, file: str) -> Result:
 def test_a_long_counterexample_is_told_to_its_end(
     steps: int, most: int, told: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert report_sarif.MOST_LOCATIONS == 10_000  # GitHub refuses a file with more
-    monkeypatch.setattr(report_sarif, "MOST_LOCATIONS", most)
+    assert sarif.MOST_LOCATIONS == 10_000  # GitHub refuses a file with more
+    monkeypatch.setattr(sarif, "MOST_LOCATIONS", most)
     file = tmp_path / "light.py"
     file.write_text(LIGHT, encoding="utf-8")
     suite = suite_of("check", _long(steps, str(file)))
-    log: Any = json.loads(json.dumps(report_sarif.document([suite], 1)))
+    log: Any = json.loads(json.dumps(sarif.document([suite], 1)))
     assert validation_errors(log) == []
     (flow,) = log["runs"][0]["results"][0]["codeFlows"]
     locations = flow["threadFlows"][0]["locations"]

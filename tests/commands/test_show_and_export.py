@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.commands import run_command_line
-from stagewright.commands.state_diagram import render_diagram
+from stagewright.commands.pages.state_diagram import render_diagram
 from stagewright.spec.errors import InputError
 from stagewright.spec.loading import load
 from stagewright.spec.text.state_diagram import diagram_of

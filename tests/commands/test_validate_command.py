@@ -10,7 +10,7 @@ import pytest
 from sarif_kit.validate import validation_errors
 
 from stagewright.commands import run_command_line
-from stagewright.commands.validate_engine import chosen_engine
+from stagewright.commands.validation.engine import chosen_engine
 from stagewright.traces.java_runtime import JavaNotFoundError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from stagewright.checker.conformance.judge import Judge
-from stagewright.commands.adapter_loading import adapter_factory
+from stagewright.commands.conformance.adapter_loading import adapter_factory
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.values import State, plain

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from stagewright.commands.doc_documents import vars_of
+from stagewright.commands.pages.documents import vars_of
 from stagewright.machines import SHIPPED
 from stagewright.machines.documents import DOCUMENTS
 from stagewright.machines.documents.document import Document

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stagewright.commands.machine_facts import facts_of
+from stagewright.commands.pages.facts import facts_of
 from stagewright.spec import (
     ANY,
     Actor,

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.browser import browse
 
-from stagewright.commands import report_github, report_junit, report_sarif
-from stagewright.commands.ci_of_traces import suite_of
-from stagewright.commands.coverage_drawings import drawings
+from stagewright.commands.pages.coverage_drawings import drawings
+from stagewright.commands.reports import github, junit, sarif
+from stagewright.commands.reports.of_traces import suite_of
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.automaton import of_model
@@ -182,10 +182,10 @@ def test_no_name_begins_a_line_of_its_own(tmp_path: Path) -> None:
     forms = {
         "text": (tmp_path / "report.txt").read_text(),
         "page": (tmp_path / "report.html").read_text(),
-        "JUnit": report_junit.document(suites),
-        "SARIF": json.dumps(report_sarif.document(suites, 1), ensure_ascii=False),
-        "GitHub": "\n".join(report_github.workflow_commands(suites)),
-        "summary": report_github.summary(suites),
+        "JUnit": junit.document(suites),
+        "SARIF": json.dumps(sarif.document(suites, 1), ensure_ascii=False),
+        "GitHub": "\n".join(github.workflow_commands(suites)),
+        "summary": github.summary(suites),
     }
     for name, text in forms.items():
         assert "::error::x" in text or name == "GitHub", name  # where commands are escaped

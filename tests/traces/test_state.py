@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stagewright.commands.ci_of_traces import suite_of
+from stagewright.commands.reports.of_traces import suite_of
 from stagewright.spec.errors import InputError
 from stagewright.spec.scope import scope_of
 from stagewright.spec.trace import Event, TraceVerdict

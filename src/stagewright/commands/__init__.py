@@ -137,7 +137,7 @@ def _dispatch(words: list[str]) -> int:
         raise
     except Exception as error:
         if hasattr(args, "github"):
-            from stagewright.commands.ci_reports import annotate_error
+            from stagewright.commands.reports.writing import annotate_error
 
             annotate_error(args, error)
         raise

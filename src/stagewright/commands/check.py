@@ -11,14 +11,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.check_all import (
+from stagewright.commands.checking.check_all import (
     add_all,
     print_line,
     print_summary,
     refuse_one_machine,
 )
-from stagewright.commands.checkpointing import add_checkpoint, checkpoint_of, recalled, tell_of
-from stagewright.commands.ci_reports import add_ci_reports, ci_reports
+from stagewright.commands.checking.checkpointing import (
+    add_checkpoint,
+    checkpoint_of,
+    recalled,
+    tell_of,
+)
+from stagewright.commands.checking.spark_flags import (
+    add_spark,
+    check_on_spark,
+    refuse_contradictions,
+    words_of,
+)
 from stagewright.commands.machine_flags import (
     add_machine,
     add_scope,
@@ -30,17 +40,12 @@ from stagewright.commands.machine_flags import (
     warn_without_promises,
     workers,
 )
-from stagewright.commands.spark_flags import (
-    add_spark,
-    check_on_spark,
-    refuse_contradictions,
-    words_of,
-)
+from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 
 if TYPE_CHECKING:
     from stagewright.checker.limits import Limits
-    from stagewright.commands.refined import Dependents
-    from stagewright.commands.report_result import Result
+    from stagewright.commands.checking.refined import Dependents
+    from stagewright.commands.reports.result import Result
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
 
@@ -144,9 +149,9 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Check, print, and return the exit code that belongs to the outcome."""
-    from stagewright.commands.ci_of_report import suite_of
     from stagewright.commands.output import check_directory
-    from stagewright.commands.report_result import overall, print_result
+    from stagewright.commands.reports.of_check import suite_of
+    from stagewright.commands.reports.result import overall, print_result
     from stagewright.machines import SHIPPED
     from stagewright.spec.declarations.assumptions import without
     from stagewright.spec.loading import find
@@ -179,7 +184,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.all and not args.json and not reports.take_standard_output:
         print_summary(results)
     if args.json:
-        from stagewright.commands.report_json import document
+        from stagewright.commands.reports.json_report import document
 
         print(json.dumps(document(results), indent=2, ensure_ascii=False))
     reports.write(overall(results).value)
@@ -206,9 +211,9 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
     from stagewright.checker.check import check
     from stagewright.checker.explicit.engines import EngineKind
     from stagewright.checker.sharded.check import undecided
+    from stagewright.commands.checking.refined import refinements_of
     from stagewright.commands.progress import progress_on
-    from stagewright.commands.refined import refinements_of
-    from stagewright.commands.report_result import Result, written
+    from stagewright.commands.reports.result import Result, written
 
     if not args.property:
         warn_without_promises(definition)
@@ -254,7 +259,7 @@ def _checked(definition: Definition, args: argparse.Namespace, directory: Path |
 
 def _dependents(args: argparse.Namespace) -> Dependents:
     """Whose refinements are decided, too: each once in `--all`, else as asked for."""
-    from stagewright.commands.refined import Dependents
+    from stagewright.commands.checking.refined import Dependents
 
     if args.all:
         return Dependents.NONE
@@ -293,7 +298,7 @@ def _limits(args: argparse.Namespace) -> Limits:
 
 def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -> str:
     """The command line that finds the same again, with everything that was left to defaults."""
-    from stagewright.commands.report_result import reproducing
+    from stagewright.commands.reports.result import reproducing
 
     words = reproducing("check", args.machine, definition, scope, args.property)
     for name in args.without:

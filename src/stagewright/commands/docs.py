@@ -12,7 +12,7 @@ from stagewright.commands.exit_codes import ExitCode
 from stagewright.commands.machine_flags import seconds
 
 if TYPE_CHECKING:
-    from stagewright.commands.doc_page import Page
+    from stagewright.commands.pages.machine_page import Page
 
 _EXAMPLE = """\
 examples:
@@ -56,10 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Write the pages."""
-    from stagewright.commands.doc_bugs import known_bugs_page
-    from stagewright.commands.doc_page import index_of, page_of
-    from stagewright.commands.doc_runs import write_runs
     from stagewright.commands.output import check_directory
+    from stagewright.commands.pages.known_bugs import known_bugs_page
+    from stagewright.commands.pages.machine_page import index_of, page_of
+    from stagewright.commands.pages.runs import write_runs
     from stagewright.machines import SHIPPED
     from stagewright.machines.known_bugs import KNOWN_BUGS, NOT_FOUND
     from stagewright.spec.loading import find
@@ -89,7 +89,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _write_documents(out: Path, mutants: Path | None) -> None:
     """A page a design document, from what is known of mutants."""
-    from stagewright.commands.doc_documents import DocumentPages, kept_from, measured_in
+    from stagewright.commands.pages.documents import DocumentPages, kept_from, measured_in
     from stagewright.machines import SHIPPED
     from stagewright.machines.documents import DOCUMENTS
     from stagewright.machines.known_bugs import KNOWN_BUGS
@@ -105,8 +105,8 @@ def _write_documents(out: Path, mutants: Path | None) -> None:
 
 
 def _write_page(page: Page, directory: Path) -> None:
-    from stagewright.commands.diagram_dot import diagram_dot
-    from stagewright.commands.graphviz import svg_of
+    from stagewright.commands.pages.dot import diagram_dot
+    from stagewright.commands.pages.graphviz import svg_of
 
     _write(directory / f"{page.name}.md", page.markdown)
     if page.diagram is not None:

@@ -12,7 +12,7 @@ from stagewright.commands.machine_flags import add_machine, add_scope, machine_f
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
-    from stagewright.commands.machine_facts import EnumFacts
+    from stagewright.commands.pages.facts import EnumFacts
     from stagewright.spec.definition import Definition
     from stagewright.spec.text.state_diagram import Diagram
 
@@ -94,7 +94,7 @@ def _diagram(definition: Definition, args: argparse.Namespace) -> Diagram:
     """
     from stagewright.checker.reached_edges import MOST_STATES
     from stagewright.commands.machine_flags import scope_from
-    from stagewright.commands.reached_diagram import reached_diagram
+    from stagewright.commands.pages.reached_diagram import reached_diagram
     from stagewright.spec.text.state_diagram import diagram_of
 
     if args.table:
@@ -114,14 +114,14 @@ def _diagram(definition: Definition, args: argparse.Namespace) -> Diagram:
 
 
 def _table(diagram: Diagram) -> EnumFacts:
-    from stagewright.commands.machine_facts import enum_facts
+    from stagewright.commands.pages.facts import enum_facts
 
     return enum_facts(type(diagram.members[0]))
 
 
 def _text(diagram: Diagram, table: EnumFacts | None, form: str) -> str:
-    from stagewright.commands.diagram_dot import diagram_dot, table_dot
-    from stagewright.commands.state_diagram import render_diagram, render_table
+    from stagewright.commands.pages.dot import diagram_dot, table_dot
+    from stagewright.commands.pages.state_diagram import render_diagram, render_table
 
     if form == "mermaid":
         if table is None:
@@ -130,7 +130,7 @@ def _text(diagram: Diagram, table: EnumFacts | None, form: str) -> str:
     dot = diagram_dot(diagram) if table is None else table_dot(table)
     if form == "dot":
         return dot
-    from stagewright.commands.graphviz import svg_of
+    from stagewright.commands.pages.graphviz import svg_of
 
     return svg_of(dot)
 

@@ -71,8 +71,8 @@ def execute(args: argparse.Namespace) -> int:
             raise InputError("--variable chooses what a state diagram shows", help="drop --run")
         text = _run(definition, args.run, args.to)
     elif args.to == "mermaid":
-        from stagewright.commands.reached_diagram import reached_diagram
-        from stagewright.commands.state_diagram import render_diagram
+        from stagewright.commands.pages.reached_diagram import reached_diagram
+        from stagewright.commands.pages.state_diagram import render_diagram
 
         asked = args.size or args.budget
         scope = scope_from(definition, args.size, args.budget) if asked else None

@@ -153,7 +153,7 @@ def execute(args: argparse.Namespace) -> int:
 
     check_directory("--out", args.out)
     if args.known:
-        from stagewright.commands.mutate_known import known
+        from stagewright.commands.mutation.known import known
 
         return known(args)
     if (args.machine is None) == (not args.all):
@@ -178,12 +178,12 @@ def execute(args: argparse.Namespace) -> int:
 
 def _told(name: str, report: MutationReport, args: argparse.Namespace) -> list[object]:
     """Print and write one report; as a document, if that is asked for."""
-    from stagewright.commands.mutate_text import line_of, render
+    from stagewright.commands.mutation.text import line_of, render
     from stagewright.commands.output import console
 
     document: list[object] = []
     if args.json or args.out:
-        from stagewright.commands.mutate_json import document_of
+        from stagewright.commands.mutation.json_report import document_of
 
         document = [document_of(report)]
     if args.out:
@@ -226,7 +226,7 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.mutation.report import Finding, MutationReport
     from stagewright.checker.mutation.restated import restated_guards
     from stagewright.checker.mutation.run import Budget, judge_all
-    from stagewright.commands.mutate_progress import telling
+    from stagewright.commands.mutation.progress import telling
     from stagewright.machines import SHIPPED
     from stagewright.spec.define import define, defined_afresh
     from stagewright.spec.loading import find
@@ -341,7 +341,7 @@ def _chosen(
 def _write(report: MutationReport, document: object, directory: Path) -> None:
     from stagewright.checker.counterexample.files import write_whole
     from stagewright.checker.mutation.page import render_page
-    from stagewright.commands.ci_places import path_of
+    from stagewright.commands.reports.places import path_of
 
     directory.mkdir(parents=True, exist_ok=True)
     text = json.dumps(document, indent=2, ensure_ascii=False)

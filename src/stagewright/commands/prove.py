@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from stagewright.commands.ci_reports import add_ci_reports, ci_reports
+from stagewright.commands.checking.prove_all import named_machines, print_proved, print_total
 from stagewright.commands.machine_flags import (
     add_machine,
     add_scope,
@@ -23,11 +23,11 @@ from stagewright.commands.machine_flags import (
     seconds,
     warn_without_promises,
 )
-from stagewright.commands.prove_all import named_machines, print_proved, print_total
+from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 
 if TYPE_CHECKING:
     from stagewright.checker.symbolic.limits import Progress
-    from stagewright.commands.report_result import Result
+    from stagewright.commands.reports.result import Result
     from stagewright.spec.definition import Definition
     from stagewright.spec.scope import Scope
     from stagewright.spec.verdict import Report
@@ -101,9 +101,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Prove, print, and return the exit code that belongs to the outcome."""
     from stagewright.checker.prove import not_handled
-    from stagewright.commands.ci_of_report import suite_of
     from stagewright.commands.output import check_directory
-    from stagewright.commands.report_result import overall, print_result
+    from stagewright.commands.reports.of_check import suite_of
+    from stagewright.commands.reports.result import overall, print_result
 
     check_directory("--out", args.out)
     check_directory("--smtlib", args.smtlib)
@@ -118,7 +118,7 @@ def execute(args: argparse.Namespace) -> int:
         if not args.json and not reports.take_standard_output:
             print_proved(machine, result) if args.all else print_result(result)
     if args.json:
-        from stagewright.commands.report_json import document
+        from stagewright.commands.reports.json_report import document
 
         print(json.dumps(document(results), indent=2, ensure_ascii=False))
     elif args.all and not reports.take_standard_output:
@@ -128,7 +128,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _result(args: argparse.Namespace) -> Result:
-    from stagewright.commands.report_result import Result, written
+    from stagewright.commands.reports.result import Result, written
 
     definition = machine_from(args.machine, args.profile)
     if not args.property:
@@ -193,7 +193,7 @@ def _line(progress: Progress) -> str:
 
 def _reproduce(args: argparse.Namespace, definition: Definition, scope: Scope) -> str:
     """The command line that proves the same again, with everything that was left to defaults."""
-    from stagewright.commands.report_result import reproducing
+    from stagewright.commands.reports.result import reproducing
 
     words = reproducing("prove", args.machine, definition, scope, args.property)
     words += ["--k", str(args.k), "--depth", str(args.depth)]

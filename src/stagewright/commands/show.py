@@ -13,7 +13,7 @@ from stagewright.commands.machine_flags import add_machine, machine_from
 from stagewright.spec.errors import InputError
 
 if TYPE_CHECKING:
-    from stagewright.commands.machine_facts import MachineFacts
+    from stagewright.commands.pages.facts import MachineFacts
     from stagewright.spec.definition import Definition
 
 _EXAMPLE = """\
@@ -57,23 +57,23 @@ def _print_machine(name: str, definition: Definition, form: str) -> None:
         case "json":
             print(json.dumps(asdict(_facts(name, definition)), indent=2, ensure_ascii=False))
         case "mermaid":
-            from stagewright.commands.reached_diagram import reached_diagram
-            from stagewright.commands.state_diagram import render_diagram
+            from stagewright.commands.pages.reached_diagram import reached_diagram
+            from stagewright.commands.pages.state_diagram import render_diagram
 
             print(render_diagram(reached_diagram(definition, progress=sys.stderr)), end="")
         case "markdown":
-            from stagewright.commands.machine_text import markdown_machine
+            from stagewright.commands.pages.text import markdown_machine
 
             print(markdown_machine(_facts(name, definition)), end="")
         case _:
-            from stagewright.commands.machine_text import render_machine
             from stagewright.commands.output import console
+            from stagewright.commands.pages.text import render_machine
 
             console().print(render_machine(_facts(name, definition)))
 
 
 def _print_differences(name: str, old: Definition, new: Definition, form: str) -> None:
-    from stagewright.commands.machine_compare import differences
+    from stagewright.commands.pages.compare import differences
 
     lines = differences(_facts(name, old), _facts(name, new))
     if not lines and old.profile != new.profile and not _same_meaning(old, new):
@@ -85,8 +85,8 @@ def _print_differences(name: str, old: Definition, new: Definition, form: str) -
         case "markdown":
             print("\n".join(["```diff", *lines, "```"]))
         case "text":
-            from stagewright.commands.machine_text import render_differences
             from stagewright.commands.output import console
+            from stagewright.commands.pages.text import render_differences
 
             console().print(render_differences(old.profile, new.profile, lines), soft_wrap=True)
         case _:
@@ -100,7 +100,7 @@ def _same_meaning(old: Definition, new: Definition) -> bool:
 
 
 def _facts(name: str, definition: Definition) -> MachineFacts:
-    from stagewright.commands.machine_facts import facts_of
+    from stagewright.commands.pages.facts import facts_of
     from stagewright.machines import SHIPPED
     from stagewright.spec.loading import find
     from stagewright.spec.machine import profile_names

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.adapter_loading import RUNTIME, adapter_factory
-from stagewright.commands.ci_reports import add_ci_reports, ci_reports
+from stagewright.commands.conformance.adapter_loading import RUNTIME, adapter_factory
 from stagewright.commands.exit_codes import ExitCode
 from stagewright.commands.machine_flags import (
     add_machine,
@@ -24,6 +23,7 @@ from stagewright.commands.machine_flags import (
     positive,
     scope_from,
 )
+from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 
 if TYPE_CHECKING:
     from stagewright.checker.conformance.adapter import AdapterFactory
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from stagewright.checker.conformance.play import OnMoves, SuiteResult
     from stagewright.checker.conformance.space import Space
     from stagewright.checker.conformance.suites import Suite
-    from stagewright.commands.aim_file import Aim
-    from stagewright.commands.test_report import AimReport
+    from stagewright.commands.conformance.aim_file import Aim
+    from stagewright.commands.conformance.report import AimReport
 
 HYPOTHESIS, TOUR, REFUSALS = "hypothesis", "tour", "refusals"
 SUITES = (TOUR, REFUSALS, HYPOTHESIS)
@@ -104,9 +104,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run the suites, print what they found, and return the exit code that belongs to it."""
     from stagewright.checker.conformance.judge import Judge
-    from stagewright.commands.aim_file import read_aim
-    from stagewright.commands.ci_of_test import suite_of
-    from stagewright.commands.test_report import Tested, document, print_text
+    from stagewright.commands.conformance.aim_file import read_aim
+    from stagewright.commands.conformance.report import Tested, document, print_text
+    from stagewright.commands.reports.of_test import suite_of
 
     begun = time.monotonic()
     reports = ci_reports(args)
@@ -195,7 +195,7 @@ class _Work:
 
     def _aimed(self, wanted: tuple[str, ...], space: Space) -> list[Suite]:
         from stagewright.checker.conformance.aims import aimed_refusals, aimed_tour
-        from stagewright.commands.test_report import AimReport
+        from stagewright.commands.conformance.report import AimReport
 
         assert self.aim is not None
         found = [

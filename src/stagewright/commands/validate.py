@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.commands.ci_reports import add_ci_reports, ci_reports
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
-from stagewright.commands.validate_engine import (
+from stagewright.commands.reports.writing import add_ci_reports, ci_reports
+from stagewright.commands.validation.engine import (
     INTERPRETED_BYTES,
     add_engine,
     chosen_engine,
@@ -175,10 +175,10 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
-    from stagewright.commands.ci_of_traces import suite_of
     from stagewright.commands.output import check_directory, console
-    from stagewright.commands.traced_machines import profiles_known, resolver
-    from stagewright.commands.validate_output import reproduce, tell, tell_plan, write
+    from stagewright.commands.reports.of_traces import suite_of
+    from stagewright.commands.validation.output import reproduce, tell, tell_plan, write
+    from stagewright.commands.validation.traced_machines import profiles_known, resolver
     from stagewright.compiled import interpreted
     from stagewright.traces.inputs import find_inputs
     from stagewright.traces.mapping.load import mapping_of
@@ -209,7 +209,7 @@ def execute(args: argparse.Namespace) -> int:
     )
     mapping = mapping_of(options, resolve)
     if args.follow:
-        from stagewright.commands.validate_follow import follow_source
+        from stagewright.commands.validation.follow import follow_source
 
         return follow_source(resolve, options, mapping, args)
     skipping = args.skip_damaged
@@ -275,7 +275,7 @@ def _judged(
     deliver: Deliver,
 ) -> TraceReport:
     """The report, which is delivered before what it has told counts as told."""
-    from stagewright.commands.validate_output import tell
+    from stagewright.commands.validation.output import tell
     from stagewright.traces.validate import validate
 
     if engine == "embedded":

@@ -147,7 +147,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_sample_is_validated(spark: SparkSession) -> None:
-    from stagewright.commands.traced_machines import resolver
+    from stagewright.commands.validation.traced_machines import resolver
     from stagewright.spec.trace import TraceVerdict
     from stagewright.traces.validate import validate
 

@@ -336,7 +336,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_samples_are_validated(spark: SparkSession) -> None:
-    from stagewright.commands.traced_machines import resolver
+    from stagewright.commands.validation.traced_machines import resolver
     from stagewright.spec.trace import TraceVerdict
     from stagewright.traces.validate import validate
 

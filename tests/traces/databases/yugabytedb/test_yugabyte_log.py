@@ -364,7 +364,7 @@ def test_what_glog_writes_to_two_files_counts_once(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_the_sample_is_validated(spark: SparkSession) -> None:
-    from stagewright.commands.traced_machines import resolver
+    from stagewright.commands.validation.traced_machines import resolver
     from stagewright.spec.trace import TraceVerdict
     from stagewright.traces.validate import validate
 

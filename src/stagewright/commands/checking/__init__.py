@@ -1,0 +1,1 @@
+"""What `check` and `prove` do beside one search: all machines, checkpoints, refinements, Spark."""

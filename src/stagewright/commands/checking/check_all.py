@@ -1,0 +1,93 @@
+"""`check --all`: every shipped machine, a line each where all holds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stagewright.spec.errors import InputError
+
+if TYPE_CHECKING:
+    from stagewright.commands.reports.result import Result
+
+_OF_ONE_MACHINE = (
+    "machine",
+    "profile",
+    "size",
+    "budget",
+    "property",
+    "without",
+    "checkpoint",
+    "spark",
+    "resume",
+)
+_WORDS = {"HOLDS": "hold", "VIOLATED": "violated", "UNDECIDED": "undecided"}
+
+
+def add_all(parser: argparse.ArgumentParser) -> None:
+    """Declare --all."""
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="check every shipped machine at its default scope, and print a line each where all "
+        "holds; an action that never happens, or a vacuous promise, without a reason in the definition "
+        "counts as violated; with --all-profiles every version of it",
+    )
+
+
+def refuse_one_machine(args: argparse.Namespace) -> None:
+    """What is said of one machine cannot be said of all.
+
+    Raises:
+        InputError: an argument names a machine, or a part or a size of one.
+    """
+    for name in _OF_ONE_MACHINE:
+        if getattr(args, name):
+            flag = "MACHINE" if name == "machine" else f"--{name}"
+            raise InputError(
+                f"--all checks every shipped machine, and {flag} is said of one",
+                help=f"leave out --all, or {flag}",
+            )
+    if args.no_coverage:
+        raise InputError(
+            "--all asks whether everything happens, and --no-coverage does not count it",
+            help="leave out --no-coverage",
+        )
+
+
+def print_line(name: str, result: Result) -> None:
+    """One line of what was found; where something does not hold, the whole report."""
+    from rich.text import Text
+
+    from stagewright.commands.output import console
+    from stagewright.commands.reports.result import print_result
+    from stagewright.spec.verdict import Outcome
+
+    if result.report.outcome is not Outcome.HOLDS:
+        print_result(result)
+        return
+    report = result.report
+    version = f" ({report.definition.profile})" if report.definition.profile else ""
+    what = "orbits" if report.reduction is not None and report.reduction.used else "states"
+    refinements = sum(v.refined is not None for v in report.verdicts)
+    promises = len(report.verdicts) - refinements
+    line = Text("✓ ", style="green").append(f"{name}{version}", style="bold")
+    line.append(f"  {promises} promises, ")
+    if refinements:
+        line.append(f"{refinements} refinement{'s' if refinements > 1 else ''}, ")
+    line.append(f"{report.states:,} {what}, depth {report.depth}, ")
+    line.append(f"{report.seconds:.1f} s")
+    console().print(line, soft_wrap=True)
+
+
+def print_summary(results: Sequence[Result]) -> None:
+    """How many hold, and what it took together."""
+    from stagewright.commands.output import console
+    from stagewright.spec.verdict import Outcome
+
+    counts = {o: sum(r.report.outcome is o for r in results) for o in Outcome}
+    told = ", ".join(f"{n} {_WORDS[o.name]}" for o, n in counts.items() if n)
+    states = sum(r.report.states for r in results)
+    seconds = sum(r.report.seconds for r in results)
+    console().print(f"{len(results)} checks: {told}; {states:,} states, {seconds:.1f} s")

@@ -1,0 +1,1 @@
+"""What `test` needs: adapters, aims, reports."""

@@ -1,0 +1,1 @@
+"""What `stagewright mutate` prints and writes."""

@@ -1,0 +1,1 @@
+"""The generated pages: machines, documents, known bugs, and the diagrams in them."""

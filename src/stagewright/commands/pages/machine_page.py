@@ -1,0 +1,199 @@
+"""The page of a machine: what it is, its diagram, tables, steps, promises, versions and known bugs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from stagewright.commands.pages.facts import MachineFacts, facts_of
+from stagewright.commands.pages.parts import of_parts, own, pages_of_parts
+from stagewright.commands.pages.reached_diagram import reached_diagram
+from stagewright.commands.pages.state_diagram import render_diagram
+from stagewright.commands.pages.text import markdown_table, plain, reflowed
+from stagewright.commands.pages.versions import versions
+from stagewright.spec.define import define
+from stagewright.spec.definition import Definition
+from stagewright.spec.known_bugs import KnownBug, NotFound
+from stagewright.spec.loading import find
+from stagewright.spec.machine import Machine, profile_names
+from stagewright.spec.scope import scope_of
+from stagewright.spec.text.state_diagram import Diagram, has_diagram
+
+
+@dataclass(frozen=True)
+class Page:
+    """A machine's page, and the diagram that it shows, if the machine has an enum to draw."""
+
+    name: str
+    markdown: str
+    diagram: Diagram | None
+
+
+def page_of(
+    name: str, shipped: dict[str, str], bugs: Sequence[KnownBug], *, drawn: bool = True
+) -> Page:
+    """The page of a shipped machine; `bugs`: all known bugs, of which it lists its own.
+
+    `drawn`: with its diagram, of which the edges are searched for.
+    """
+    machine = find(name, shipped)
+    profiles = profile_names(machine)
+    definitions = [define(machine, profile) for profile in profiles] or [define(machine)]
+    newest = definitions[-1]
+    facts = facts_of(newest, tuple(profiles))
+    diagram = reached_diagram(newest) if drawn and has_diagram(newest) else None
+    parts = pages_of_parts(machine, shipped)
+    lines = [
+        *_head(name, machine, newest, facts),
+        *_drawing(name, diagram),
+        *_tables(facts),
+        *_steps(facts, parts),
+        *_promises(facts, parts),
+        *versions(name, definitions),
+        *_bugs([bug for bug in bugs if bug.right is machine]),
+    ]
+    return Page(name, "\n".join(lines).rstrip() + "\n", diagram)
+
+
+def _head(
+    name: str, machine: type[Machine], definition: Definition, facts: MachineFacts
+) -> Iterator[str]:
+    file = machine.__module__.removeprefix("stagewright.").replace(".", "/") + ".py"
+    yield from (f"# {name}", "")
+    yield from (prose(reflowed(facts.doc)), "")
+    yield f"Definition: [`{file}`](../../{file}), class `{definition.name}`. "
+    if facts.profiles:
+        told = ", ".join(f"`{p}`" for p in facts.profiles)
+        yield f"Profiles, oldest first: {told}. "
+    yield f"Default scope: {plain(str(scope_of(definition)))}."
+    yield from (
+        "",
+        "```console",
+        f"$ stagewright check {name}",
+        f"$ stagewright show {name}",
+        "```",
+        "",
+    )
+
+
+def _drawing(name: str, diagram: Diagram | None) -> Iterator[str]:
+    if diagram is None:
+        return
+    yield from (f"## States of `{diagram.variable}`", "")
+    yield from (f"![state diagram of {diagram.variable}]({name}.svg)", "")
+    yield from (_basis(diagram), "")
+    yield from ("<details><summary>as Mermaid</summary>", "", "```mermaid")
+    yield from (render_diagram(diagram).rstrip(), "```", "", "</details>", "")
+
+
+def _basis(diagram: Diagram) -> str:
+    """What the edges of the picture are, in sentences."""
+    told = [diagram.basis, *diagram.notes]
+    if diagram.elsewhere:
+        told.append("dashed ones are taken at other scopes only")
+    if diagram.untaken:
+        edges = "one more" if len(diagram.untaken) == 1 else f"{len(diagram.untaken)} more"
+        told.append(f"the guards by themselves would allow {edges}, which no run takes")
+    return plain(" ".join(f"{text[0].upper()}{text[1:]}." for text in told))
+
+
+def _tables(facts: MachineFacts) -> Iterator[str]:
+    for enum in facts.enums:
+        if not enum.columns:
+            continue  # its members are in the words of the steps
+        yield from (f"## {plain(enum.name)}", "")
+        if enum.doc:
+            yield from (prose(reflowed(enum.doc)), "")
+        yield from markdown_table((enum.name, *enum.columns), enum.rows)
+
+
+def _steps(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
+    yield from ("## Steps", "")
+    rows = [
+        (
+            f"`{a.name}`",
+            plain(a.actor),
+            _sentence(a.doc),
+            plain("; ".join(map(_name_of_requirement, a.requirements))),
+        )
+        for a in own(facts.actions, parts)
+    ]
+    yield from table(("step", "by", "what happens", "requires"), rows)
+    yield from of_parts(facts.actions, parts, "Steps")
+
+
+def _name_of_requirement(told: str) -> str:
+    """`barrier done: barrier is done` is told by its name; one without a name by its words."""
+    return told.split(": ", 1)[0]
+
+
+def _promises(facts: MachineFacts, parts: Mapping[str, str]) -> Iterator[str]:
+    if facts.assumptions:
+        yield from ("## Assumptions", "")
+        told = [(plain(name), plain(place), prose(why)) for name, place, why in facts.assumptions]
+        yield from table(("assumption", "of", "why it may be assumed"), told)
+    yield from ("## Promises", "")
+    rows = [(f"`{p.name}`", p.kind, _sentence(p.doc)) for p in own(facts.properties, parts)]
+    yield from table(("promise", "kind", "in the words of the document"), rows)
+    yield from of_parts(facts.properties, parts, "Promises")
+    if facts.unexercised:
+        yield from ("## What the default scope does not exercise", "")
+        left = [
+            (what, ", ".join(f"`{name}`" for name in names.split(", ")), prose(why))
+            for what, names, why in facts.unexercised
+        ]
+        yield from table(("", "what", "why"), left)
+
+
+def _sentence(doc: str) -> str:
+    return prose(" ".join(doc.split()))
+
+
+def prose(text: str) -> str:
+    """A docstring is Markdown already, but for what breaks a table or reads as a tag."""
+    return re.sub(r"([<>|])", r"\\\1", text)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table whose cells are Markdown."""
+    yield f"| {' | '.join(head)} |"
+    yield f"| {' | '.join('---' for _ in head)} |"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield ""
+
+
+def _bugs(bugs: Sequence[KnownBug]) -> Iterator[str]:
+    if not bugs:
+        return
+    yield from ("## Known bugs that the checker finds again", "")
+    rows = [(bug.id, bug.reference, _sentence(bug.story), _codes(bug.breaks)) for bug in bugs]
+    yield from table(("row", "reference", "what happened", "broken promise"), rows)
+
+
+def _codes(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def index_of(names: Sequence[str], pages: Sequence[Page], absent: Sequence[NotFound]) -> str:
+    """The page that lists the machines, and the bugs of the list that none of them shows."""
+    lines = ["# The machines", "", "Generated from the definitions: `stagewright docs`.", ""]
+    rows = [
+        (f"[{name}]({name}.md)", _first_sentence(page.markdown))
+        for name, page in zip(names, pages, strict=True)
+    ]
+    lines += ["| machine | what it is |", "| --- | --- |"]
+    lines += [f"| {link} | {told} |" for link, told in rows]
+    lines += ["", "All known bugs, with what finds them: [known-bugs.md](../known-bugs.md).", ""]
+    if absent:
+        lines += ["Bugs of the list that no machine shows:", ""]
+        lines += table(
+            ("row", "reference", "", "why"),
+            [(a.id, a.reference, a.absence.value, prose(a.reason)) for a in absent],
+        )
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _first_sentence(markdown: str) -> str:
+    body = markdown.split("\n")[2]
+    return re.split(r"(?<=\.)\s", body, maxsplit=1)[0]

@@ -1,0 +1,1 @@
+"""Results for people and for continuous integration: text, JSON, JUnit, SARIF, GitHub."""

@@ -1,0 +1,1 @@
+"""What `validate` does beside one run: engines, following, output."""
