@@ -67,7 +67,7 @@ def compiled_code_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
     """One local Spark for the whole run; its Python workers can import stagewright."""
-    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.engines.spark_session import local_session
 
     # pytest's `pythonpath` changes only this process: workers read the environment.
     with pytest.MonkeyPatch.context() as patch:

@@ -9,8 +9,8 @@ from pathlib import Path
 from stagewright.spec.definition import Definition
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import Scope, scope_of
-from stagewright.traces.automaton import MAX_STATES
-from stagewright.traces.recording import NOTHING_HIDDEN, HiddenSteps
+from stagewright.traces.automaton.nfa import MAX_STATES
+from stagewright.traces.events.observability import NOTHING_HIDDEN, HiddenSteps
 
 # Finds the definition of a machine that events name, under a profile (empty: its newest).
 Resolve = Callable[[str, str], Definition]

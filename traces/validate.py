@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
-from stagewright.traces.compose import compose, read_of
-from stagewright.traces.continued import Continued
-from stagewright.traces.engines import Engine
-from stagewright.traces.inputs import Inputs, find_inputs
+from stagewright.traces.engines.engine import Engine
+from stagewright.traces.events.memory import seldom_collected
+from stagewright.traces.incremental.incremental_run import Continued
+from stagewright.traces.incremental.state_dir import State, alone, load_state
+from stagewright.traces.inputs.discover import Inputs, find_inputs
+from stagewright.traces.inputs.split import Logs, read_logs, split_files
 from stagewright.traces.mapping.load import mapping_of
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.options import Options, Progress, Resolve
-from stagewright.traces.readers import forms
-from stagewright.traces.readers.parts import Part
-from stagewright.traces.reading import Logs, read_logs, split_files
-from stagewright.traces.replay.memory import seldom_collected
-from stagewright.traces.run import Run
-from stagewright.traces.state import State, alone, load_state
-from stagewright.traces.trace_report import Deliver, TraceReport
-from stagewright.traces.unsure import take_back
+from stagewright.traces.pipeline.ambiguous_order import take_back
+from stagewright.traces.pipeline.passes import Run
+from stagewright.traces.readers import formats
+from stagewright.traces.readers.protocol import Part
+from stagewright.traces.report.assemble import compose, read_of
+from stagewright.traces.report.results import Deliver, TraceReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,7 +145,7 @@ def _logs(
     continued: Continued | None,
     parts: Sequence[Part],
 ) -> Logs:
-    of_logs = [p for p in parts if forms.form_named(p.form).log]
+    of_logs = [p for p in parts if formats.form_named(p.form).log]
     known = [] if continued is None else continued.known_logs()
     file_of = {} if continued is None else continued.fresh.file_of
     skip = asked.options.skip_damaged
@@ -190,8 +190,8 @@ def _check_together(options: Options) -> None:
 
 
 def _spark(spark: SparkSession | None) -> Engine:
-    from stagewright.traces.spark_engine import OnSpark
-    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.engines.spark_engine import OnSpark
+    from stagewright.traces.engines.spark_session import local_session
 
     return OnSpark(spark or local_session("stagewright validate"))
 

@@ -19,7 +19,7 @@ from stagewright.commands.checking.spark_scheduler import SparkScheduler
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome
-from stagewright.traces.spark_failures import TaskError
+from stagewright.traces.engines.spark_failures import TaskError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

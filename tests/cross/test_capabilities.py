@@ -34,9 +34,9 @@ from stagewright.spec.text.words import effect, requirement, words
 from stagewright.spec.trace import TraceVerdict, observation
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Outcome, Step
-from stagewright.traces.automaton import automaton
-from stagewright.traces.blocks import block_of
-from stagewright.traces.judge import judge
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.events.event_block import block_of
+from stagewright.traces.replay.exact_verdicts import judge
 
 MOST_STATES = 2_000
 ROOT = Path(__file__).parents[2]

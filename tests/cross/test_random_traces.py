@@ -15,7 +15,7 @@ from stagewright.spec.scope import Scope
 from stagewright.spec.trace import Event, TraceVerdict, observation
 from stagewright.spec.values import State, plain
 from stagewright.spec.verdict import Step
-from stagewright.traces.batch import validate_events
+from stagewright.traces.replay.batch import validate_events
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

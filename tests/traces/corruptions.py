@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.readers.jsonl_line import parse_line
-from stagewright.traces.readers.lines import LINE_MAX
+from stagewright.traces.readers.generic.jsonl_line import parse_line
+from stagewright.traces.readers.text_lines import LINE_MAX
 
 Rng = random.Random
 Lines = list[bytes]

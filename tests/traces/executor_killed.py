@@ -20,9 +20,9 @@ import pyspark
 from tests.traces.conftest import Lease
 
 from stagewright.spec.define import define
-from stagewright.traces.engines import Embedded
-from stagewright.traces.spark_engine import OnSpark
-from stagewright.traces.spark_session import local_session
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.engines.spark_engine import OnSpark
+from stagewright.traces.engines.spark_session import local_session
 from stagewright.traces.validate import validate
 
 DEAD = "killed"  # a file with a line for each executor that was killed

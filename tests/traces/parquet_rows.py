@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stagewright.spec.trace import Event
-from stagewright.traces.symbols import value_key
+from stagewright.traces.events.symbols import value_key
 
 Row = dict[str, Any]
 

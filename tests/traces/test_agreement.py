@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.batch import validate_events
-from stagewright.traces.judge import Cause
+from stagewright.traces.replay.batch import validate_events
+from stagewright.traces.replay.exact_verdicts import Cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,9 +11,9 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces import aside
-from stagewright.traces.engines import Embedded
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.pipeline import unresolved
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 
@@ -80,7 +80,7 @@ def test_a_later_run_goes_on_beside_strange_events(lease: Any, tmp_path: Path) -
 def test_a_field_that_holds_something_else_is_refused(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aside, "KINDS_MAX", 50)
+    monkeypatch.setattr(unresolved, "KINDS_MAX", 50)
     events = lease.walk("lease0", 1, 9)
     lines = [event.to_json() for event in events]
     lines += [json.dumps({**json.loads(lines[0]), "profile": f"id{i}"}) for i in range(60)]

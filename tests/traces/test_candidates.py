@@ -13,18 +13,18 @@ from tests.traces.candidates import RELEASES, recorded, resolve, walk
 from stagewright.spec.errors import InputError
 from stagewright.spec.machine import Machine
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.automaton import automaton
-from stagewright.traces.determinised import Determinised
-from stagewright.traces.engines import Embedded
-from stagewright.traces.judge import Cause
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.automaton.subset_automaton import Determinised
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.engines.spark_engine import OnSpark
+from stagewright.traces.events.observability import HiddenSteps
+from stagewright.traces.events.symbols import symbol_of
 from stagewright.traces.options import Options, unbounded_scope
-from stagewright.traces.readers import lines
-from stagewright.traces.recording import HiddenSteps
+from stagewright.traces.readers import text_lines
 from stagewright.traces.replay import segments
-from stagewright.traces.report import as_json, entity_lines
-from stagewright.traces.spark_engine import OnSpark
-from stagewright.traces.symbols import symbol_of
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.replay.exact_verdicts import Cause
+from stagewright.traces.report.results import TraceReport
+from stagewright.traces.report.text import as_json, entity_lines
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def test_an_entitys_verdict_is_the_best_that_a_candidate_gives(
         rng.shuffle(events)
     if seed % 3 == 2:
         events.sort(key=lambda e: e.sequence)
-    monkeypatch.setattr(lines, "PART_SIZE", rng.choice([500, 5_000, 50_000]))
+    monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([500, 5_000, 50_000]))
     monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 50, 1 << 20]))
     hidden = HiddenSteps(frozenset({"watch"} if seed % 2 else ()))
     half = len(events) // 2
@@ -120,7 +120,7 @@ def test_parts_and_order_change_nothing(
     traces.append(walk("2", "long", seed, 200))
     events = [event for trace in traces for event in trace]
     plain = outcome(judged([write(tmp_path / "all.jsonl", events)], *ALL, engine=Embedded(1)))
-    monkeypatch.setattr(lines, "PART_SIZE", rng.choice([300, 900]))
+    monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([300, 900]))
     monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([2, 20]))
     assert outcome(judged([tmp_path / "all.jsonl"], *ALL)) == plain
 
@@ -129,7 +129,7 @@ def test_only_a_body_that_none_of_the_living_explains_is_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "long.jsonl", walk("2", "long", 5, 3_000))
-    monkeypatch.setattr(lines, "PART_SIZE", 20_000)
+    monkeypatch.setattr(text_lines, "PART_SIZE", 20_000)
     report = judged([path], *ALL)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert any("no second pass" in line for line in report.plan)
@@ -157,7 +157,7 @@ def test_runs_that_continue_each_other_find_what_one_run_finds(
     events = [event for trace in traces for event in trace]
     rng.shuffle(events)  # so that bodies of three events wait behind gaps for the next run
     events.sort(key=lambda e: e.sequence // 3 + rng.randrange(3))
-    monkeypatch.setattr(lines, "PART_SIZE", 2_000)
+    monkeypatch.setattr(text_lines, "PART_SIZE", 2_000)
     whole = judged([write(tmp_path / "whole.jsonl", events)], *ALL)
     third, files, last = len(events) // 3, list[Path](), whole
     found: Found = {}

@@ -7,11 +7,11 @@ from tests.models.lease import LeaseTable
 
 from stagewright.spec.define import define
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.copies import copies_among
-from stagewright.traces.engines import Embedded
-from stagewright.traces.inputs import find_inputs
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.inputs.discover import find_inputs
+from stagewright.traces.inputs.duplicates import copies_among
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 MAPPING = r"""machine = "LeaseTable"

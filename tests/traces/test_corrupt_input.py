@@ -34,10 +34,10 @@ from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigrati
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.engines import Embedded
-from stagewright.traces.explain import Explainer
-from stagewright.traces.judge import Finding
-from stagewright.traces.trace_report import Explanation, TraceReport
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.explain.explainer import Explainer
+from stagewright.traces.replay.exact_verdicts import Finding
+from stagewright.traces.report.results import Explanation, TraceReport
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]

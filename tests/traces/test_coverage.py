@@ -15,9 +15,9 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
-from stagewright.traces import run
-from stagewright.traces.automaton import of_model
-from stagewright.traces.coverage import (
+from stagewright.traces.automaton.nfa import of_model
+from stagewright.traces.automaton.subset_automaton import ANY, LIVE, START, Determinised
+from stagewright.traces.coverage.exercised import (
     Count,
     Exercised,
     MachineCoverage,
@@ -25,16 +25,16 @@ from stagewright.traces.coverage import (
     coverage_of,
     exercised_of,
 )
-from stagewright.traces.coverage_report import as_json, told
-from stagewright.traces.determinised import ANY, LIVE, START, Determinised
-from stagewright.traces.engines import Embedded
-from stagewright.traces.explain import Judge
+from stagewright.traces.coverage.report import as_json, told
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.events.observability import HiddenSteps, Recording
+from stagewright.traces.events.symbols import symbol_of
+from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.options import Options
-from stagewright.traces.readers import lines
-from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.pipeline import passes
+from stagewright.traces.readers import text_lines
 from stagewright.traces.replay import segments
 from stagewright.traces.replay.rows import PossibleStates
-from stagewright.traces.symbols import symbol_of
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]
@@ -264,7 +264,7 @@ def test_how_events_lie_in_files_changes_no_count(
     events = [_blurred(e, kept, unnamed=e.sequence % 5 == 4) for trace in traces for e in trace]
     found: list[MachineCoverage] = []
     for size in (50_000, 500):
-        monkeypatch.setattr(lines, "PART_SIZE", size)
+        monkeypatch.setattr(text_lines, "PART_SIZE", size)
         path = tmp_path / f"{size}.jsonl"
         path.write_text("".join(e.to_json() + "\n" for e in events))
         options = Options(scope=lambda _: lease.scope)
@@ -290,7 +290,7 @@ def test_what_is_wrong_or_repeated_counts_as_far_as_it_was_judged(
     judge = judge_of(lease)
     (expected,) = coverage_of({KEY: judge}, {KEY: pairs_of(judge, judged)})
     for size in (50_000, 2_000, 500):
-        monkeypatch.setattr(lines, "PART_SIZE", size)
+        monkeypatch.setattr(text_lines, "PART_SIZE", size)
         monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 20, 1 << 20]))
         path = tmp_path / f"{size}.jsonl"
         path.write_text("".join(e.to_json() + "\n" for e in events))
@@ -320,7 +320,7 @@ def _sequence(event: Event) -> int:
 def test_where_very_much_is_wrong_a_note_says_that_more_is_counted_than_judged(
     lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "RECOUNTED_MAX", 2)
+    monkeypatch.setattr(passes, "RECOUNTED_MAX", 2)
     path = tmp_path / "all.jsonl"
     events = [e for i in range(30) for e in mutated(f"lease{i}", i)]
     path.write_text("".join(e.to_json() + "\n" for e in events))

@@ -18,11 +18,11 @@ from tests.traces.test_corrupt_input import write_table
 from stagewright.commands import run_command_line
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.engines import Embedded
-from stagewright.traces.inputs import find_inputs
-from stagewright.traces.judge import Cause
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.inputs.discover import find_inputs
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.replay.exact_verdicts import Cause
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 SHIPPED_LOG = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"

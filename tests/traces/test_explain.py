@@ -16,18 +16,17 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
 from stagewright.spec.text.itf import from_itf
 from stagewright.spec.trace import Event, TraceVerdict, observation
-from stagewright.traces import explain
-from stagewright.traces.automaton import of_model
-from stagewright.traces.blocks import EntityKey, Stream
-from stagewright.traces.determinised import DEAD, START, Determinised
-from stagewright.traces.explain import Explainer, Judge
-from stagewright.traces.judge import Cause, Finding
-from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.automaton.nfa import of_model
+from stagewright.traces.automaton.subset_automaton import DEAD, START, Determinised
+from stagewright.traces.events.event_block import EntityKey, Stream
+from stagewright.traces.events.observability import HiddenSteps, Recording
+from stagewright.traces.events.symbols import symbol_of
+from stagewright.traces.explain.explainer import Explainer, Judge
+from stagewright.traces.explain.replay_window import NotExplainedError, Seen, Window
+from stagewright.traces.replay.exact_verdicts import Cause, Finding
 from stagewright.traces.replay.rows import PossibleStates
-from stagewright.traces.symbols import symbol_of
-from stagewright.traces.trace_report import EntityReport, Explanation, Totals, TraceReport, Where
-from stagewright.traces.violation_files import as_itf, machine_name, violation_files
-from stagewright.traces.window import NotExplainedError, Seen, Window
+from stagewright.traces.report.results import EntityReport, Explanation, Totals, TraceReport, Where
+from stagewright.traces.report.violation_files import as_itf, machine_name, violation_files
 
 Events = Sequence[tuple[str | None, dict[str, object], dict[str, object]]]
 
@@ -174,7 +173,7 @@ def test_the_set_before_an_event_is_enough_to_say_what_refuses_it(lease: Any) ->
 def test_a_mistake_beyond_those_explained_is_told_by_its_event_alone(
     lease: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explain, "DISTINCT_MAX", 1)
+    monkeypatch.setattr("stagewright.traces.explain.explainer.DISTINCT_MAX", 1)
     explainer = Explainer(judge_of(lease))
     judge = judge_of(lease)
     one = finding_of(judge, [(None, {}, START_FREE), ("give_back", {}, {})])

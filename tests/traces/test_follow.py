@@ -13,10 +13,10 @@ from tests.traces.readers.test_mapped import GOOD, TEXT
 from stagewright.commands import run_command_line
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.follow import follow
+from stagewright.traces.engines.spark_engine import OnSpark
 from stagewright.traces.options import Options
-from stagewright.traces.spark_engine import OnSpark
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.pipeline.follow import follow
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:

@@ -15,12 +15,13 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces import compose, engines
-from stagewright.traces.engines import Embedded, Stage
+from stagewright.traces.engines import engine
+from stagewright.traces.engines.engine import Embedded, Stage
 from stagewright.traces.options import Options
-from stagewright.traces.readers import lines
-from stagewright.traces.report_files import write_report
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.readers import text_lines
+from stagewright.traces.report import assemble
+from stagewright.traces.report.files import write_report
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 linux = pytest.mark.skipif(os.name != "posix", reason="the limits and files of POSIX")
@@ -50,7 +51,7 @@ def test_a_full_disk_for_what_waits_is_told(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.jsonl").write_text(text(lease, 200))
-    monkeypatch.setattr(engines, "KEPT_MAX", -1)
+    monkeypatch.setattr(engine, "KEPT_MAX", -1)
     with pytest.raises(InputError, match="cannot hold what waits") as caught, room_for(2000):
         judged(lease, tmp_path / "a.jsonl")
     assert "TMPDIR" in caught.value.help
@@ -109,7 +110,7 @@ class Meanwhile(Embedded):
 def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "PART_SIZE", 5_000)
+    monkeypatch.setattr(text_lines, "PART_SIZE", 5_000)
     path, content = tmp_path / "a.jsonl", text(lease, 20)
     events = content.splitlines(keepends=True)
     path.write_text(content)
@@ -186,7 +187,7 @@ def test_names_that_are_no_text_and_a_huge_line_are_told(lease: Any, tmp_path: P
 def test_of_very_many_bad_entities_the_counts_are_exact_and_parquet_has_all(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compose, "TOLD_MAX", 30)
+    monkeypatch.setattr(assemble, "TOLD_MAX", 30)
     events = [lease.walk(f"lease{i:03}", 1, 6) for i in range(200)]
     bad = [trace[:3] + trace[4:] for trace in events[:120]]  # gaps
     bad += [[*trace[:4], *trace[:1], trace[4]] for trace in events[120:150]]  # no end

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 KILLED = """
@@ -22,7 +22,7 @@ import os, signal, sys
 from pathlib import Path
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import load
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.validate import validate
 
 class Killed(Embedded):

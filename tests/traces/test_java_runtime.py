@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from stagewright.traces.java_runtime import JavaNotFoundError, find_java
+from stagewright.traces.engines.java_runtime import JavaNotFoundError, find_java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fakes Java with shell scripts")
 
@@ -172,7 +172,7 @@ def test_spark_runs_on_a_machine_without_java(tmp_path: Path, cache: Path) -> No
                 (tools / tool.name).symlink_to(tool)
     assert shutil.which("java", path=str(tools)) is None
     job = f"""
-        from stagewright.traces.spark_session import local_session
+        from stagewright.traces.engines.spark_session import local_session
 
         spark = local_session("no java", cores=1, memory_mb=512)
         spark.range(100).selectExpr("id", "id % 7 AS k").write.parquet({str(tmp_path / "rows")!r})

@@ -3,10 +3,10 @@
 from tests.models.lease import LeaseTable
 
 from stagewright.spec.define import define
-from stagewright.traces.automaton import automaton
-from stagewright.traces.letters import Alphabet
+from stagewright.traces.automaton.event_constraints import Alphabet
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.events.symbols import Symbol
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.symbols import Symbol
 
 
 def test_a_value_that_cannot_be_is_told_with_those_that_can() -> None:

@@ -12,7 +12,7 @@ import pytest
 from stagewright.commands import run_command_line
 from stagewright.traces.mapping import load, rules
 from stagewright.traces.mapping.times import UNITS
-from stagewright.traces.readers import forms
+from stagewright.traces.readers import formats
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS = (ROOT / "docs/readers.md").read_text("utf-8")
@@ -30,9 +30,9 @@ def use_reader(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, module_name, module)
     spec.loader.exec_module(module)
-    row = eval(FILES["row.py"], {"Form": forms.Form})  # noqa: S307 - it is our own page
-    monkeypatch.setattr(forms, "FORMS", (*forms.FORMS, replace(row)))
-    monkeypatch.setattr(forms, "NAMES", (*forms.NAMES, row.name))
+    row = eval(FILES["row.py"], {"Form": formats.Form})  # noqa: S307 - it is our own page
+    monkeypatch.setattr(formats, "FORMS", (*formats.FORMS, replace(row)))
+    monkeypatch.setattr(formats, "NAMES", (*formats.NAMES, row.name))
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run[2].split()[2])
@@ -68,7 +68,7 @@ def test_it_names_every_key_and_every_form() -> None:
     named = set(re.findall(r"`([\w-]+)`", READERS))
     assert {*load.KEYS, *load.SOURCE_KEYS, *load.RECORDING_KEYS, *rules.KEYS} <= named | {"event"}
     assert {*load.FILES, *UNITS, "iso"} <= named
-    assert {*forms.CHOICES, "mapped"} <= named
+    assert {*formats.CHOICES, "mapped"} <= named
 
 
 def test_every_file_it_links_to_exists() -> None:

@@ -25,8 +25,8 @@ from stagewright.spec import scope_of
 from stagewright.spec.definition import Definition
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.verdict import Outcome
-from stagewright.traces.engines import Embedded
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 SEEDS = range(240 if THOROUGH else 12)

@@ -14,12 +14,12 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.scope import Scope, scope_of
 from stagewright.spec.trace import Event
-from stagewright.traces.engines import Embedded
-from stagewright.traces.inputs import find_inputs
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.inputs.discover import find_inputs
 from stagewright.traces.options import Options
-from stagewright.traces.page import render_page
-from stagewright.traces.report import as_json, print_report
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.page import render_page
+from stagewright.traces.report.results import TraceReport
+from stagewright.traces.report.text import as_json, print_report
 from stagewright.traces.validate import validate
 
 START: dict[str, object] = {"phase": "free", "watchers": []}

@@ -18,18 +18,18 @@ from stagewright.commands.reports import github, junit, sarif
 from stagewright.commands.reports.of_traces import suite_of
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.automaton import of_model
-from stagewright.traces.blocks import EntityKey, Stream
-from stagewright.traces.coverage import coverage_of
-from stagewright.traces.engines import Embedded
-from stagewright.traces.explain import Judge
-from stagewright.traces.judge import Cause
+from stagewright.traces.automaton.nfa import of_model
+from stagewright.traces.coverage.exercised import coverage_of
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.events.event_block import EntityKey, Stream
+from stagewright.traces.events.observability import Recording
+from stagewright.traces.events.symbols import symbol_of
+from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.options import Options
-from stagewright.traces.page import render_page
-from stagewright.traces.recording import Recording
-from stagewright.traces.report_files import write_report
-from stagewright.traces.symbols import symbol_of
-from stagewright.traces.trace_report import EntityReport, TraceReport, UnparsedLine, Where
+from stagewright.traces.replay.exact_verdicts import Cause
+from stagewright.traces.report.files import write_report
+from stagewright.traces.report.page import render_page
+from stagewright.traces.report.results import EntityReport, TraceReport, UnparsedLine, Where
 from stagewright.traces.validate import validate
 
 EVIL = "</script><script>document.title='broken'</script>{{title}};end #1 \"'`&\x1b[31m\ud800\u202e"
@@ -154,7 +154,7 @@ def hostile(number: int = 1) -> TraceReport:
         )
         for i in range(number)
     )  # fmt: skip
-    from stagewright.traces.trace_report import Totals
+    from stagewright.traces.report.results import Totals
 
     counts = {TraceVerdict.VIOLATION: number}
     lines = (UnparsedLine(Where(EVIL, 1), EVIL),)

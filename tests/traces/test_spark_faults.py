@@ -16,10 +16,10 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
-from stagewright.traces.engines import Embedded, Stage
-from stagewright.traces.spark_engine import OnSpark
-from stagewright.traces.spark_failures import TaskError
-from stagewright.traces.tasks import Task
+from stagewright.traces.engines.engine import Embedded, Stage
+from stagewright.traces.engines.spark_engine import OnSpark
+from stagewright.traces.engines.spark_failures import TaskError
+from stagewright.traces.inputs.tasks import Task
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stagewright.traces.spark_session import SparkStartError, cluster_session, local_session
+from stagewright.traces.engines.spark_session import SparkStartError, cluster_session, local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ def test_running_session_is_returned_as_it_is(spark: "SparkSession") -> None:
 
 def test_worker_imports_the_project(spark: "SparkSession") -> None:
     def name_of(_: int) -> str:
-        from stagewright.traces.java_runtime import JavaNotFoundError
+        from stagewright.traces.engines.java_runtime import JavaNotFoundError
 
         return JavaNotFoundError.code
 

@@ -16,11 +16,11 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.scope import scope_of
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.spec.verdict import Outcome
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.events.observability import ALL_HIDDEN
+from stagewright.traces.incremental.state_dir import alone
 from stagewright.traces.options import Options
-from stagewright.traces.recording import ALL_HIDDEN
-from stagewright.traces.state import alone
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 VIOLATION = TraceVerdict.VIOLATION

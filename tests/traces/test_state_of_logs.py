@@ -18,10 +18,10 @@ from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces import continued
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.incremental import incremental_run
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 SAMPLES = Path(__file__).resolve().parent / "samples"
@@ -221,7 +221,7 @@ def test_a_log_that_tells_nothing_yet_may_tell_something_later(tmp_path: Path) -
 def test_records_of_many_runs_are_put_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(continued, "_RECORD_FILES_MAX", 3)
+    monkeypatch.setattr(incremental_run, "_RECORD_FILES_MAX", 3)
     state = tmp_path / "state"
     runs = [judged(*gone_on(tmp_path / "logs", n), state=state) for n in range(1, 7)]
     assert runs[-1].verdicts == judged(*gone_on(tmp_path / "logs", 6)).verdicts

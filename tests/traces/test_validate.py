@@ -13,10 +13,10 @@ from tests.traces.parquet_rows import rows_of
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict, TraceWriter
 from stagewright.spec.verdict import Step
-from stagewright.traces.judge import Cause
+from stagewright.traces.events.observability import HiddenSteps
 from stagewright.traces.options import Options
-from stagewright.traces.recording import HiddenSteps
-from stagewright.traces.trace_report import AccountingError, Totals, TraceReport
+from stagewright.traces.replay.exact_verdicts import Cause
+from stagewright.traces.report.results import AccountingError, Totals, TraceReport
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:

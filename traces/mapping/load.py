@@ -10,12 +10,12 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError, StagewrightError
 from stagewright.spec.scope import MAX_SIZE, Scope
 from stagewright.spec.values import FrozenMap
+from stagewright.traces.events.observability import ALL_HIDDEN, HiddenSteps, Recording
 from stagewright.traces.mapping.kinds import leaf_kinds, parameter_kinds
 from stagewright.traces.mapping.plan import MESSAGE, Plan, Rule, Source
 from stagewright.traces.mapping.rules import DEFAULTS, read_rule
 from stagewright.traces.mapping.sections import Section, one_of, read_toml
 from stagewright.traces.options import Options, Resolve
-from stagewright.traces.recording import ALL_HIDDEN, HiddenSteps, Recording
 
 # Which files of a directory are meant, unless the mapping says it; also compressed ones.
 FILES = {

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
 
+from stagewright.traces.events.observability import Recording
 from stagewright.traces.mapping.kinds import Kind
 from stagewright.traces.mapping.templates import Template, as_text, field_of
 from stagewright.traces.mapping.times import TimeFormat
-from stagewright.traces.recording import Recording
 
 MESSAGE = "message"  # the field of a text's line that events are told by
 FILE = "file"  # the field that every row has: the name of its file

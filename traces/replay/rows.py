@@ -24,10 +24,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.blocks import Stream
-from stagewright.traces.replay.names import Names, joined
-from stagewright.traces.replay.packed import Packed, packed, packed_table, unpacked, unpacked_table
-from stagewright.traces.stepcode import State
+from stagewright.traces.automaton.step_code import State
+from stagewright.traces.events.column_packing import (
+    Packed,
+    packed,
+    packed_table,
+    unpacked,
+    unpacked_table,
+)
+from stagewright.traces.events.event_block import Stream
+from stagewright.traces.events.string_pool import Names, joined
 
 Ints = NDArray[Any]
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.compiled import compiled
-from stagewright.traces.blocks import Block, Stream
-from stagewright.traces.determinised import START
-from stagewright.traces.replay.names import Interner, Names
+from stagewright.traces.automaton.subset_automaton import START
+from stagewright.traces.events.event_block import Block, Stream
+from stagewright.traces.events.string_pool import Interner, Names
 from stagewright.traces.replay.rows import (
     BODY,
     CHANGE,
@@ -34,7 +34,7 @@ from stagewright.traces.replay.rows import (
     WIDTH,
     Rows,
 )
-from stagewright.traces.replay.steps import KEPT, REFUSED, STOPPED, SURE, Steps, slot_of
+from stagewright.traces.replay.transition_table import KEPT, REFUSED, STOPPED, SURE, Steps, slot_of
 
 Ints = NDArray[Any]
 

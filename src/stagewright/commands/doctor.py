@@ -86,7 +86,7 @@ def _python() -> Finding:
 
 
 def _machine() -> Finding:
-    from stagewright.traces.engines import usable_cores
+    from stagewright.traces.engines.engine import usable_cores
 
     detail = f"{usable_cores()} usable cores of {os.cpu_count()}, {platform.platform(terse=True)}"
     if sys.platform == "linux":
@@ -130,7 +130,7 @@ def _solver() -> Finding:
 
 
 def _java() -> Finding:
-    from stagewright.traces.java_runtime import JavaNotFoundError, find_java
+    from stagewright.traces.engines.java_runtime import JavaNotFoundError, find_java
 
     try:
         java = find_java()
@@ -145,7 +145,7 @@ def _spark_job() -> Finding:
     if importlib.util.find_spec("pyspark") is None:
         return Finding("Spark job", "missing", "pyspark is not installed")
     from stagewright.spec.errors import StagewrightError
-    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.engines.spark_session import local_session
 
     try:
         spark = local_session("stagewright doctor", cores=1, memory_mb=512)

@@ -19,7 +19,7 @@ from stagewright.commands.validation.engine import (
     on_chosen_spark,
 )
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers.forms import CHOICES as FORM_NAMES
+from stagewright.traces.readers.formats import CHOICES as FORM_NAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
     from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
+    from stagewright.traces.events.observability import HiddenSteps
     from stagewright.traces.options import Options, Resolve
-    from stagewright.traces.recording import HiddenSteps
-    from stagewright.traces.trace_report import Deliver, TraceReport
+    from stagewright.traces.report.results import Deliver, TraceReport
 
 
 _EXAMPLE = """\
@@ -180,10 +180,10 @@ def execute(args: argparse.Namespace) -> int:
     from stagewright.commands.validation.output import reproduce, tell, tell_plan, write
     from stagewright.commands.validation.traced_machines import profiles_known, resolver
     from stagewright.compiled import interpreted
-    from stagewright.traces.inputs import find_inputs
+    from stagewright.traces.inputs.discover import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
-    from stagewright.traces.report import as_json, print_report
+    from stagewright.traces.report.text import as_json, print_report
 
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
@@ -279,7 +279,7 @@ def _judged(
     from stagewright.traces.validate import validate
 
     if engine == "embedded":
-        from stagewright.traces.engines import Embedded, usable_cores
+        from stagewright.traces.engines.engine import Embedded, usable_cores
 
         return validate(
             paths,
@@ -322,7 +322,7 @@ def _systems(args: argparse.Namespace) -> tuple[type[Machine], ...]:
 
 
 def _hidden(text: str) -> HiddenSteps:
-    from stagewright.traces.recording import ALL_HIDDEN, HiddenSteps
+    from stagewright.traces.events.observability import ALL_HIDDEN, HiddenSteps
 
     if text == "all":
         return ALL_HIDDEN

@@ -62,7 +62,7 @@ def _options() -> Options:
 
 def embedded(folder: Path) -> dict[str, object]:
     """The validation in this process, in as many threads as there are cores."""
-    from stagewright.traces.engines import usable_cores
+    from stagewright.traces.engines.engine import usable_cores
 
     return _embedded(folder, usable_cores(), _options())
 
@@ -80,7 +80,7 @@ def one_thread(folder: Path) -> dict[str, object]:
 def _embedded(folder: Path, threads: int, options: Options) -> dict[str, object]:
     from tests.benchmarks.traces.generate import machine
 
-    from stagewright.traces.engines import Embedded
+    from stagewright.traces.engines.engine import Embedded
     from stagewright.traces.validate import validate
 
     return _report(validate(_files(folder), machine(), options, engine=Embedded(threads)))
@@ -90,7 +90,7 @@ def spark(folder: Path) -> dict[str, object]:
     """The validation on a local Spark."""
     from tests.benchmarks.traces.generate import machine
 
-    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.engines.spark_session import local_session
     from stagewright.traces.validate import validate
 
     session = local_session("benchmark")
@@ -111,7 +111,7 @@ def _end(session: Any) -> None:
 
 def spark_sort(folder: Path) -> dict[str, object]:
     """Spark brings each entity's events together and sorts them: the least that any plan with a shuffle does."""
-    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.engines.spark_session import local_session
 
     # Java does this work: it may optimise its code.
     session = local_session("benchmark", settings={"spark.driver.extraJavaOptions": "-Xss4m"})

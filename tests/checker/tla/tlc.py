@@ -14,7 +14,7 @@ import pytest
 from stagewright.checker.tla import TlaModule, tla_module
 from stagewright.spec.definition import Definition
 from stagewright.spec.scope import Scope
-from stagewright.traces.java_runtime import JavaNotFoundError, find_java
+from stagewright.traces.engines.java_runtime import JavaNotFoundError, find_java
 
 SECONDS = 300  # a hang; on a busy machine TLC may take a minute
 

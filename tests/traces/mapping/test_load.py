@@ -9,14 +9,14 @@ from tests.traces.readers.reading import shipped
 from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
-from stagewright.traces.automaton import automaton
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.events.observability import ALL_HIDDEN
 from stagewright.traces.mapping.kinds import leaf_kinds
 from stagewright.traces.mapping.load import load_mapping, plan_of
 from stagewright.traces.mapping.places import line_of, lines_of_keys, named
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.mapping.sections import read_toml
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.recording import ALL_HIDDEN
 
 GOOD = r"""machine = "LeaseTable"
 entity = "{lease}"

@@ -10,12 +10,12 @@ from pathlib import Path
 from tests.traces.readers.reading import Read, read_log, shipped
 
 from stagewright.spec.trace import Event
-from stagewright.traces.automaton import automaton
-from stagewright.traces.determinised import DEAD, START, Determinised
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.automaton.subset_automaton import DEAD, START, Determinised
+from stagewright.traces.events.observability import Recording
+from stagewright.traces.events.symbols import symbol_of
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.readers.parts import Interpreted, Tally
-from stagewright.traces.recording import Recording
-from stagewright.traces.symbols import symbol_of
+from stagewright.traces.readers.protocol import Interpreted, Tally
 
 
 @dataclass

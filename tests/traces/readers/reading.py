@@ -8,12 +8,12 @@ from stagewright.machines import SHIPPED
 from stagewright.spec.definition import Definition
 from stagewright.spec.loading import load
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.automaton import automaton
-from stagewright.traces.blocks import block_of
-from stagewright.traces.judge import Finding, judge
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.events.event_block import block_of
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.readers import forms
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.readers import formats
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
+from stagewright.traces.replay.exact_verdicts import Finding, judge
 
 _CLASSES = {place.partition(":")[2]: name for name, place in SHIPPED.items()}
 
@@ -60,7 +60,7 @@ class Read:
 
 def read_log(form: str, paths: Sequence[Path], plan: object = None, profile: str = "") -> Read:
     """What a reader of logs makes of some files."""
-    reader = forms.log_reader(form)
+    reader = formats.log_reader(form)
     files: list[list[tuple[int, object]]] = []
     tallies: list[Tally] = []
     for path in paths:
@@ -80,7 +80,7 @@ def judged(read: Read, definition: Definition | None = None) -> Read:
     automata = {}
     for machine, profile in streams:
         found = definition or shipped(machine, profile)
-        recording = read.told.recordings.get(machine) or forms.recording_of(read.form, machine)
+        recording = read.told.recordings.get(machine) or formats.recording_of(read.form, machine)
         scope = recording.scope(unbounded_scope(found))
         automata[machine, profile, read.form] = automaton(found, scope, recording)
     block = block_of(read.events, definition=read.form)

@@ -19,8 +19,8 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import scope_of
 from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Run, Step
-from stagewright.traces.readers import itf
-from stagewright.traces.readers.itf_values import WrongValueError, leaves_of
+from stagewright.traces.readers.generic import itf
+from stagewright.traces.readers.generic.itf_values import WrongValueError, leaves_of
 
 LEASE = define(LeaseTable)
 

@@ -9,10 +9,11 @@ import pytest
 
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
-from stagewright.traces.blocks import Block, place_of
-from stagewright.traces.readers import jsonl, lines
-from stagewright.traces.readers.jsonl_line import parse_line
-from stagewright.traces.readers.parts import UNPARSED_DETAILS_MAX, Part, Tally
+from stagewright.traces.events.event_block import Block, place_of
+from stagewright.traces.readers import text_lines
+from stagewright.traces.readers.generic import jsonl
+from stagewright.traces.readers.generic.jsonl_line import parse_line
+from stagewright.traces.readers.protocol import UNPARSED_DETAILS_MAX, Part, Tally
 
 TRAPS = (
     b"",
@@ -125,7 +126,7 @@ def test_every_line_is_read_as_if_it_were_alone(tmp_path: Path) -> None:
 def test_a_gigantic_line_is_refused_without_being_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "_CHUNK", 1 << 18)
+    monkeypatch.setattr(text_lines, "_CHUNK", 1 << 18)
     good = event_line(random.Random(1))
     path = tmp_path / "t.jsonl"
     giant = b'{"v":1,"entity":"' + b"x" * (3 << 20)
@@ -139,7 +140,7 @@ def test_a_gigantic_line_is_refused_without_being_kept(
 def test_a_file_is_cut_into_parts_of_whole_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "PART_SIZE", 1000)
+    monkeypatch.setattr(text_lines, "PART_SIZE", 1000)
     rng = random.Random(2)
     texts = [event_line(rng) for _ in range(100)]
     path = tmp_path / "t.jsonl"
@@ -191,7 +192,7 @@ def test_a_byte_order_mark_is_none_of_the_first_line(tmp_path: Path) -> None:
         path.write_bytes(content)
         _, (tally,) = read(path)
         assert (tally.lines, tally.events, tally.unparsed) == (2, 2, 0)
-        assert lines.beginning(path, 2) == b'{"'
+        assert text_lines.beginning(path, 2) == b'{"'
     path.write_bytes(b'{"entity":"a","seq":0}\n' + text)
     _, (tally,) = read(path)
     assert (tally.events, tally.unparsed) == (2, 1)

@@ -14,16 +14,17 @@ from stagewright.spec.define import define
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.engines import Embedded
-from stagewright.traces.inputs import find_inputs
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.inputs.discover import find_inputs
+from stagewright.traces.mapping import mapped, mapped_lines
 from stagewright.traces.mapping.load import plan_of
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.mapping.sections import read_toml
 from stagewright.traces.options import Options, unbounded_scope
-from stagewright.traces.readers import lines, mapped, mapped_lines
-from stagewright.traces.readers.parts import Part, Tally
-from stagewright.traces.report import as_json, entity_lines
-from stagewright.traces.trace_report import Totals
+from stagewright.traces.readers import text_lines
+from stagewright.traces.readers.protocol import Part, Tally
+from stagewright.traces.report.results import Totals
+from stagewright.traces.report.text import as_json, entity_lines
 from stagewright.traces.validate import validate
 
 TEXT = r"""machine = "LeaseTable"
@@ -154,7 +155,7 @@ def test_lines_that_should_tell_something_but_cannot_are_refused(tmp_path: Path)
         b"2025-03-01T10:00:00.1Z [n1] lease a: granted to \xff",
         b"2025-13-01T10:00:00.1Z [n1] lease a: lost",
         b"\xe2\x82",
-        b"x" * (lines.LINE_MAX + 10),
+        b"x" * (text_lines.LINE_MAX + 10),
         b"\x00\x00",
         b"lease without a prefix",
         b"2025-03-01T10:00:00.1Z [n1] lease a is closed",
@@ -345,7 +346,7 @@ def test_what_is_no_object_is_refused(tmp_path: Path) -> None:
 def test_a_large_text_is_cut_into_parts_and_its_header_known_in_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "PART_SIZE", 50)
+    monkeypatch.setattr(text_lines, "PART_SIZE", 50)
     path = write(
         tmp_path / "a.csv", "lease,n,step\n" + "".join(f"l{i},1,acquire\n" for i in range(50))
     )

@@ -12,8 +12,8 @@ from tests.traces.readers.test_otlp import request, steps
 
 from stagewright.spec.define import define
 from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.events.observability import HiddenSteps
 from stagewright.traces.options import Options
-from stagewright.traces.recording import HiddenSteps
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from tests.traces.readers.reading import Read, judged, read_log
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.inputs import find_inputs
-from stagewright.traces.readers import lines, otlp
-from stagewright.traces.readers.otlp_records import Telling, WrongRecordError, tellings
+from stagewright.traces.inputs.discover import find_inputs
+from stagewright.traces.readers import text_lines
+from stagewright.traces.readers.generic import otlp
+from stagewright.traces.readers.generic.otlp_records import Telling, WrongRecordError, tellings
 
 RUN = ("acquire", "go_silent", "expire", "acquire")
 
@@ -219,8 +220,8 @@ def test_every_line_is_accounted_for(tmp_path: Path) -> None:
 def test_a_request_may_be_longer_than_any_line_of_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lines, "LINE_MAX", 100)
-    monkeypatch.setattr(lines, "_CHUNK", 1000)
+    monkeypatch.setattr(text_lines, "LINE_MAX", 100)
+    monkeypatch.setattr(text_lines, "_CHUNK", 1000)
     found = read(write(tmp_path / "a.jsonl", request(*steps("a", *RUN * 2))))
     assert len(found.events) == 9
 

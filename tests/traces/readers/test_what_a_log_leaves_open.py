@@ -11,11 +11,11 @@ from tests.models.lease import LeaseTable
 
 from stagewright.spec.define import define
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.engines import Embedded
-from stagewright.traces.judge import Cause
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.options import Options
-from stagewright.traces.readers.orders import ORDERS_MAX, orders_of
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.readers.tie_orders import ORDERS_MAX, orders_of
+from stagewright.traces.replay.exact_verdicts import Cause
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 OK, VIOLATION, UNDECIDED = TraceVerdict.OK, TraceVerdict.VIOLATION, TraceVerdict.UNDECIDED

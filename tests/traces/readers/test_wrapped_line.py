@@ -7,8 +7,8 @@ import json
 import pytest
 from tests.traces.databases.scylladb.scylla_judged import interpret
 
-from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
-from stagewright.traces.databases.scylladb.scylla_prefix import take_apart
+from stagewright.traces.databases.scylladb.log.line import LogRecord, parse_log_line
+from stagewright.traces.databases.scylladb.log.prefix import take_apart
 
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
 PLAIN = (

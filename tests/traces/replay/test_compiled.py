@@ -13,7 +13,7 @@ import pytest
 
 from stagewright.compiled import interpreted
 from stagewright.spec.trace import Event
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.validate import validate
 
 ROOT = Path(__file__).parents[3]

@@ -9,15 +9,20 @@ import pytest
 
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict, observation
-from stagewright.traces import middle
-from stagewright.traces.automaton import automaton, of_model
-from stagewright.traces.determinised import DEAD, LIVE, MIDDLE, START, Determinised
-from stagewright.traces.engines import Embedded
+from stagewright.traces.automaton import unknown_start
+from stagewright.traces.automaton.nfa import automaton, of_model
+from stagewright.traces.automaton.subset_automaton import DEAD, LIVE, MIDDLE, START, Determinised
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.events.observability import (
+    ALL_HIDDEN,
+    NOTHING_HIDDEN,
+    HiddenSteps,
+    Recording,
+)
+from stagewright.traces.events.symbols import symbol_of
 from stagewright.traces.options import Options
-from stagewright.traces.readers import lines
-from stagewright.traces.recording import ALL_HIDDEN, NOTHING_HIDDEN, HiddenSteps, Recording
-from stagewright.traces.symbols import symbol_of
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.readers import text_lines
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 LEAVES = ["phase", "owner", "watchers", "seen[node0]", "seen[node1]", "strict"]
@@ -53,11 +58,11 @@ def test_a_long_trace_is_composed_of_few_rows(
     most = {*LEAVES} - {"owner"}
     events = seen_in_part(open_walk(lease, 3, 3_000), most)
     path = written(tmp_path / "long.jsonl", events)
-    monkeypatch.setattr(lines, "PART_SIZE", path.stat().st_size // 8)
+    monkeypatch.setattr(text_lines, "PART_SIZE", path.stat().st_size // 8)
     report = judged(lease, path)
     assert report.verdicts[TraceVerdict.OK] == 1
     assert rows(report) < len(events) // 10
-    monkeypatch.setattr(middle, "_REACHED_MAX", 2)  # as where there are too many states
+    monkeypatch.setattr(unknown_start, "_REACHED_MAX", 2)  # as where there are too many states
     plain = judged(lease, path)
     assert plain == report
     assert rows(plain) > len(events) // 2
@@ -104,10 +109,10 @@ def test_chunks_find_what_one_piece_finds(
     path = written(tmp_path / "all.jsonl", events)
     hidden = HIDDEN[seed % 3]
     whole = judged(lease, path, hidden)
-    monkeypatch.setattr(lines, "PART_SIZE", rng.choice([400, 1_000, 3_000]))
-    monkeypatch.setattr(middle, "_FEW", rng.choice([1, 3, 128]))
+    monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([400, 1_000, 3_000]))
+    monkeypatch.setattr(unknown_start, "_FEW", rng.choice([1, 3, 128]))
     if seed > 3:
-        monkeypatch.setattr(middle, "_WORK_MAX", 500)
+        monkeypatch.setattr(unknown_start, "_WORK_MAX", 500)
     assert judged(lease, path, hidden) == whole
     assert whole.verdicts[TraceVerdict.OK] > 5
     assert whole.verdicts[TraceVerdict.VIOLATION] > 3 or hidden is ALL_HIDDEN

@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 from hypothesis import given, strategies as st
 
-from stagewright.traces.replay.names import names_of
-from stagewright.traces.replay.packed import packed, packed_table, unpacked, unpacked_table
+from stagewright.traces.events.column_packing import packed, packed_table, unpacked, unpacked_table
+from stagewright.traces.events.string_pool import names_of
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 

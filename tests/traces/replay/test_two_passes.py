@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.events.observability import HiddenSteps
 from stagewright.traces.options import Options
-from stagewright.traces.readers import lines
-from stagewright.traces.recording import HiddenSteps
-from stagewright.traces.replay import segments, steps
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.readers import text_lines
+from stagewright.traces.replay import segments, transition_table
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]
@@ -52,7 +52,7 @@ def test_mutated_traces_get_the_verdicts_of_the_interpreter(
         events = interleaved(rng, list(traces.values()))
     if seed % 3 == 2:
         rng.shuffle(events)
-    monkeypatch.setattr(lines, "PART_SIZE", rng.choice([500, 5_000, 50_000]))
+    monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([500, 5_000, 50_000]))
     monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([3, 50, 1 << 20]))
     half = len(events) // 2
     paths = [write(tmp_path / "a.jsonl", events[:half]), write(tmp_path / "b.jsonl", events[half:])]
@@ -85,7 +85,7 @@ def test_parts_order_and_number_of_files_change_nothing(
     events = [event for trace in traces for event in trace]
     once = outcome(judged([write(tmp_path / "one.jsonl", events)], lease))
     for number in range(8):
-        monkeypatch.setattr(lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
+        monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
         monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([1, 20, 1 << 20]))
         mixed = interleaved(rng, traces) if number % 2 else rng.sample(events, len(events))
         folder = tmp_path / str(number)
@@ -126,9 +126,9 @@ def test_whether_an_entity_is_undecided_depends_on_its_own_events_alone(
     events = [event for trace in traces for event in trace]
     once = judged([write(tmp_path / "one.jsonl", events)], lease, 1, **options)
     for number, workers in enumerate((1, 2, 7, 2)):
-        monkeypatch.setattr(lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
-        monkeypatch.setattr(steps, "KEPT_MAX", [1, 1 << 22, 300, 900][number])
-        monkeypatch.setattr(steps, "_KEPT_A_STATE", 0)
+        monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([300, 4_000, 1 << 25]))
+        monkeypatch.setattr(transition_table, "KEPT_MAX", [1, 1 << 22, 300, 900][number])
+        monkeypatch.setattr(transition_table, "_KEPT_A_STATE", 0)
         mixed = interleaved(rng, traces) if number % 2 else rng.sample(events, len(events))
         half = len(mixed) // 2
         folder = tmp_path / str(number)
@@ -145,8 +145,8 @@ def test_what_a_full_table_has_counted_is_not_forgotten(
     events = interleaved(random.Random(1), [lease.walk(f"lease{i}", i, 12) for i in range(40)])
     path = write(tmp_path / "a.jsonl", events)
     whole = judged([path], lease, hidden=HiddenSteps(frozenset({"look"})))
-    monkeypatch.setattr(steps, "KEPT_MAX", 500)
-    monkeypatch.setattr(steps, "_KEPT_A_STATE", 0)
+    monkeypatch.setattr(transition_table, "KEPT_MAX", 500)
+    monkeypatch.setattr(transition_table, "_KEPT_A_STATE", 0)
     small = judged([path], lease, hidden=HiddenSteps(frozenset({"look"})))
     assert small.coverage == whole.coverage
     assert outcome(small) == outcome(whole)

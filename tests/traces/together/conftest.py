@@ -33,9 +33,9 @@ from stagewright.spec.define import define
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
-from stagewright.traces.engines import Embedded, Engine
+from stagewright.traces.engines.engine import Embedded, Engine
 from stagewright.traces.options import Options, unbounded_scope
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 

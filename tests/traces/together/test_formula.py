@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hypothesis import given, settings, strategies as st
 
-from stagewright.traces.together.formula import (
+from stagewright.traces.cross_entity.formula import (
     WHATEVER,
     Among,
     Atom,

@@ -5,9 +5,9 @@ from pathlib import Path
 from stagewright.spec.define import define
 from stagewright.spec.machine import Machine
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 OK, VIOLATION, UNDECIDED = TraceVerdict.OK, TraceVerdict.VIOLATION, TraceVerdict.UNDECIDED

@@ -14,12 +14,12 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import scope_of
 from stagewright.spec.values import FrozenMap
-from stagewright.traces.automaton import of_model
-from stagewright.traces.explain import Judge
+from stagewright.traces.automaton.nfa import of_model
+from stagewright.traces.cross_entity.formula import ClassOf, evaluate
+from stagewright.traces.cross_entity.system import Together, together
+from stagewright.traces.events.observability import Recording
+from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.recording import Recording
-from stagewright.traces.together.formula import ClassOf, evaluate
-from stagewright.traces.together.system import Together, together
 
 
 def judge_of(machine: type[Machine]) -> Judge:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.engines import Embedded
-from stagewright.traces.readers import lines
+from stagewright.traces.cross_entity.verdicts import GroupReport, PropertyReport
+from stagewright.traces.engines.engine import Embedded
+from stagewright.traces.engines.spark_engine import OnSpark
+from stagewright.traces.readers import text_lines
 from stagewright.traces.replay import segments
-from stagewright.traces.spark_engine import OnSpark
-from stagewright.traces.together.verdicts import GroupReport, PropertyReport
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -183,7 +183,7 @@ def test_parts_order_and_number_of_files_change_nothing(
     events += rng.sample(events, 5)
     once = outcome(judge(events, group="^(.):"))
     for number in range(5):
-        monkeypatch.setattr(lines, "PART_SIZE", rng.choice([900, 20_000, 1 << 25]))
+        monkeypatch.setattr(text_lines, "PART_SIZE", rng.choice([900, 20_000, 1 << 25]))
         monkeypatch.setattr(segments, "ENTITIES_MAX", rng.choice([1, 5, 1 << 20]))
         mixed = rng.sample(events, len(events)) if number % 2 else events
         cut = rng.randrange(1, len(mixed))

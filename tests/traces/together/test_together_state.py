@@ -13,9 +13,9 @@ from tests.traces.together.conftest import Replica, Table, Track
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 Runs = Callable[..., list[TraceReport]]

@@ -29,10 +29,10 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.databases.names import called, leaf, sizes, step
-from stagewright.traces.readers.lines import line_parts, lines_of
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.relevant import sorted_out
-from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.events.observability import HiddenSteps, Recording
+from stagewright.traces.readers.prefilter import sorted_out
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
+from stagewright.traces.readers.text_lines import line_parts, lines_of
 
 MACHINE = called(PartitionRebalance)
 FORM = "couchbase-master-events"

@@ -31,10 +31,10 @@ from stagewright.traces.databases.couchbase.couchbase_replicas import (
     ReplicasReading,
 )
 from stagewright.traces.databases.names import sizes
-from stagewright.traces.readers.lines import Lines, last_line_end, lines_of
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.relevant import begins_with, sorted_out
-from stagewright.traces.recording import NOTHING_HIDDEN, Recording
+from stagewright.traces.events.observability import NOTHING_HIDDEN, Recording
+from stagewright.traces.readers.prefilter import begins_with, sorted_out
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
+from stagewright.traces.readers.text_lines import Lines, last_line_end, lines_of
 
 _LINES_MAX = 60  # of one record; what is longer is a list of something else
 _NEXT = re.compile(PREFIX.encode())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from enum import Enum, auto
 from functools import lru_cache
 
-from stagewright.traces.readers.relevant import any_of
+from stagewright.traces.readers.prefilter import any_of
 
 # [couchdb:info,2012-08-20T15:21:13.150,n_1@host:<0.6234.0>:couch_log:info:39]Set view `default`, …
 # [couchdb:info,2017-07-18T12:00:00.123Z,ns_1@127.0.0.1:<0.512.0>:couch_log:info:41]Set view …   +02:00, -07:00

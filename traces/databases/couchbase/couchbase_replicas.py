@@ -22,7 +22,7 @@ from stagewright.spec.trace import Event
 from stagewright.spec.values import FrozenMap
 from stagewright.traces.databases.couchbase.couchbase_record import GroupName, Record, Said
 from stagewright.traces.databases.names import called, leaf, sizes, step
-from stagewright.traces.recording import HiddenSteps, Recording
+from stagewright.traces.events.observability import HiddenSteps, Recording
 
 MACHINE = called(PartitionReplicas)
 R = PartitionReplicas

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 
-from stagewright.traces.readers.relevant import any_of
+from stagewright.traces.readers.prefilter import any_of
 
 # I0910 18:03:46.441303 17639 backfill_index.cc:1318] …   glog: level and date, no year
 # master1.log:W0102 00:00:00.000001 …                      after grep; `vlog1: ` before a message of --v=1

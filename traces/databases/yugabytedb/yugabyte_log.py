@@ -37,15 +37,15 @@ from stagewright.traces.databases.yugabytedb.yugabyte_line import (
     parse_log_line,
 )
 from stagewright.traces.databases.yugabytedb.yugabyte_times import in_time
-from stagewright.traces.readers.lines import line_parts
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.readers.relevant import begins_with, records_in
-from stagewright.traces.recording import (
+from stagewright.traces.events.observability import (
     ALL_HIDDEN,
     NOTHING_HIDDEN,
     Recording,
     hidden_but,
 )
+from stagewright.traces.readers.prefilter import begins_with, records_in
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
+from stagewright.traces.readers.text_lines import line_parts
 
 # Of a job these are told: that a leader begins or goes on, the read time, that all tablets are done.
 _TOLD_OF_A_JOB: dict[str, frozenset[object]] = {

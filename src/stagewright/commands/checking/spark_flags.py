@@ -160,7 +160,7 @@ def _work_directory(args: argparse.Namespace, definition: Definition) -> Iterato
 
 
 def _session(master: str) -> SparkSession:
-    from stagewright.traces.spark_session import cluster_session, local_session
+    from stagewright.traces.engines.spark_session import cluster_session, local_session
 
     local = _LOCAL.fullmatch(master)
     if local is None:

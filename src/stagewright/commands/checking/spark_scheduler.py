@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from stagewright.traces.spark_failures import failure
+from stagewright.traces.engines.spark_failures import failure
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

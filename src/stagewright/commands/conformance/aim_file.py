@@ -47,7 +47,7 @@ def read_aim(path: Path, definition: Definition) -> Aim:
 
 
 def _machines(path: Path) -> list[Mapping[str, object]]:
-    from stagewright.traces.coverage_report import VERSION
+    from stagewright.traces.coverage.report import VERSION
 
     try:
         found: object = json.loads(path.read_text("utf-8"))

@@ -11,8 +11,8 @@ from stagewright.commands.pages.graphviz import svg_of
 from stagewright.spec.errors import InputError
 from stagewright.spec.grounding.coverable import Edge, Move, ValueOf
 from stagewright.spec.text.state_diagram import Diagram, diagram_of, diagrams_of, has_diagram
-from stagewright.traces.coverage import Count, MachineCoverage, Seen
-from stagewright.traces.page_coverage import Drawing
+from stagewright.traces.coverage.exercised import Count, MachineCoverage, Seen
+from stagewright.traces.report.page_coverage import Drawing
 
 _DRAWN_MAX = 4  # of one machine, the main one first
 _EDGES_MAX = 150  # more are no picture

@@ -13,8 +13,8 @@ from stagewright.spec.trace import TraceVerdict
 from stagewright.spec.verdict import Outcome
 
 if TYPE_CHECKING:
-    from stagewright.traces.together.verdicts import PropertyReport, TogetherReport
-    from stagewright.traces.trace_report import EntityReport, TraceReport
+    from stagewright.traces.cross_entity.verdicts import PropertyReport, TogetherReport
+    from stagewright.traces.report.results import EntityReport, TraceReport
 
 KIND = "recorded trace"
 MEANING = "A recorded trace must be a run that the definition allows."
@@ -32,7 +32,7 @@ _OUTCOMES = {0: Outcome.HOLDS, 1: Outcome.VIOLATED, 3: Outcome.UNDECIDED}
 
 def suite_of(report: TraceReport, reproduce: str) -> Suite:
     """The suite of one run of `stagewright validate`."""
-    from stagewright.traces.compare import told as candidates_told
+    from stagewright.traces.explain.candidate_comparison import told as candidates_told
 
     totals = report.totals
     entities = ", ".join(f"{n:,} {verdict.value}" for verdict, n in report.verdicts.items() if n)
@@ -89,7 +89,7 @@ def _told_before(report: TraceReport) -> Iterator[Case]:
 
 
 def _case(entity: EntityReport) -> Case:
-    from stagewright.traces.report import entity_lines
+    from stagewright.traces.report.text import entity_lines
 
     violated = entity.verdict is TraceVerdict.VIOLATION
     stream = entity.key.stream
@@ -113,7 +113,7 @@ def _case(entity: EntityReport) -> Case:
 
 def _together_case(prop: PropertyReport, report: TogetherReport) -> Case:
     """A property over several entities."""
-    from stagewright.traces.together.telling import group_lines
+    from stagewright.traces.cross_entity.format import group_lines
 
     groups = [g for g in report.broken if (g.system, g.name) == (prop.system, prop.name)]
     told = ["\n".join(map(one_line, group_lines(group))) for group in groups[:_GROUPS_MAX]]
@@ -155,7 +155,7 @@ def _damaged_case(report: TraceReport) -> Case:
 
 def _lines_case(report: TraceReport) -> Case:
     """Whether every line was an event, or of other matters."""
-    from stagewright.traces.report import not_events_told
+    from stagewright.traces.report.text import not_events_told
 
     many = report.totals.not_events
     listed = "\n".join(one_line(f"{line.where}: {line.reason}") for line in report.unparsed)

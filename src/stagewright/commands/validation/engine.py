@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from stagewright.traces.inputs import Inputs
+    from stagewright.traces.inputs.discover import Inputs
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ def chosen_engine(args: argparse.Namespace, size: int) -> tuple[str, str]:
 
 
 def _has_java() -> bool:
-    from stagewright.traces.java_runtime import JavaNotFoundError, find_java
+    from stagewright.traces.engines.java_runtime import JavaNotFoundError, find_java
 
     try:
         find_java()
@@ -71,7 +71,11 @@ def _has_java() -> bool:
 def on_chosen_spark(work: Callable[[SparkSession], T], args: argparse.Namespace) -> T:
     """Do the work on the cluster of `--master`, or else on a Spark of this machine; return its result."""
     from stagewright.commands.validation.on_spark import on_spark
-    from stagewright.traces.spark_session import DRIVER_MEMORY_MB, cluster_session, local_session
+    from stagewright.traces.engines.spark_session import (
+        DRIVER_MEMORY_MB,
+        cluster_session,
+        local_session,
+    )
 
     name = "stagewright validate"
     if args.master:

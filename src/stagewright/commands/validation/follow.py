@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from stagewright.traces.mapping.plan import Plan
     from stagewright.traces.options import Options, Resolve
-    from stagewright.traces.trace_report import TraceReport
+    from stagewright.traces.report.results import TraceReport
 
 
 def follow_source(
@@ -27,9 +27,9 @@ def follow_source(
     Raises:
         StagewrightError: the source cannot be followed, or what comes cannot be used.
     """
-    from stagewright.traces.follow import follow
-    from stagewright.traces.inputs import is_taken
-    from stagewright.traces.spark_engine import OnSpark
+    from stagewright.traces.engines.spark_engine import OnSpark
+    from stagewright.traces.inputs.discover import is_taken
+    from stagewright.traces.pipeline.follow import follow
     from stagewright.traces.validate import validate
 
     for flag, path in (("--state", args.state), ("--out", args.out)):
@@ -70,7 +70,7 @@ class _Reports:
     def take(self, report: TraceReport) -> None:
         """Print and write a report; those with something new in a folder of their own, too."""
         from stagewright.commands.output import console
-        from stagewright.traces.report import as_json, print_report
+        from stagewright.traces.report.text import as_json, print_report
 
         # Entities are counted on, so the last report speaks of all; lines are told once.
         self._unparsed |= report.totals.not_events > 0

@@ -45,7 +45,7 @@ def on_spark(
 
 
 def _local(app_name: str, cores: int | None) -> SparkSession:
-    from stagewright.traces.spark_session import local_session
+    from stagewright.traces.engines.spark_session import local_session
 
     return local_session(app_name, cores)
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 
 
 def tell(progress: str) -> None:
@@ -27,7 +27,7 @@ def write(report: TraceReport, directory: Path, args: argparse.Namespace) -> Non
         InputError: the directory cannot be written to.
     """
     from stagewright.commands.pages.coverage_drawings import drawings
-    from stagewright.traces.report_files import write_report
+    from stagewright.traces.report.files import write_report
 
     written = write_report(report, directory, command=reproduce(args), draw=drawings)
     tell(f"written: {', '.join(map(str, written))}")

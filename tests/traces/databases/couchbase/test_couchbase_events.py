@@ -11,7 +11,7 @@ from tests.traces.readers.judged_log import JudgedLog, judged
 
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.couchbase import couchbase_events
-from stagewright.traces.readers import forms
+from stagewright.traces.readers import formats
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def test_a_move_is_ok_and_one_of_replicas_is_none() -> None:
     steps = [(entity, action) for entity, action, _ in found.told("PartitionRebalance")]
     of_move = [None, "start", None, "take_over", "activate", "update_map", "finish"]
     assert steps == [("default/1022/move1", action) for action in of_move]
-    form = forms.form_of(SAMPLE.name, SAMPLE.read_bytes())
+    form = formats.form_of(SAMPLE.name, SAMPLE.read_bytes())
     assert form is not None
     assert form.name == FORM
 

@@ -19,7 +19,7 @@ from tests.traces.readers.judged_log import JudgedLog, judged
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.couchbase import couchbase_log
 from stagewright.traces.databases.couchbase.couchbase_record import Record, Said, parse_record
-from stagewright.traces.readers import forms, lines
+from stagewright.traces.readers import formats, text_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +59,7 @@ def test_records_of_every_era_are_ok(path: Path) -> None:
         *("set_active", "set_passive", "set_cleanup", "clean", "apply_pending_transition"),
         *("mark_unindexable", "mark_indexable"),
     } == set(actions)
-    (begin,) = {forms.form_of(path.name, path.read_bytes())}
+    (begin,) = {formats.form_of(path.name, path.read_bytes())}
     assert begin is not None
     assert begin.name == FORM
 
@@ -312,7 +312,7 @@ def test_a_record_goes_on_in_the_next_piece_of_a_file(
 ) -> None:
     path = SAMPLES / "couchdb-2017.log"
     whole = judged(FORM, [path])
-    monkeypatch.setattr(lines, "_CHUNK", 700)
+    monkeypatch.setattr(text_lines, "_CHUNK", 700)
     pieces = judged(FORM, [path])
     assert pieces.found.events == whole.found.events
     packed = tmp_path / "couchdb.log.1.gz"

@@ -10,14 +10,14 @@ from stagewright.machines import SHIPPED
 from stagewright.spec.define import define
 from stagewright.spec.loading import find
 from stagewright.spec.trace import Event
-from stagewright.traces.automaton import automaton
-from stagewright.traces.databases.scylladb import scylla_log
-from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
-from stagewright.traces.determinised import DEAD, START, UNKNOWN, Determinised
+from stagewright.traces.automaton.nfa import automaton
+from stagewright.traces.automaton.subset_automaton import DEAD, START, UNKNOWN, Determinised
+from stagewright.traces.databases.scylladb.log import log
+from stagewright.traces.databases.scylladb.log.line import LogRecord, parse_log_line
+from stagewright.traces.events.observability import Recording
+from stagewright.traces.events.symbols import symbol_of
 from stagewright.traces.options import unbounded_scope
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
-from stagewright.traces.recording import Recording
-from stagewright.traces.symbols import symbol_of
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 
 NAMES = {place.partition(":")[2]: name for name, place in SHIPPED.items()}
 
@@ -43,16 +43,16 @@ def interpret(*files: list[str], profile: str = "") -> Interpreted:
         parsed = [parse_log_line(t, i, f"file{number}") for i, t in enumerate(texts, start=1)]
         assert not [p for p in parsed if isinstance(p, str)]
         records.append([(number, r) for r in parsed if isinstance(r, LogRecord)])
-    return scylla_log.interpret(records, profile)
+    return log.interpret(records, profile)
 
 
 def read(path: Path, profile: str = "") -> tuple[Interpreted, Tally]:
     """What one file means."""
     tally = Tally()
-    (bounds,) = scylla_log.parts(path)
+    (bounds,) = log.parts(path)
     part = Part(0, str(path), "scylla-log", *bounds)
-    found = scylla_log.extract(part, tally)
-    return scylla_log.interpret([[(0, r) for r in found]], profile), tally
+    found = log.extract(part, tally)
+    return log.interpret([[(0, r) for r in found]], profile), tally
 
 
 @cache

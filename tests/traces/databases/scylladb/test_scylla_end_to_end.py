@@ -10,9 +10,9 @@ from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
 from stagewright.spec.loading import load
 from stagewright.spec.trace import TraceVerdict
-from stagewright.traces.engines import Embedded
+from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.options import Options
-from stagewright.traces.trace_report import TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.databases.scylladb import scylla_log
-from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
-from stagewright.traces.databases.scylladb.scylla_tablets import (
+from stagewright.traces.databases.scylladb.lines.tablets import (
     DEBUG_RECORDING,
     INFO_RECORDING,
     MACHINE,
     WILL_SET,
 )
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.databases.scylladb.log import log
+from stagewright.traces.databases.scylladb.log.line import LogRecord, parse_log_line
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
@@ -30,8 +30,8 @@ FORWARD = [
 
 def extract(path: Path) -> tuple[list[LogRecord], Tally]:
     tally = Tally()
-    (bounds,) = scylla_log.parts(path)
-    return scylla_log.extract(Part(0, str(path), "scylla-log", *bounds), tally), tally
+    (bounds,) = log.parts(path)
+    return log.extract(Part(0, str(path), "scylla-log", *bounds), tally), tally
 
 
 def interpret(*files: list[str]) -> Interpreted:
@@ -40,7 +40,7 @@ def interpret(*files: list[str]) -> Interpreted:
         parsed = [parse_log_line(t, i, f"file{number}") for i, t in enumerate(texts, start=1)]
         records.append([(number, r) for r in parsed if isinstance(r, LogRecord)])
         assert len(records[-1]) == len(texts)
-    return scylla_log.interpret(records)
+    return log.interpret(records)
 
 
 def line(message: str, second: int = 0, host: str = "h") -> str:
@@ -148,7 +148,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.log"
     path.write_text("hello\n" * 10)
     with pytest.raises(InputError, match="does not look like a ScyllaDB log"):
-        scylla_log.check(path)
+        log.check(path)
 
 
 def test_a_fence_that_comes_between_a_plan_and_its_commit_carries_no_plan() -> None:

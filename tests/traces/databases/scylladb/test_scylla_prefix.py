@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from tests.traces.databases.scylladb.scylla_judged import interpret, line, violations
 
-from stagewright.traces.databases.scylladb import scylla_log
-from stagewright.traces.databases.scylladb.scylla_line import LogRecord, parse_log_line
-from stagewright.traces.databases.scylladb.scylla_order import in_order
-from stagewright.traces.databases.scylladb.scylla_prefix import node_of_file, take_apart
-from stagewright.traces.databases.scylladb.scylla_tablets import INFO_RECORDING, MACHINE
-from stagewright.traces.readers import forms
-from stagewright.traces.readers.lines import LINE_MAX
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.databases.scylladb.lines.tablets import INFO_RECORDING, MACHINE
+from stagewright.traces.databases.scylladb.log import log
+from stagewright.traces.databases.scylladb.log.line import LogRecord, parse_log_line
+from stagewright.traces.databases.scylladb.log.order import in_order
+from stagewright.traces.databases.scylladb.log.prefix import node_of_file, take_apart
+from stagewright.traces.readers import formats
+from stagewright.traces.readers.protocol import Part, Tally
+from stagewright.traces.readers.text_lines import LINE_MAX
 
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
 LEADS = "[shard 0: gms] raft_topology - start topology coordinator fiber"
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_refused_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(good + cut + huge + b"\xff\xfe\x00\n\n" + good.rstrip(b"\n"))
     tally = Tally()
-    found = scylla_log.extract(Part(0, str(path), "scylla-log", 0, path.stat().st_size), tally)
+    found = log.extract(Part(0, str(path), "scylla-log", 0, path.stat().st_size), tally)
     assert len(found) == 2
     assert (tally.lines, tally.other, tally.blank, tally.unparsed) == (6, 3, 1, 2)
     assert sorted(number for number, _ in tally.reasons) == [2, 3]
@@ -151,4 +151,4 @@ def test_what_cannot_be_read_is_refused_line_by_line(tmp_path: Path) -> None:
 
 def test_the_form_is_known_by_what_is_in_the_file() -> None:
     told = f'{LEADS}\nINFO [shard 0: gms] api - parameters {{"last_token": 5}}'
-    assert forms.form_of("node1.log", told.encode()) == forms.form_named("scylla-log")
+    assert formats.form_of("node1.log", told.encode()) == formats.form_named("scylla-log")

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.traces.databases.scylladb.scylla_judged import interpret, line, violations
 
-from stagewright.traces.databases.scylladb.scylla_tablets import MACHINE
+from stagewright.traces.databases.scylladb.lines.tablets import MACHINE
 
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
 NEXT = {

@@ -7,10 +7,10 @@ import pytest
 from tests.traces.databases.scylladb.scylla_judged import told, violations
 
 from stagewright.spec.errors import InputError
-from stagewright.traces.databases.scylladb import scylla_rows, scylla_tables
-from stagewright.traces.databases.scylladb.scylla_snapshots import REQUEST
-from stagewright.traces.readers import forms
-from stagewright.traces.readers.parts import Interpreted, Part, Tally
+from stagewright.traces.databases.scylladb.tables import rows, tables
+from stagewright.traces.databases.scylladb.tables.snapshots import REQUEST
+from stagewright.traces.readers import formats
+from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 
 HOSTS = [f"9b1f3f0e-{n}{n}{n}{n}-4c5e-9a5e-0d6a2f6f000{n}" for n in range(1, 4)]
 TABLE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
@@ -20,11 +20,11 @@ FIRST, SECOND = (f"{n}f1b2c00-b9b6-11f0-8de9-0242ac120002" for n in (3, 8))
 def read(*paths: Path, profile: str = "") -> tuple[Interpreted, list[Tally]]:
     files, tallies = [], []
     for number, path in enumerate(paths):
-        (bounds,) = scylla_tables.parts(path)
+        (bounds,) = tables.parts(path)
         tallies.append(Tally())
         part = Part(number, str(path), "scylla-tables", *bounds)
-        files.append([(number, line) for line in scylla_tables.extract(part, tallies[-1])])
-    return scylla_tables.interpret(files, profile), tallies
+        files.append([(number, line) for line in tables.extract(part, tallies[-1])])
+    return tables.interpret(files, profile), tallies
 
 
 def as_cqlsh(rows: list[dict[str, object]], time: str = "") -> str:
@@ -169,7 +169,9 @@ def test_csv_of_tablets_has_an_epoch_for_every_resize(tmp_path: Path) -> None:
         path = tmp_path / f"tablets.2025-03-01_10.0{minute}.00.csv"
         path.write_text(f"{header}\n{row}\n")
     paths = sorted(tmp_path.glob("*.csv"))
-    assert forms.form_of(paths[0].name, paths[0].read_bytes()) == forms.form_named("scylla-tables")
+    assert formats.form_of(paths[0].name, paths[0].read_bytes()) == formats.form_named(
+        "scylla-tables"
+    )
     found, tallies = read(*paths)
     assert not any(t.unparsed for t in tallies)
     assert violations(found) == []
@@ -252,7 +254,7 @@ def test_the_history_is_in_the_order_of_its_ids_however_often_it_is_dumped(tmp_p
     ],
 )
 def test_times_in_names_and_lines(text: str, time: int | None) -> None:
-    assert scylla_rows.time_in(text) == time
+    assert rows.time_in(text) == time
 
 
 def test_rows_of_no_known_table_are_refused_and_other_lines_counted(tmp_path: Path) -> None:
@@ -271,7 +273,7 @@ def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("name,colour\nx,red\n")
     with pytest.raises(InputError, match="does not look like a dump of a system table"):
-        scylla_tables.check(path)
+        tables.check(path)
 
 
 def test_an_empty_dump_is_of_the_table_of_its_series(tmp_path: Path) -> None:

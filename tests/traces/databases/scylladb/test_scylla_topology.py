@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.traces.databases.scylladb.scylla_judged import interpret, line, read, told, violations
 
-from stagewright.traces.databases.scylladb import scylla_cdc, scylla_topology
-from stagewright.traces.databases.scylladb.scylla_topology import NODE, TRANSITION
+from stagewright.traces.databases.scylladb.lines import cdc, topology
+from stagewright.traces.databases.scylladb.lines.topology import NODE, TRANSITION
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 HOSTS = [f"9b1f3f0e-{n}{n}{n}{n}-4c5e-9a5e-0d6a2f6f000{n}" for n in range(1, 4)]
@@ -59,7 +59,7 @@ def test_a_log_of_nodes_that_join_and_leave_is_in_order() -> None:
         "decommissioning",
         "left",
     ]
-    generations = [seen for entity, seen in told(found_, scylla_cdc.MACHINE) if entity == FIRST]
+    generations = [seen for entity, seen in told(found_, cdc.MACHINE) if entity == FIRST]
     assert generations == [
         {"life": "written"},
         {"life": "committed"},
@@ -124,10 +124,10 @@ def test_a_lost_commit_is_known_by_its_reason() -> None:
         line(race.format(of_publisher)),
     ]
     assert told(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "bootstrapping"})
-    assert told(interpret(lines), scylla_cdc.MACHINE) == []
+    assert told(interpret(lines), cdc.MACHINE) == []
     lines[-1] = line(race.format("bootstrap: accept node"))
     assert told(interpret(lines), NODE)[-1] == (HOSTS[1], {"node_state": "none"})
-    assert told(interpret(lines), scylla_cdc.MACHINE) == [(FIRST, {"life": "published"})]
+    assert told(interpret(lines), cdc.MACHINE) == [(FIRST, {"life": "published"})]
 
 
 @pytest.mark.parametrize(
@@ -186,16 +186,16 @@ def test_generations_are_published_in_the_order_of_their_commits() -> None:
     in_order = [START, committed(FIRST), committed(SECOND), published(FIRST), published(SECOND)]
     assert violations(interpret(in_order)) == []
     swapped = [START, committed(FIRST), committed(SECOND), published(SECOND), published(FIRST)]
-    assert violations(interpret(swapped)) == [(scylla_cdc.MACHINE, FIRST, 4)]
+    assert violations(interpret(swapped)) == [(cdc.MACHINE, FIRST, 4)]
     again = [START, committed(FIRST), published(FIRST), committed(FIRST)]
-    assert violations(interpret(again)) == [(scylla_cdc.MACHINE, FIRST, 4)]
+    assert violations(interpret(again)) == [(cdc.MACHINE, FIRST, 4)]
 
 
 def test_a_node_uses_no_generation_that_is_not_committed() -> None:
     written = commit(f"bootstrap: insert tokens and CDC generation data (UUID: {FIRST})")
     uses = line(f"Started using generation (2025/11/05 10:01:05, {FIRST}).", logger="cdc")
     assert violations(interpret([START, written, uses, committed(FIRST)])) == [
-        (scylla_cdc.MACHINE, FIRST, 3)
+        (cdc.MACHINE, FIRST, 3)
     ]
     elsewhere = line(
         f"Started using generation (2025/11/05 10:01:05, {FIRST}).", 0.5, "other", "cdc"
@@ -239,7 +239,7 @@ def test_a_generation_that_was_learned_too_late_is_named() -> None:
 def test_a_reason_tells_the_state_that_follows(
     reason: str, transition: str | None, node: str | None
 ) -> None:
-    read_ = scylla_topology.told_by(reason)
+    read_ = topology.told_by(reason)
     assert read_ is not None
     assert read_.transition == transition
     assert [state for _, state in read_.nodes] == ([] if node is None else [node])
@@ -247,4 +247,4 @@ def test_a_reason_tells_the_state_that_follows(
 
 @pytest.mark.parametrize("reason", ["Tablet migration", "advance fence version to 7", "Starting x"])
 def test_other_reasons_tell_nothing(reason: str) -> None:
-    assert scylla_topology.told_by(reason) is None
+    assert topology.told_by(reason) is None

@@ -6,8 +6,8 @@ from tests.traces.databases.scylladb.scylla_judged import NAMES, interpret, line
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import find
 from stagewright.spec.machine import profile_names
-from stagewright.traces.databases.scylladb.scylla_line import parse_log_line
-from stagewright.traces.databases.scylladb.scylla_versions import (
+from stagewright.traces.databases.scylladb.log.line import parse_log_line
+from stagewright.traces.databases.scylladb.versions import (
     ANY,
     OF_SEED,
     PROFILES,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from tests.traces.databases.scylladb.scylla_judged import interpret, line, told, violations
 
-from stagewright.traces.databases.scylladb import scylla_log
-from stagewright.traces.databases.scylladb.scylla_views import MACHINE, PROCESSED
-from stagewright.traces.readers.parts import Part, Tally
+from stagewright.traces.databases.scylladb.lines.views import MACHINE, PROCESSED
+from stagewright.traces.databases.scylladb.log import log
+from stagewright.traces.readers.protocol import Part, Tally
 
 ONE, TWO, THREE = (f"{n}c7e8d10-9d0e-11ef-a7c3-44b5e0f19a21" for n in (1, 2, 3))
 BASE = "5a1f4c30-9d0e-11ef-8b4e-2f1a6d3c7e90"
@@ -156,7 +156,7 @@ def test_a_line_of_a_task_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "scylla.log"
     path.write_text(f"{removing(ONE)}\n{removing(ONE)[:-9]}\n")
     tally = Tally()
-    found = scylla_log.extract(Part(0, str(path), "scylla-log", 0, path.stat().st_size), tally)
+    found = log.extract(Part(0, str(path), "scylla-log", 0, path.stat().st_size), tally)
     assert (len(found), tally.unparsed) == (1, 1)
     assert tally.reasons[0][0] == 2
 

@@ -29,7 +29,7 @@ from tests.traces.readers.judged_log import JudgedLog, judged
 from stagewright.spec.errors import InputError
 from stagewright.traces.databases.yugabytedb import yugabyte_log
 from stagewright.traces.databases.yugabytedb.yugabyte_line import LogRecord, Said, parse_log_line
-from stagewright.traces.readers import forms
+from stagewright.traces.readers import formats
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,11 +131,11 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 def test_its_files_are_known_by_what_is_in_them_and_rotated_ones_are_found() -> None:
     begin = line(1, "NumCPUs determined to be: 4").encode()
-    form = forms.form_of("yb-master.INFO", begin)
+    form = formats.form_of("yb-master.INFO", begin)
     assert form is not None
     assert form.name == FORM
-    assert forms.is_of_traces("yb-master.h1.yugabyte.log.INFO.20210910-180346.1234")
-    assert not forms.is_of_traces("notes.txt")
+    assert formats.is_of_traces("yb-master.h1.yugabyte.log.INFO.20210910-180346.1234")
+    assert not formats.is_of_traces("notes.txt")
 
 
 def test_only_what_the_same_thread_says_was_sent_is_written(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""A definition as the automaton of its observed events: subsets, products, unknown starts."""

@@ -1,0 +1,110 @@
+"""What a symbol means to one machine: what it asks of the step, and of the state after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from stagewright.traces.automaton.nfa import Automaton
+from stagewright.traces.automaton.step_code import by_action
+from stagewright.traces.events.symbols import Symbol, value_key
+
+_ELEMENT = re.compile(r"\[([0-9]+)\]")
+_LISTED_MAX = 12  # values that a reason names
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A symbol in terms of one automaton: what it asks of the step and of the state after it."""
+
+    steps: tuple[int, ...] | None  # any step if None
+    cells: tuple[tuple[int, int], ...] = ()  # (cell, code) after the step
+    end: bool = False
+    action: str | None = None
+
+
+class Alphabet:
+    """The symbols that a machine understands, and why it does not understand the others."""
+
+    def __init__(self, source: Automaton) -> None:
+        self.source = source
+        self._by_action: Mapping[str, tuple[int, ...]] = by_action(source.program.steps)
+
+    def letter(self, symbol: Symbol) -> Letter | str:
+        """A symbol in the machine's terms, or why it is none of this machine's."""
+        if symbol.end:
+            said = symbol.action is not None or symbol.parameters or symbol.observed
+            return (
+                "an end marker has no action and observes nothing" if said else Letter((), end=True)
+            )
+        steps = self._matching_steps(symbol)
+        if isinstance(steps, str):
+            return steps
+        cells: list[tuple[int, int]] = []
+        for name, value in symbol.observed.items():
+            if name in self.source.ignored:
+                continue
+            found = self._observed(name, value)
+            if isinstance(found, str):
+                return found
+            if (why := _beyond_the_end(name, symbol.observed)) is not None:
+                return why
+            cells += found
+        return Letter(steps, tuple(cells), action=symbol.action)
+
+    def _matching_steps(self, symbol: Symbol) -> tuple[int, ...] | str | None:
+        if symbol.action is None:
+            return "parameters without an action" if symbol.parameters else None
+        known = self.source.parameters.get(symbol.action)
+        if known is None:
+            return f"{self._machine} has no action `{symbol.action}`"
+        wanted = {name: value_key(value) for name, value in symbol.parameters.items()}
+        for name, value in wanted.items():
+            if name not in known:
+                return f"action `{symbol.action}` has no parameter `{name}`"
+            if value not in known[name]:
+                return (
+                    f"parameter `{name}` of `{symbol.action}` cannot be {value}, "
+                    f"only {_listed(known[name])}"
+                )
+        steps = self.source.program.steps
+        return tuple(
+            i
+            for i in self._by_action.get(symbol.action, ())
+            if all(wanted.get(n, value_key(v)) == value_key(v) for n, v in steps[i].arguments)
+        )
+
+    def _observed(self, name: str, value: object) -> list[tuple[int, int]] | str:
+        leaf = self.source.leaves.get(name)
+        if leaf is None:
+            return f"{self._machine} has nothing named `{name}` to observe"
+        if leaf.cell is not None:
+            code = leaf.codes.get(value_key(value))
+            if code is None:
+                return f"`{name}` cannot be {value_key(value)}, only {_listed(leaf.codes)}"
+            return [(leaf.cell, code)]
+        members = value if isinstance(value, list) else [value]
+        if not isinstance(value, list) or any(str(m) not in leaf.codes for m in members):
+            return f"`{name}` cannot be {value_key(value)}, only a list of {_listed(leaf.codes)}"
+        return [(cell, int(m in members)) for m, cell in leaf.codes.items()]
+
+    @property
+    def _machine(self) -> str:
+        profile = f" ({self.source.profile})" if self.source.profile else ""
+        return f"{self.source.machine}{profile}"
+
+
+def _beyond_the_end(name: str, observed: Mapping[str, object]) -> str | None:
+    """Why `channel[2].kind` cannot be observed, if the channel is observed to be shorter; None if it can."""
+    for element in _ELEMENT.finditer(name):
+        length = observed.get(f"{name[: element.start()]}.length")
+        if isinstance(length, int) and length <= int(element.group(1)):
+            return f"`{name}` is observed of a sequence that is {length} long"
+    return None
+
+
+def _listed(values: Iterable[str]) -> str:
+    """Some values as an error lists them."""
+    known = sorted(values, key=lambda v: (len(v), v))  # numbers by size
+    return ", ".join(known[:_LISTED_MAX]) + ", …" * (len(known) > _LISTED_MAX)

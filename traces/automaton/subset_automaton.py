@@ -1,0 +1,343 @@
+"""Runs an automaton on sets of possible states: each set is numbered, each step between two computed once.
+
+A step for which more states must be looked at than the automaton's budget allows leads to `UNDECIDED`. That
+depends on the set and the event alone, and on nothing that was numbered before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from stagewright.traces.automaton.event_constraints import Alphabet, Letter
+from stagewright.traces.automaton.nfa import Automaton
+from stagewright.traces.automaton.step_code import State, StepFunction, compile_step
+from stagewright.traces.automaton.unknown_start import LOST, Middle
+from stagewright.traces.events.symbols import parse_symbol, value_key
+from stagewright.traces.replay.rows import PossibleStates
+
+# Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
+DEAD = 0  # no run explains the events so far
+UNDECIDED = 1  # too many states are possible
+UNKNOWN = 2  # an event was not understood
+ENDED = 3  # the end marker was read
+START = 4  # nothing was read
+ANY = 5  # some events were read elsewhere
+LIVE = 6
+MIDDLE = -1  # the same, but what follows may tell where they led; so is every number below
+
+
+_STATE_SIZE = 16  # in `Determinised.size`, beside what leads on from a state
+
+
+class Determinised:
+    """Numbers the sets of possible states of one automaton, and finds each step between them once.
+
+    `most`: how many states are numbered in all, before `SpentError`; None: as many as come up. `size` is about
+    how many numbers are kept. `functions`: steps that were compiled already.
+    """
+
+    def __init__(
+        self,
+        source: Automaton,
+        *,
+        most: int | None = None,
+        functions: Mapping[int, StepFunction] | None = None,
+    ) -> None:
+        self.source = source
+        self.size = 0
+        self._most = most
+        self.states: list[State] = []
+        self.sets: list[tuple[int, ...]] = [()] * LIVE  # state numbers, sorted, by set number
+        self._state_numbers: dict[State, int] = {}
+        self._set_numbers: dict[tuple[int, ...], int] = {}
+        self._functions: dict[int, StepFunction] = dict(functions or {})
+        self._alphabet = Alphabet(source)
+        self._unseen: dict[int, tuple[frozenset[int], frozenset[int]]] = {}
+        self._closures: dict[tuple[int, ...], frozenset[int]] = {}
+        self._steps: dict[int, tuple[tuple[int, int], ...]] = {}
+        self._known: dict[tuple[int, str], int] = {}
+        self._letters: dict[str, Letter | str] = {}
+        self._middle = Middle(lambda most: Determinised(source, most=most))
+
+    def advance(self, number: int, symbol: str) -> int:
+        """The number of the set after an event, given its symbol's text."""
+        if number in (DEAD, UNDECIDED, UNKNOWN):
+            return number
+        known = self._known.get((number, symbol))
+        if known is None:
+            known = self._known[number, symbol] = self._advance(number, symbol)
+        return known
+
+    def renewed(self) -> Determinised:
+        """The same automaton, of which nothing is numbered yet."""
+        found = Determinised(self.source, most=self._most, functions=self._functions)
+        found._middle = self._middle
+        return found
+
+    @property
+    def middle(self) -> int:
+        """The number to begin with where some events were read elsewhere."""
+        return MIDDLE
+
+    def letter(self, symbol: str) -> Letter | str:
+        """A symbol in this machine's terms, or why it is none of this machine's."""
+        if symbol not in self._letters:
+            self._letters[symbol] = self._alphabet.letter(parse_symbol(symbol))
+        return self._letters[symbol]
+
+    def refusal(self, number: int, symbol: str) -> str | None:
+        """Why an event cannot be understood after the events so far; None if it can be."""
+        letter = self.letter(symbol)
+        if isinstance(letter, str):
+            return letter
+        if number != START:
+            return None
+        if letter.end:
+            return "an end marker cannot be the first event"
+        if letter.action is not None:
+            return "the first event (seq 0) observes the initial state: it has no action"
+        return None
+
+    def before_observation(self, number: int, letter: Letter) -> frozenset[int]:
+        """The states that an event may lead to, whatever was observed after it.
+
+        Raises:
+            SpentError: these, or those on the way to them, are more than the budget allows.
+        """
+        hidden = self.source.recording.hidden.exist
+        if number == START:
+            first = self._initial
+            return self._closure(tuple(sorted(first))) if hidden else first
+        here: Iterable[int] = self.sets[number]
+        if hidden:
+            here = self._closure(self.sets[number])
+        if letter.steps is not None:
+            return self._few(n for s in here for i in letter.steps if (n := self._take(i, s)) >= 0)
+        if not hidden:
+            return self._few(n for s in here for n in self._every_step(s))
+        return frozenset(here).union(*(self._expand(s)[1] for s in here))
+
+    def matching(self, states: Iterable[int], letter: Letter) -> tuple[int, ...]:
+        """Those of the states in which everything that the letter observes is so."""
+        if not letter.cells:
+            return tuple(sorted(states))
+        table = self.states
+        return tuple(sorted(s for s in states if all(table[s][c] == v for c, v in letter.cells)))
+
+    def steps_from(self, state: int) -> tuple[tuple[int, int], ...]:
+        """The enabled steps of a state, by index, each with the state that it leads to.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        if state not in self._steps:
+            every = range(len(self.source.program.steps))
+            self._steps[state] = tuple((i, n) for i in every if (n := self._take(i, state)) >= 0)
+        return self._steps[state]
+
+    def state_number(self, state: State) -> int:
+        """The number of a state.
+
+        Raises:
+            SpentError: there are more states than the budget allows.
+        """
+        return self._number(state)
+
+    def is_live(self, number: int) -> bool:
+        """Whether it is a set of possible states."""
+        return number >= LIVE
+
+    def ended(self, number: int) -> bool:
+        """Whether the end marker was read."""
+        return number == ENDED
+
+    def is_sure(self, number: int) -> bool:
+        """Whether an entity is in this set, or dead, whatever came before what was read of it."""
+        return number >= LIVE
+
+    def possible(self, key: tuple[str, str, str], number: int) -> PossibleStates:
+        """A set as any process understands it."""
+        if number < LIVE:
+            assert number > MIDDLE, "known to this process alone"
+            return PossibleStates(key, number)
+        return PossibleStates(key, -1, tuple(self.states[s] for s in self.sets[number]))
+
+    def number_of_possible(self, possible: PossibleStates) -> int:
+        """The number here of a set that was found elsewhere."""
+        return possible.number if possible.number >= 0 else self.number_of(possible.states)
+
+    def anywhere(self) -> int:
+        """The number of the set of all reachable states."""
+        try:
+            return self._number_of_set(tuple(sorted(self._reachable)))
+        except SpentError:
+            return UNDECIDED
+
+    def is_hidden(self, step: int, old: int, new: int) -> bool:
+        """Whether a step between two states leaves no event of its own."""
+        return self._is_hidden(self.source.program.steps[step].action, old, new)
+
+    @cached_property
+    def _initial(self) -> frozenset[int]:
+        if not self.source.recording.from_start:
+            return self._reachable
+        return self._few(self._number(s) for s in self.source.initial)
+
+    @cached_property
+    def _reachable(self) -> frozenset[int]:
+        first = [self._number(s) for s in self.source.initial]
+        reached, frontier = set(first), first
+        while frontier:
+            for n in self._every_step(frontier.pop()):
+                if n not in reached:
+                    reached.add(n)
+                    frontier.append(n)
+            self._check(reached)
+        return frozenset(reached)
+
+    def _advance(self, number: int, symbol: str) -> int:
+        if self.refusal(number, symbol) is not None:
+            return UNKNOWN
+        letter = self.letter(symbol)
+        assert isinstance(letter, Letter)
+        if number == ENDED:
+            return DEAD
+        if letter.end:
+            return ENDED
+        if number == ANY:
+            return self._after_any(letter)
+        if number <= MIDDLE:
+            return self._after_middle(number, symbol, letter)
+        try:
+            chosen = self.matching(self.before_observation(number, letter), letter)
+        except SpentError:
+            return UNDECIDED
+        return self._number_of_set(chosen)
+
+    def number_of(self, states: Iterable[State]) -> int:
+        """The number of a set of possible states that was found elsewhere."""
+        try:
+            return self._number_of_set(tuple(sorted(self._number(s) for s in states)))
+        except SpentError:
+            return UNDECIDED
+
+    def _number_of_set(self, chosen: tuple[int, ...]) -> int:
+        if not chosen:
+            return DEAD
+        if chosen not in self._set_numbers:
+            self.size += len(chosen) + _STATE_SIZE
+            self._set_numbers[chosen] = len(self.sets)
+            self.sets.append(chosen)
+        return self._set_numbers[chosen]
+
+    def _after_any(self, letter: Letter) -> int:
+        """The set after an event of which it is not known what went before it.
+
+        Whether anything can go before it is not asked: who knows the events before will ask.
+        """
+        seen = dict(letter.cells)
+        if len(seen) < self.source.cells:
+            return ANY
+        try:
+            state = tuple(seen[cell] for cell in range(self.source.cells))
+            return self._number_of_set((self._number(state),))
+        except SpentError:
+            return UNDECIDED
+
+    def _after_middle(self, number: int, symbol: str, letter: Letter) -> int:
+        """The set after an event, as soon as it is the only one that may be, wherever the entity came from."""
+        found = self._after_any(letter)
+        if found != ANY:
+            return found
+        left = self._middle.advance(MIDDLE - number, symbol)
+        if isinstance(left, tuple):
+            return self.number_of(left)
+        return ANY if left == LOST else MIDDLE - left
+
+    def _number(self, state: State) -> int:
+        number = self._state_numbers.get(state)
+        if number is None:
+            if self._most is not None and len(self.states) >= self._most:
+                raise SpentError
+            self.size += _STATE_SIZE
+            number = self._state_numbers[state] = len(self.states)
+            self.states.append(state)
+        return number
+
+    def _take(self, step: int, state: int) -> int:
+        """The number of the state after a step; -1 where it is not enabled."""
+        function = self._functions.get(step)
+        if function is None:
+            code = self.source.program
+            function = self._functions[step] = compile_step(code.instructions, code.steps[step])
+        after = function(self.states[state])
+        return -1 if after is None else self._number(after)
+
+    def _every_step(self, state: int) -> frozenset[int]:
+        hidden, visible = self._expand(state)
+        return hidden | visible
+
+    def _expand(self, state: int) -> tuple[frozenset[int], frozenset[int]]:
+        """The states that hidden and that visible steps lead to."""
+        if state not in self._unseen:
+            hidden: set[int] = set()
+            visible: set[int] = set()
+            for index, step in enumerate(self.source.program.steps):
+                after = self._take(index, state)
+                if after >= 0:
+                    (hidden if self._is_hidden(step.action, state, after) else visible).add(after)
+            self._unseen[state] = frozenset(hidden), frozenset(visible)
+            self.size += len(hidden) + len(visible) + _STATE_SIZE
+        return self._unseen[state]
+
+    def _is_hidden(self, action: str, old: int, new: int) -> bool:
+        actions = self.source.recording.hidden.actions
+        if actions is not None and action not in actions:
+            return False
+        before, after = self.states[old], self.states[new]
+        return not any(
+            before[cell] != after[cell] and (codes is None or after[cell] in codes)
+            for cell, codes in self._visible
+        )
+
+    @cached_property
+    def _visible(self) -> list[tuple[int, frozenset[int] | None]]:
+        """The cells to which no hidden step gives one of these codes (None: any other one)."""
+        found: list[tuple[int, frozenset[int] | None]] = []
+        for name, values in self.source.recording.hidden.visible.items():
+            leaf = self.source.leaves[name]
+            assert leaf.cell is not None
+            known = None if values is None else [leaf.codes.get(value_key(v)) for v in values]
+            codes = None if known is None else frozenset(c for c in known if c is not None)
+            found.append((leaf.cell, codes))
+        return found
+
+    def _closure(self, states: tuple[int, ...]) -> frozenset[int]:
+        if states not in self._closures:
+            reached, frontier = set(states), list(states)
+            looked_at = set(states)
+            while frontier:
+                hidden, visible = self._expand(frontier.pop())
+                frontier += hidden - reached
+                reached |= hidden
+                looked_at |= hidden | visible
+                self._check(looked_at)
+            self._closures[states] = frozenset(reached)
+            self.size += len(states) + len(reached)
+        return self._closures[states]
+
+    def _few(self, states: Iterable[int]) -> frozenset[int]:
+        found: set[int] = set()
+        for state in states:
+            found.add(state)
+            self._check(found)
+        return frozenset(found)
+
+    def _check(self, states: set[int]) -> None:
+        if len(states) > self.source.max_states:
+            raise SpentError
+
+
+class SpentError(Exception):
+    """There are more states than the budget allows."""

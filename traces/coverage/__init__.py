@@ -1,0 +1,1 @@
+"""What of a definition the valid entities exercised."""

@@ -1,0 +1,1 @@
+"""What single lines of ScyllaDB's log say, by component."""

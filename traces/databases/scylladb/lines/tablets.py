@@ -1,0 +1,115 @@
+"""The lines of a ScyllaDB log that tell the stage of a tablet's transition.
+
+At DEBUG the coordinator tells each stage it will set, but neither the first nor the last step of a
+transition. At INFO it tells only the actions that it runs on replicas. What is not told is a hidden step.
+"""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.traces.databases.scylladb.log.patterns import LineForm, form
+from stagewright.traces.events.observability import ALL_HIDDEN, Recording, hidden_but
+
+MACHINE = TabletMigration.__name__
+STAGE = TabletMigration.stage.name
+KIND = TabletMigration.kind.name
+WILL_SET = "will set stage"  # the coordinator intends to commit this stage
+IS_IN = "is in stage"
+
+LOGGERS = ("raft_topology",)
+_GID = r"(?P<table>[0-9a-f-]{36}):(?P<tablet>\d+)"
+_STAGE = r"(?P<stage>[a-z]\w*)"
+_INITIATING = "Initiating tablet "
+_CLEANUP = "Tablet cleanup of "
+_FAILED = "streaming for tablet "
+
+
+def _is_in(stage: Stage, mark: str, pattern: str) -> LineForm:
+    return form(IS_IN, LOGGERS, mark, pattern, stage=stage.name)
+
+
+FORMS = (
+    form(
+        WILL_SET, LOGGERS, "Will set tablet ", rf"Will set tablet {_GID} stage to {_STAGE}(?::|$)"
+    ),
+    _is_in(
+        Stage.streaming,
+        _INITIATING,
+        rf"Initiating tablet streaming (?:\([\w ]+\) )?of {_GID} to \S",
+    ),
+    _is_in(
+        Stage.cleanup_target,
+        _INITIATING,
+        rf"Initiating tablet cleanup of {_GID} on .* to revert migration$",
+    ),
+    _is_in(Stage.cleanup, _INITIATING, rf"Initiating tablet cleanup of {_GID} on \S"),
+    _is_in(Stage.repair, _INITIATING, rf"Initiating tablet repair host=\S+ tablet={_GID}"),
+    _is_in(
+        Stage.rebuild_repair,
+        "Initiating repair phase of tablet rebuild",
+        rf"Initiating repair phase of tablet rebuild host=\S+ tablet={_GID}",
+    ),
+    _is_in(
+        Stage.streaming,
+        "Skipped tablet streaming",
+        rf"Skipped tablet streaming \([\w ]+\) of {_GID} as no pending replica found",
+    ),
+    _is_in(
+        Stage.rebuild_repair,
+        "Skipped tablet rebuild repair",
+        rf"Skipped tablet rebuild repair of {_GID} as",
+    ),
+    _is_in(
+        Stage.cleanup, _CLEANUP, rf"Tablet cleanup of {_GID} skipped because no replicas leaving"
+    ),
+    _is_in(
+        Stage.cleanup_target,
+        _CLEANUP,
+        rf"Tablet cleanup of {_GID} skipped because no replicas pending",
+    ),
+    _is_in(
+        Stage.cleanup_target,
+        _CLEANUP,
+        rf"Tablet cleanup of {_GID} on \S+ skipped because node is excluded and doesn't need to revert",
+    ),
+    _is_in(
+        Stage.cleanup,
+        _CLEANUP,
+        rf"Tablet cleanup of {_GID} on \S+ skipped because node is excluded$",
+    ),
+    form(
+        IS_IN,
+        LOGGERS,
+        "Active tablet ",
+        rf"Active tablet [\w ]+: tablet={_GID}, stage={_STAGE}(?:,|$)",
+    ),
+    _is_in(Stage.streaming, _FAILED, rf"streaming for tablet {_GID} failed: "),
+    form("", LOGGERS, _FAILED, r".*streaming for tablet "),
+    _is_in(
+        Stage.repair,
+        "Skipping tablet repair for tablet=",
+        rf"Skipping tablet repair for tablet={_GID} which is cancelled",
+    ),
+)
+
+# A transition is made and deleted without a line, so its first stage and `none` are not among these; nor is
+# `end_repair`, which follows a failed repair without one.
+_TOLD = frozenset(
+    {
+        Stage.write_both_read_old.name,
+        Stage.rebuild_repair.name,
+        Stage.streaming.name,
+        Stage.write_both_read_new.name,
+        Stage.write_both_read_old_fallback_cleanup.name,
+        Stage.use_new.name,
+        Stage.cleanup.name,
+        Stage.end_migration.name,
+        Stage.cleanup_target.name,
+        Stage.revert_migration.name,
+    }
+)
+
+# At DEBUG every step to a told stage leaves a line; at INFO any step may leave none.
+DEBUG_RECORDING = Recording(hidden_but({STAGE: _TOLD}), from_start=False, end_marked=False)
+INFO_RECORDING = Recording(ALL_HIDDEN, from_start=False, end_marked=False)

@@ -1,0 +1,1 @@
+"""ScyllaDB's log: prefixes, lines, their order and what they mean together."""

@@ -1,0 +1,1 @@
+"""Dumps of ScyllaDB's system tables."""

@@ -1,0 +1,1 @@
+"""Where a validation runs: in this process, or on Spark."""

@@ -1,0 +1,1 @@
+"""Why an entity is a violation: the guard that failed, the nearest run, the excerpt."""

@@ -1,0 +1,1 @@
+"""A validation that goes on with the state of an earlier one."""

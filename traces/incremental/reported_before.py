@@ -1,0 +1,128 @@
+"""What was told in earlier runs of that which every run judges as a whole: nothing is told twice.
+
+Entities of logs are judged so, and groups of entities. A bad entity is known by the file and line of the event where
+it is so, wherever that event stands among its own by now; a group by the time when it broke a property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from stagewright.spec.errors import InputError
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.cross_entity.sweep import Broken, Swept
+from stagewright.traces.cross_entity.views import Related
+from stagewright.traces.events.event_block import EntityKey, Place, Stream
+from stagewright.traces.readers import formats
+from stagewright.traces.replay.exact_verdicts import Finding, Judged, NotUnderstood
+
+_LINE = "LINE"  # in place of a cause: the line is no event of its machine
+_TOGETHER = "TOGETHER"  # … or a group has broken a property over several entities
+
+Line = tuple[int, int]  # the number of a file, and a line in it
+LineOf = Callable[[Place], Line]
+
+
+class Told(NamedTuple):
+    """Something that was told."""
+
+    trace: str
+    machine: str
+    profile: str
+    definition: str
+    entity: str
+    cause: str
+    file: int
+    line: int
+
+    @property
+    def key(self) -> EntityKey:
+        """Whose it is; of a group its name, and the property."""
+        return EntityKey(Stream(*self[:4]), self.entity)
+
+
+class TellingOnce:
+    """Leaves out what was told before; `told` is what was told until now, this run included."""
+
+    def __init__(self, before: frozenset[Told]) -> None:
+        self._before = before
+        self.told: set[Told] = set()
+        self.known = 0  # entities that are bad, and were told before
+        self.known_groups = 0
+
+    @property
+    def taken_back(self) -> list[EntityKey]:
+        """The entities and groups that were bad, and are not any more."""
+        bad = {said.key for said in self.told if said.cause != _LINE}
+        return sorted({said.key for said in self._before if said.cause != _LINE} - bad)
+
+    def leave_out(self, judged: Sequence[Judged], line_of: LineOf) -> None:
+        """Take what was told before out of the lists of what was found; the counts stay as they are."""
+        for one in judged:
+            of_findings = [(f, _of_finding(f, line_of)) for f in one.findings]
+            of_lines = [(n, _of_line(n, line_of)) for n in one.not_understood]
+            self.told |= {said for _, said in (*of_findings, *of_lines) if said is not None}
+            self.known += sum(said in self._before for _, said in of_findings)
+            one.findings = [f for f, said in of_findings if said not in self._before]
+            one.not_understood = [n for n, said in of_lines if said not in self._before]
+
+    def leave_out_groups(self, swept: Sequence[Swept], properties: Sequence[Related]) -> None:
+        """Do the same with groups that have broken a property."""
+        for one in swept:
+            of_groups = [(b, _of_group(b, properties[b.prop])) for b in one.broken]
+            self.told |= {said for _, said in of_groups}
+            self.known_groups += sum(said in self._before for _, said in of_groups)
+            one.broken = [b for b, said in of_groups if said not in self._before]
+
+
+def _of_group(broken: Broken, prop: Related) -> Told:
+    name, asked = str(broken.group), f"{prop.system}.{prop.name}"
+    return Told(name, prop.system, "", "", asked, _TOGETHER, -1, broken.time)
+
+
+def _of_finding(finding: Finding, line_of: LineOf) -> Told | None:
+    """None for what is told in every run: other entities than of logs, and events that may still come."""
+    if not formats.is_log(finding.key.stream.definition) or finding.verdict is TraceVerdict.GAP:
+        return None
+    assert finding.cause is not None
+    at = (-1, finding.sequence) if finding.place is None else line_of(finding.place)
+    return Told(*finding.key.stream, finding.key.entity, finding.cause.name, *at)
+
+
+def _of_line(line: NotUnderstood, line_of: LineOf) -> Told | None:
+    if not formats.is_log(line.key.stream.definition):
+        return None
+    return Told(*line.key.stream, line.key.entity, _LINE, *line_of(line.place))
+
+
+def save_told(told: Iterable[Told], path: Path) -> None:
+    """Write what was told to a file.
+
+    Raises:
+        OSError: there is no room.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [one._asdict() for one in sorted(told)]
+    kinds = [(n, pa.int64() if n in ("file", "line") else pa.string()) for n in Told._fields]
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), path, compression="zstd")
+
+
+def load_told(path: Path) -> frozenset[Told]:
+    """What a file says was told.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return frozenset(Told(**row) for row in pq.read_table(path).to_pylist())
+    except (pa.ArrowException, OSError, TypeError) as error:
+        raise InputError(
+            f"{path} cannot be read: {error}", help="begin anew with an empty --state directory"
+        ) from error

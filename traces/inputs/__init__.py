@@ -1,0 +1,1 @@
+"""Which files are read, how they are told apart and split into tasks."""

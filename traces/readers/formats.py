@@ -1,0 +1,254 @@
+"""The forms of input that can be read: the name of each, how its files are known, and the module that reads it.
+
+A new reader is one module of the shape that `parts` describes, and one row here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from stagewright.traces.events.event_block import Block, Ints
+from stagewright.traces.events.observability import Recording
+from stagewright.traces.events.string_pool import Names
+from stagewright.traces.readers import text_lines
+from stagewright.traces.readers.protocol import (
+    EventReader,
+    Hole,
+    LogReader,
+    Part,
+    SkippingReader,
+    Tally,
+)
+from stagewright.traces.readers.text_lines import ENDINGS, compression, last_line_end
+
+PROBE_BYTES = 1 << 16
+COMPRESSED = ENDINGS
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form: `endings` of its files, and what their first bytes contain where the ending says nothing.
+
+    `shared` are endings of files that may be of this form: their content decides.
+
+    `log`: its lines mean something only together and in the order of time, so its reader is a `LogReader`.
+    """
+
+    name: str
+    module: str
+    endings: tuple[str, ...] = ()
+    content: str = (
+        ""  # a regular expression over bytes; none: only known by its ending, or when named
+    )
+    log: bool = False
+    grows: bool = False  # a file of it may be appended to, and read on from where it ended
+    apart: bool = False  # of a log: each file tells of entities of its own
+    skips: bool = False  # its reader can leave out what has none of some entities
+    shared: tuple[str, ...] = ()
+    once: bool = False  # its events have no number, nor its files a meaning of their name: copies are not read
+    releases: str = ""  # the module that knows which profile of a machine each release has
+    by_mapping: bool = False  # read as a mapping file says, and never without one
+
+    def looks_like(self, begin: bytes) -> bool:
+        """Whether a file that begins so is of this form."""
+        return bool(self.content) and re.search(self.content.encode(), begin) is not None
+
+
+_JSON = (".json", ".jsonl", ".ndjson")
+
+# The first that fits is taken.
+FORMS = (
+    Form("parquet", "readers.generic.parquet", (".parquet",), r"\APAR1", skips=True),
+    Form(
+        "jsonl",
+        "readers.generic.jsonl",
+        (".jsonl", ".ndjson"),
+        r'\A\s*\{[^\n]*"seq"\s*:',
+        grows=True,
+    ),
+    Form(
+        "scylla-tables",
+        "databases.scylladb.tables.tables",
+        (),
+        r"(?m)^\s*\[json\]\s*$"
+        r'|^\s*\{[^\n]*"(?:node_state|last_token|request_type|base_id|state_id)"\s*:'
+        r"|\A[a-z0-9_,]*\b(?:node_state|last_token|request_type|base_id|state_id)\b[a-z0-9_,]*\s*$",
+        log=True,
+        releases="databases.scylladb.versions",
+    ),
+    Form(
+        "scylla-log",
+        "databases.scylladb.log.log",
+        (),
+        r"\[shard\s*\d",
+        log=True,
+        grows=True,
+        once=True,
+        releases="databases.scylladb.versions",
+    ),
+    Form(
+        "yugabyte-log",
+        "databases.yugabytedb.yugabyte_log",
+        (),
+        r"(?:^|[\s:|])[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6}\s+\d+ [\w./-]+:\d+\] ",
+        log=True,
+        grows=True,
+        once=True,
+    ),
+    Form(
+        "couchbase-log",
+        "databases.couchbase.couchbase_log",
+        (),
+        r"(?m)^\[\w+:[a-z]+,\d{4}-\d\d?-\d\d?T",
+        log=True,
+        grows=True,
+        once=True,
+    ),
+    Form(
+        "couchbase-master-events",
+        "databases.couchbase.couchbase_events",
+        (),
+        r'\A\s*\{[^\n]*"(?:type"\s*:\s*"[a-z]\w*"[^\n]*"ts"\s*:\s*\d|ts"\s*:\s*\d[^\n]*"type"\s*:)',
+        log=True,
+        grows=True,
+        once=True,
+    ),
+    Form(
+        "otlp",
+        "readers.generic.otlp",
+        (),
+        r'\A\s*\{\s*"resource(Logs|Spans|Metrics)"\s*:',
+        log=True,
+        grows=True,
+        once=True,
+        shared=_JSON,
+    ),
+    Form(
+        "itf",
+        "readers.generic.itf",
+        (".itf.json",),
+        r'\A\s*\{\s*"(#meta|params|vars|states|loop)"\s*:',
+        log=True,
+        apart=True,
+        shared=(".json",),
+    ),
+    Form("mapped", "mapping.mapped", log=True, grows=True, by_mapping=True),
+    # The same where each row is an event by itself.
+    Form("mapped-numbered", "mapping.mapped_alone", grows=True, by_mapping=True),
+)
+NAMES = tuple(form.name for form in FORMS)
+CHOICES = tuple(form.name for form in FORMS if not form.by_mapping)
+_GENERAL_LOG = (".log", ".json", ".csv")  # endings of many forms: the content decides
+# yb-master.host.user.log.INFO.20210910-180346.1234, yb-master.INFO, couchdb.log.3
+_ROTATED_LOG = re.compile(r"\.log\.[\w.-]+$|\.(?:INFO|WARNING|ERROR|FATAL)$")
+
+
+def form_named(name: str) -> Form:
+    """The form of a name."""
+    return next(form for form in FORMS if form.name == name)
+
+
+def form_of(file_name: str, begin: bytes) -> Form | None:
+    """The form of a file, by its name (without the ending of its compression) and its first bytes."""
+    for form in FORMS:
+        if form.shared and file_name.endswith(form.shared) and form.looks_like(begin):
+            return form
+    for form in FORMS:
+        if form.endings and file_name.endswith(form.endings):
+            return form
+    return next((form for form in FORMS if form.looks_like(begin)), None)
+
+
+def is_of_traces(file_name: str) -> bool:
+    """Whether a file in a directory is worth a look: its ending is that of some form, or of any log."""
+    return file_name.endswith(endings()) or _ROTATED_LOG.search(file_name) is not None
+
+
+def endings() -> tuple[str, ...]:
+    """The endings of files that are taken from a directory."""
+    known = [e for form in FORMS for e in (*form.endings, *form.shared)]
+    return tuple(dict.fromkeys([*known, *_GENERAL_LOG]))
+
+
+def reader(form: str) -> EventReader | LogReader:
+    """The module that reads a form."""
+    return cast("EventReader | LogReader", _module(form_named(form).module))
+
+
+def _module(name: str) -> ModuleType:
+    return import_module(f"stagewright.traces.{name}")
+
+
+def is_log(name: str) -> bool:
+    """Whether it is the name of a form of logs: the definition of their events is called so."""
+    return name in NAMES and form_named(name).log
+
+
+def ends(form: str, path: Path) -> tuple[int, int] | None:
+    """How far a file that may grow can be read: for good, and for now; None if only as a whole."""
+    if not form_named(form).grows or compression(path):
+        return None
+    if (tell := getattr(reader(form), "ends", None)) is not None:
+        found: tuple[int, int] | None = tell(path)
+        return found
+    end = last_line_end(path)
+    return end, end
+
+
+def event_reader(form: str) -> EventReader:
+    """The reader of a form whose every line is an event by itself."""
+    assert not form_named(form).log, form
+    return cast("EventReader", reader(form))
+
+
+def blocks(
+    part: Part, tally: Tally, wanted: Callable[[Names], Ints] | None = None
+) -> Iterator[Block]:
+    """The events of a part; maybe without those near which no entity has a name that is wanted."""
+    known = event_reader(part.form)
+    if wanted is not None and form_named(part.form).skips:
+        return cast("SkippingReader", known).read(part, tally, wanted)
+    return known.read(part, tally)
+
+
+def holes(part: Part, reason: str) -> tuple[Hole, ...]:
+    """What of a part cannot be read; all of it where that cannot be told, for the given reason."""
+    find: Callable[[Part], list[Hole]] = getattr(reader(part.form), "holes", text_lines.holes)
+    found = () if part.holes else tuple(find(part))
+    return found or (Hole(1, reason),)
+
+
+def log_reader(form: str) -> LogReader:
+    """The reader of a log."""
+    assert form_named(form).log, form
+    return cast("LogReader", reader(form))
+
+
+def profile_named(form: str) -> Callable[[str, str], str] | None:
+    """How a reader finds the profile of a machine that a release has; None if it knows no releases."""
+    found: Callable[[str, str], str] | None = _of_releases(form, "profile_for")
+    return found
+
+
+def releases_of(form: str) -> Sequence[str] | None:
+    """The releases that a reader knows, oldest first; None if it knows none."""
+    found: Sequence[str] | None = _of_releases(form, "RELEASES")
+    return found
+
+
+def _of_releases(form: str, name: str) -> Any:
+    known = form_named(form).releases if form in NAMES else ""
+    return getattr(_module(known), name) if known else None
+
+
+def recording_of(form: str, machine: str) -> Recording:
+    """What a reader knows of how its events were recorded; all of it, if it says nothing."""
+    tell = getattr(reader(form), "recording", None)
+    found: Recording = Recording() if tell is None else tell(machine)
+    return found

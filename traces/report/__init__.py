@@ -1,0 +1,1 @@
+"""What a validation found: results, text, pages, files."""

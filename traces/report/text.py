@@ -1,0 +1,378 @@
+"""Shows a `TraceReport`: to people as text, and to programs as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from stagewright.spec.text.visible import one_line
+from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.coverage.report import summary, told
+from stagewright.traces.cross_entity.format import together_data, together_lines
+from stagewright.traces.explain.candidate_comparison import in_words, told as candidates_told
+from stagewright.traces.report.results import (
+    CandidateReport,
+    EntityReport,
+    Explanation,
+    Nearest,
+    Refused,
+    Totals,
+    TraceReport,
+    Where,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_STEPS_SHOWN = 8  # events before a violation; the JSON has more
+_WHOLE_MAX = 1_000  # entities whose explanation is whole in the JSON
+_SHOWN_MAX = 20  # entities or lines of one kind; the JSON has more
+_COLOURS = {
+    TraceVerdict.OK: "green",
+    TraceVerdict.VIOLATION: "red",
+    TraceVerdict.GAP: "yellow",
+    TraceVerdict.UNPARSED: "yellow",
+    TraceVerdict.UNDECIDED: "yellow",
+}
+
+
+def print_report(report: TraceReport, console: Console) -> None:
+    """Print what a person wants to know first."""
+    for text in machine_lines(report):
+        _print(f"machine   {text}", console)
+    _print_counts(report, console)
+    for text in damaged_lines(report):
+        _print(text, console)
+    for note in report.notes:
+        _print(f"note: {note}", console)
+    for text in (*candidates_told(report.candidates), *together_lines(report.together)):
+        _print(text, console)
+    for entity in report.entities[:_SHOWN_MAX]:
+        console.print()
+        _print_entity(entity, console, several=len(report.machines) > 1)
+    hidden = len(report.entities) - _SHOWN_MAX + report.entities_left_out
+    if hidden > 0:
+        console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
+    for coverage in report.coverage:
+        console.print()
+        for text in told(coverage):
+            _print(text, console)
+    if report.unparsed:
+        console.print()
+        _print(not_events_told(report.totals), console)
+    for line in report.unparsed[:_SHOWN_MAX]:
+        _print(f"  {line.where}: {line.reason}", console)
+    if (more := report.totals.not_events - _SHOWN_MAX) > 0:
+        console.print(f"  … and {more:,} more")
+
+
+def damaged_lines(report: TraceReport) -> list[str]:
+    """What was left out since it could not be read, if there is any."""
+    if not report.damaged:
+        return []
+    more = len(report.damaged) - _SHOWN_MAX
+    return [
+        "damaged   left out, so that not everything was judged:",
+        *(f"  {one}" for one in report.damaged[:_SHOWN_MAX]),
+        *([f"  … and {more:,} more"] if more > 0 else []),
+    ]
+
+
+def _print(text: str, console: Console) -> None:
+    """One line, whatever is in it: one that is wrapped could begin with what a trace says."""
+    console.print(one_line(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def as_json(report: TraceReport) -> dict[str, object]:
+    """The report as plain data."""
+    totals = report.totals
+    return {
+        "exit_code": report.exit_code,
+        "files": list(report.files),
+        "machines": list(report.machines),
+        "entities_by_machine": {
+            machine: _by_verdict(verdicts) for machine, verdicts in report.machines.items()
+        },
+        "entities": _by_verdict(report.verdicts),
+        "lines": {
+            "read": totals.lines,
+            "blank": totals.blank,
+            "other": totals.other,
+            "unparsed": totals.unparsed,
+            "told": totals.told,
+            "lost": totals.lost,
+        },
+        "events": {
+            "read": totals.events,
+            "earlier": totals.earlier,
+            "judged": totals.judged,
+            "not_judged": totals.not_judged,
+            "duplicate": totals.duplicates,
+            "not_understood": totals.not_understood,
+        },
+        "damaged": [
+            {"file": one.file, "line": one.line, "lines": one.lines, "reason": one.reason}
+            for one in report.damaged
+        ],
+        "notes": list(report.notes),
+        **together_data(report.together),
+        **_candidates_data(report.candidates),
+        "findings": [_entity(e, whole=i < _WHOLE_MAX) for i, e in enumerate(report.entities)],
+        "findings_left_out": report.entities_left_out,
+        "coverage": [summary(one) for one in report.coverage],
+        "unparsed": [
+            {"file": u.where.file, "line": u.where.line, "reason": u.reason}
+            for u in report.unparsed
+        ],
+    }
+
+
+def not_events_told(totals: Totals) -> str:
+    """How many lines are no event, and how many events, whose lines count as telling some, are nobody's."""
+    counts = [
+        (totals.unparsed, "unparsed lines"),
+        (totals.not_understood, "events that no machine here has (their lines told events)"),
+    ]
+    return "; ".join(f"{what}: {n:,}" for n, what in counts if n)
+
+
+def machine_lines(report: TraceReport) -> list[str]:
+    """Each machine with its profile and scope; of several ones how many entities are what."""
+    if len(report.machines) == 1:
+        return list(report.machines)
+    told: list[str] = []
+    for machine, verdicts in report.machines.items():
+        counts = ", ".join(f"{n:,} {verdict.value}" for verdict, n in verdicts.items() if n)
+        told.append(f"{machine}: {counts or 'no entity'}")
+    return told
+
+
+def _by_verdict(counts: Mapping[TraceVerdict, int]) -> dict[str, int]:
+    return {verdict.value: counts.get(verdict, 0) for verdict in TraceVerdict}
+
+
+def _print_counts(report: TraceReport, console: Console) -> None:
+    totals = report.totals
+    verdicts = [
+        f"[{_COLOURS[v]}]{n:,} {v.value}[/]"
+        for v, n in report.verdicts.items()
+        if n or v.value == "ok"
+    ]
+    console.print(f"entities  {', '.join(verdicts)}", highlight=False)
+    events = [
+        (totals.judged, "judged"),
+        (totals.not_judged, "not judged, after a violation or a gap"),
+        (totals.duplicates, "duplicate"),
+        (totals.not_understood, "not of their machine"),
+    ]
+    lines = [
+        (totals.told, "told events"),
+        (totals.unparsed, "unparsed"),
+        (totals.other, "of other matters"),
+        (totals.blank, "blank"),
+        (totals.lost, "in damaged parts"),
+    ]
+    earlier = f" and {totals.earlier:,} of earlier runs" if totals.earlier else ""
+    for name, total, kinds in (
+        ("events", f"{totals.events:,}{earlier}", events),
+        ("lines", f"{totals.lines:,}", lines),
+    ):
+        told = ", ".join(f"{n:,} {what}" for n, what in kinds if n)
+        text = f"{name:<9} {total} = {told or 'none'}"
+        _print(text, console)
+
+
+def _print_entity(entity: EntityReport, console: Console, *, several: bool) -> None:
+    colour = _COLOURS[entity.verdict]
+    console.print(f"[{colour}]{entity.verdict.value.upper()}[/] ", end="", highlight=False)
+    for line in entity_lines(entity, several=several):
+        _print(line, console)
+
+
+def entity_lines(entity: EntityReport, *, several: bool = False) -> list[str]:
+    """What is wrong with an entity's trace, one thing a line; `several`: the machine must be told, too."""
+    stream = entity.key.stream
+    machine = f"{stream.machine} ({stream.profile})" if stream.profile else stream.machine
+    whose = f"{entity.key} of {machine}" if several and machine else str(entity.key)
+    lines = [f"{whose} at event {entity.sequence}: {entity.cause.value}"]
+    if entity.note:
+        lines.append(f"  {entity.note}")
+    if entity.where:
+        lines.append(f"  at         {entity.where}")
+    if entity.last_good:
+        lines.append(f"  last good  {entity.last_good}")
+    if entity.duplicates:
+        lines.append(f"  duplicates {entity.duplicates}")
+    if entity.names:
+        lines.append(f"  names      {', '.join(f'{one} = {real}' for one, real in entity.names)}")
+    lines += [f"  as         {refused_told(one)}" for one in entity.refused]
+    if entity.explanation:
+        lines += _explanation_lines(entity.explanation)
+    return [one_line(line) for line in lines]
+
+
+def refused_told(refused: Refused) -> str:
+    """A candidate, the first event that it refuses, and why."""
+    if refused.sequence is None:
+        return f"{refused.candidate}: an earlier event is refused"
+    text = f"{refused.candidate}: event {refused.sequence} is refused"
+    explanation = refused.explanation
+    if explanation is None:
+        return text
+    reasons = [name for name, _ in explanation.failed]
+    reasons += [
+        f"{name} is {value}, not {expected}"
+        for (name, value), (_, expected) in zip(
+            explanation.observed, explanation.expected, strict=True
+        )
+    ]
+    said = "" if explanation.event.startswith("an observation") else f", {explanation.event}"
+    return f"{text}{said}" + (f": {'; '.join(reasons)}" if reasons else "")
+
+
+def _explanation_lines(explanation: Explanation) -> list[str]:
+    lines: list[str] = []
+    if explanation.steps:
+        lines.append("  led there by")
+        for step in explanation.steps[-_STEPS_SHOWN:]:
+            lines.append(f"    {step.sequence:>5}  {step.event}")
+            lines += [f"           {change}" for change in _changes(step.changes)]
+    lines.append(f"  event      {explanation.event}")
+    if explanation.state:
+        values = ", ".join(f"{name} = {value}" for name, value in explanation.state)
+        many = f" ({explanation.states:,} states are possible)" if explanation.states > 1 else ""
+        lines.append(f"  before     {values}{many}")
+    lines += [
+        f"  failed     {name}" + (f"  ({where})" if where else "")
+        for name, where in explanation.failed
+    ]
+    for (name, expected), (_, observed) in zip(
+        explanation.expected, explanation.observed, strict=True
+    ):
+        lines.append(f"  differs    {name}: expected {expected}, observed {observed}")
+    if explanation.enabled:
+        shown = ", ".join(explanation.enabled[:_SHOWN_MAX])
+        more = len(explanation.enabled) - _SHOWN_MAX
+        lines.append(f"  enabled    {shown}" + (f" and {more} more" if more > 0 else ""))
+    if explanation.nearest is not None:
+        lines.append(f"  nearest    {nearest_told(explanation.nearest)}")
+        for number, legal in enumerate(explanation.nearest.steps, 1):
+            unseen = "  (leaves no event)" if legal.hidden else ""
+            lines.append(f"    {number:>5}  {legal.step}{unseen}")
+            lines += [f"           {change}" for change in _changes(legal.changes)]
+    return lines
+
+
+def nearest_told(nearest: Nearest) -> str:
+    """In one sentence, which legal run comes nearest; its steps follow, if there are any."""
+    many = len(nearest.steps)
+    if not many:
+        if nearest.exhausted:
+            return (
+                f"none: from here the definition reaches {nearest.states:,} states, "
+                "and none agrees with what was observed"
+            )
+        return f"none within {nearest.states:,} states"
+    if nearest.by_action and many > 1:
+        between = "1 step" if many == 2 else f"{many - 1} steps"
+        return f"{between} would have had to happen between, then the event is legal"
+    told = "1 step" if many == 1 else f"{many} steps"
+    return f"a legal run of {told} leads to what was observed"
+
+
+def _changes(changes: Iterable[tuple[str, str, str]]) -> list[str]:
+    return [f"{name}: {old} → {new}" for name, old, new in changes]
+
+
+def _entity(entity: EntityReport, *, whole: bool) -> dict[str, object]:
+    stream = entity.key.stream
+    fields: dict[str, object] = {
+        "trace": stream.trace,
+        "machine": stream.machine,
+        "profile": stream.profile,
+        "entity": entity.key.entity,
+        "verdict": entity.verdict.value,
+        "cause": entity.cause.value,
+        "sequence": entity.sequence,
+        "where": _where(entity.where),
+        "last_good": _where(entity.last_good),
+        "duplicates": entity.duplicates,
+        "note": entity.note,
+        "names": dict(entity.names),
+    }
+    if entity.refused:
+        fields["candidates"] = [_refused(one) for one in entity.refused]
+    if entity.explanation is not None:
+        explanation = entity.explanation
+        fields["explanation"] = _brief(explanation) | (_rest(explanation) if whole else {})
+    return fields
+
+
+def _candidates_data(candidates: tuple[CandidateReport, ...]) -> dict[str, object]:
+    if not candidates:
+        return {}
+    told = [
+        {
+            "trace": one.trace,
+            "candidate": one.candidate,
+            "entities": one.entities,
+            "explains": one.explains,
+            "refuses": one.refuses,
+            "first_refused": one.first or None,
+            "told": in_words(one),
+        }
+        for one in candidates
+    ]
+    return {"candidates": told}
+
+
+def _refused(refused: Refused) -> dict[str, object]:
+    told: dict[str, object] = {"candidate": refused.candidate, "sequence": refused.sequence}
+    return told | ({} if refused.explanation is None else _brief(refused.explanation))
+
+
+def _brief(explanation: Explanation) -> dict[str, object]:
+    return {
+        "event": explanation.event,
+        "failed": [{"requirement": name, "where": where} for name, where in explanation.failed],
+        "expected": dict(explanation.expected),
+        "observed": dict(explanation.observed),
+    }
+
+
+def _rest(explanation: Explanation) -> dict[str, object]:
+    nearest = explanation.nearest
+    return {
+        "enabled": list(explanation.enabled),
+        "state": dict(explanation.state),
+        "states": explanation.states,
+        "last_good_steps": [
+            {
+                "sequence": s.sequence,
+                "event": s.event,
+                "changes": _changed(s.changes),
+                "states": s.states,
+            }
+            for s in explanation.steps
+        ],
+        "nearest": None
+        if nearest is None
+        else {
+            "told": nearest_told(nearest),
+            "steps": [
+                {"step": s.step, "changes": _changed(s.changes), "hidden": s.hidden}
+                for s in nearest.steps
+            ],
+            "by_action": nearest.by_action,
+            "states": nearest.states,
+            "exhausted": nearest.exhausted,
+        },
+    }
+
+
+def _changed(changes: Iterable[tuple[str, str, str]]) -> dict[str, list[str]]:
+    return {name: [old, new] for name, old, new in changes}
+
+
+def _where(place: Where | None) -> dict[str, object] | None:
+    return None if place is None else {"file": place.file, "line": place.line}
