@@ -330,8 +330,8 @@ def _version_of(placed: Sequence[Placed], profile: str) -> tuple[str, list[str]]
     if profile:
         return profile, []
     found = {p.record.words["version"] for p in placed if p.record.says == versions.STARTS}
-    versions = sorted(found, key=lambda v: versions.version_of(v) or (0, 0))
-    return (versions[0] if versions else ""), versions
+    named = sorted(found, key=lambda v: versions.version_of(v) or (0, 0))
+    return (named[0] if named else ""), named
 
 
 class _Levels:
