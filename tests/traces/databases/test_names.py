@@ -21,11 +21,11 @@ from stagewright.traces.databases.names import leaf, states, step
 DATABASES = Path(__file__).resolve().parents[3] / "traces" / "databases"
 # A reader, a name that it has, and the same name misspelt.
 MISSPELT = [
-    ("scylladb/scylla_tablets.py", "Stage.write_both_read_new", "Stage.write_both_read_gnu"),
-    ("scylladb/scylla_tablets.py", "TabletMigration.stage", "TabletMigration.sage"),
-    ("scylladb/scylla_cdc.py", "Life.published", "Life.publicised"),
-    ("scylladb/scylla_views.py", "ViewTask.send", "ViewTask.sent"),
-    ("scylladb/scylla_versions.py", "topology_transition.SEED", "topology_transition.SEEDS"),
+    ("scylladb/lines/tablets.py", "Stage.write_both_read_new", "Stage.write_both_read_gnu"),
+    ("scylladb/lines/tablets.py", "TabletMigration.stage", "TabletMigration.sage"),
+    ("scylladb/lines/cdc.py", "Life.published", "Life.publicised"),
+    ("scylladb/lines/views.py", "ViewTask.send", "ViewTask.sent"),
+    ("scylladb/versions.py", "topology_transition.SEED", "topology_transition.SEEDS"),
     ("yugabytedb/yugabyte_jobs.py", "Permission.do_backfill", "Permission.backfill"),
     ("couchbase/couchbase_events.py", "R.take_over", "R.takeover"),
 ]
