@@ -96,6 +96,11 @@ OF_MESSAGES = [
         },
         ("OneChosen",),
     ),
+    Model("raft_election/raft_election.py:RaftElection", 4_488, {"node": 3}),
+    Model("chain_replication/chain_replication.py:ChainReplication", 1_691),
+    Model("saga/saga.py:Saga", 45),
+    Model("cache_invalidation/cache_invalidation.py:CacheInvalidation", 299),
+    Model("outbox/outbox.py:Outbox", 318),
 ]
 
 
@@ -103,6 +108,7 @@ TICKETS = {"T": "4"}
 OF_NUMBERS = [
     Model("die_hard.py", 16),
     Model("coffee_can_by_colour.py", 44),
+    Model("ewd998/ewd998.py:Ewd998", 19_268),
     Model(
         "bakery/bakery.py:Bakery",
         88,
