@@ -15,6 +15,7 @@ SHIPPED = {
     "topology-control": "stagewright.machines.scylladb.topology.topology_control:TopologyControl",
     "topology-coordinator": "stagewright.machines.scylladb.topology.topology_coordinator:TopologyCoordinator",
     "topology-node": "stagewright.machines.scylladb.topology.topology_node:TopologyNode",
+    "topology-rebuild": "stagewright.machines.scylladb.topology.topology_rebuild:TopologyRebuild",
     "topology-request": "stagewright.machines.scylladb.topology.topology_request:TopologyRequest",
     "topology-sessions": "stagewright.machines.scylladb.topology.topology_sessions:TopologySessions",
     "topology-transition": "stagewright.machines.scylladb.topology.topology_transition:TopologyTransition",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_node import TopologyNode
+from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
-from stagewright.spec import Term, first_where, projection, some
+from stagewright.spec import Term, alike, choose, first_where, projection, refinement, some
 from stagewright.spec.declarations.exercised import Choice
 
 T = TopologyTransition
@@ -71,3 +72,24 @@ def the_newest_request_of_a_node(
     seen.asked = topology.asked[n].is_some()
     seen.error = topology.error.has(n)
     seen.done = topology.done.has(n)
+
+
+@refinement(profiles={"": "scylla-6.0"}, from_start=False)
+def a_node_that_is_rebuilt(rebuild: TopologyRebuild, seen: TopologyNode, n: Term[Node]) -> None:
+    """Where rows come from, and a volume that is lost, are not seen of it."""
+    rebuilt = rebuild.rebuilding == n
+    seen.node_state = choose(rebuilt, NodeState.rebuilding, Term.of(NodeState.normal))
+
+
+@refinement(
+    anew=(
+        TopologyRebuild.lose_volume,
+        TopologyRebuild.lose_volume_naming,
+        TopologyRebuild.ask_again,
+    ),
+    from_start=False,
+)
+def a_request_to_rebuild(rebuild: TopologyRebuild, seen: TopologyRequest, n: Term[Node]) -> None:
+    """It is done with an error, or the node is whole again; who asks again makes another request."""
+    seen.error = rebuild.failed.has(n)
+    alike(seen.done, ~rebuild.waits.has(n) & (rebuild.rebuilding != n))

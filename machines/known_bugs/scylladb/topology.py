@@ -9,9 +9,10 @@ from stagewright.machines.scylladb.topology.topology_coordinator import (
     Coordinator,
     TopologyCoordinator,
 )
+from stagewright.machines.scylladb.topology.topology_rebuild import Datacenter, TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import Session, TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
-from stagewright.spec import Bool, Term, require
+from stagewright.spec import Bool, Term, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 ONE = {TopologyControl.requests: 1, TopologyControl.faults: 0}
@@ -90,6 +91,84 @@ class ReplacedNodeStaysInGroup0(TopologyControl):
 
     def _replaced_is_out(self, n: Term[Node]) -> None:
         """It was not waited for."""
+
+
+@known_bug(
+    "R04",
+    "design document 001: rebuilding is streaming from other replicas",
+    breaks=TopologyControl.a_rebuild_is_done_when_it_has_streamed,
+    budgets=ONE,
+)
+class NodeIsRebuiltFromNobody(TopologyControl):
+    """Nobody looked whether there is another replica: a node is rebuilt in a cluster of one."""
+
+    def _has_source(self, n: Term[Node]) -> Bool:
+        return super()._has_source(n) | self.in_old_ring(n)
+
+
+REBUILD = {TopologyRebuild.losses: 1, TopologyRebuild.crashes: 0, TopologyRebuild.failovers: 0}
+
+
+@known_bug(
+    "R05",
+    "design document 001: rebuilding is streaming from other replicas",
+    breaks=(TopologyRebuild.a_rebuilt_node_has_every_row, TopologyRebuild.a_rebuild_has_a_source),
+    budgets={**REBUILD, TopologyRebuild.crashes: 1},
+)
+class SourcesThatAreDownAreLeftOut(TopologyRebuild):
+    """Sources that had died were left out, and where none was left, the rebuild was done with nothing."""
+
+    def _all_have_sent(self) -> None:
+        require(~self.sources.is_empty(), "it streams")
+        require(self.sources <= (self.streamed | self.down), "every source that is up has sent")
+
+
+@known_bug(
+    "R06",
+    "ScyllaDB's docs/dev/repair_based_node_ops.md: rebuild",
+    breaks=TopologyRebuild.a_rebuilt_node_has_every_row,
+    sizes={Node: 3},
+    budgets={**REBUILD, TopologyRebuild.losses: 2},
+)
+class OneReplicaIsStreamedFrom(TopologyRebuild):
+    """Before repair was used, a rebuild pulled each range "from only one of the replicas which might not be the
+    latest copy".
+    """
+
+    def _all_have_sent(self) -> None:
+        require(~self.streamed.is_empty(), "a source has sent its rows")
+
+
+@known_bug(
+    "R07",
+    "scylladb PR #16827",
+    breaks=TopologyRebuild.a_rebuilt_node_has_every_row,
+    sizes={Node: 3},
+    budgets={**REBUILD, TopologyRebuild.losses: 2},
+)
+class NamedDatacenterIsTakenUnseen(TopologyRebuild):
+    """Rows came from the named datacenter alone, although its nodes had lost theirs: the other one had them."""
+
+    def _is_safe(self, dc: Datacenter | Term[Datacenter]) -> Bool:
+        return some(self._stands_in(m, dc) for m in Node)
+
+
+@known_bug(
+    "R08",
+    "scylladb #16741",
+    breaks=(
+        TopologyRebuild.a_rebuilt_node_has_every_row,
+        TopologyRebuild.quorum_reads_see_the_row,
+    ),
+    budgets=REBUILD,
+)
+class RowsAreRefusedWithoutSession(TopologyRebuild):
+    """P06 seen by a client: a rebuild began without a session, every row that it streamed was rejected, and the
+    node was normal again with the holes that it had.
+    """
+
+    def _open_session(self) -> None:
+        """Forgotten."""
 
 
 ONE_DEAD = {TopologyControl.requests: 1, TopologyControl.faults: 1}

@@ -426,9 +426,7 @@ class TopologyControl(Machine):
     @action(by=COORDINATOR, spends=faults)
     def fail_over(self) -> None:
         """Another node becomes the topology coordinator, or the commit races: what only memory held is lost."""
-        self.barrier = Barrier.none
-        self.streamed = False
-        self.giving_up = False
+        self._enter(new_version=False)
 
     def _exists(self, n: Term[Node]) -> Bool:
         return ~self._is(n, NodeState.absent, NodeState.left)
@@ -445,15 +443,20 @@ class TopologyControl(Machine):
 
     @action(by=COORDINATOR, fair=WEAK)
     def finish_rebuild(self, n: Term[Node]) -> None:
-        """Its data is streamed, or could not be: it is normal again."""
+        """Its data is streamed from other replicas: it is normal again."""
         require(~self.down.has(n), "the node is up")
+        require(self._has_source(n), "another replica is up")
         self._rebuilt(n)
         self._end(n)
 
+    def _has_source(self, n: Term[Node]) -> Bool:
+        return some((m != n) & self.tokens.has(m) & ~self.down.has(m) for m in Node)
+
     @action(by=COORDINATOR, fair=WEAK)
     def fail_to_rebuild(self, n: Term[Node]) -> None:
-        """The node died while it streamed."""
-        require(self.down.has(n), "the node is down")
+        """A node died while it streamed, or there is no other replica."""
+        dead = some(self._blocks(m) for m in Node)
+        require(dead | ~self._has_source(n), "a node is down, or there is no source")
         self._rebuilt(n)
         self._end(n, error=True)
 
@@ -1473,9 +1476,10 @@ class TopologyControl(Machine):
 
     @step_property
     def a_rebuild_is_done_when_it_has_streamed(self, after: Self, n: Term[Node]) -> Bool:
-        """A rebuild that could not stream is told to have failed."""
+        """001: the node "is streaming data from other replicas"; where it could not, its request has failed."""
         ends = self._is(n, NodeState.rebuilding) & after._is(n, NodeState.normal)
-        return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n)))
+        source = some(self._is(m, NORMAL) & ~self.down.has(m) for m in Node)
+        return ends.implies(after.error.has(n) | (self.session & ~self.down.has(n) & source))
 
     @step_property
     def global_requests_are_done(self, after: Self) -> Bool:
@@ -1924,7 +1928,7 @@ class TopologyControl(Machine):
             barrier,
             streamed,
             giving_up,
-            because="there was nothing that it could have learned",
+            because="there was nothing that it could have learned, or it stays true",
         ),
         equivalent_drop(
             _barrier_passed,
@@ -1977,16 +1981,11 @@ class TopologyControl(Machine):
             "node is down",
             because="what runs needs no restart; what is removed is told to shut down",
         ),
-        equivalent_loss(
-            fail_over,
-            barrier,
-            streamed,
-            giving_up,
-            because="what was learned stays true, whether or not it is remembered",
-        ),
         equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
         equivalent_drop(
-            fail_to_rebuild, "the node is down", because="a stream may fail at any time"
+            fail_to_rebuild,
+            "a node is down, or there is no source",
+            because="a stream may fail at any time",
         ),
         equivalent_drop(
             start_barrier, "nothing is given up", because="one barrier more does no harm"

@@ -31,7 +31,8 @@ def checked(
     ("name", "states"),
     [
         ("topology", 65_481),
-        ("topology-control", 53_594),
+        ("topology-control", 52_078),
+        ("topology-rebuild", 12_848),
         ("topology-coordinator", 5_856),
         ("topology-sessions", 1_310),
     ],
