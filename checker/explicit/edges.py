@@ -18,7 +18,7 @@ _Finder = Callable[[Words], SmallInts]
 
 def graph_of(engine: Engine, states: Words, expanded: int) -> Graph:
     """The edges of the first so many states; `states` are distinct and hold every successor."""
-    from stagewright.checker.explicit.native.jit import available
+    from stagewright.checker.explicit.native.code.jit import available
 
     finder = compiled_finder if available() else plain_finder
     number_of = finder(engine.layout, states)
@@ -38,7 +38,7 @@ def graph_of(engine: Engine, states: Words, expanded: int) -> Graph:
 
 def compiled_finder(layout: Layout, states: Words) -> _Finder:
     """Which of the states each of some others is, by a compiled table; -1: none."""
-    from stagewright.checker.explicit.native.visited import Visited
+    from stagewright.checker.explicit.native.visited_set.visited import Visited
 
     return Visited.of_states(layout, states).places
 

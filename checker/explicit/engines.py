@@ -41,7 +41,7 @@ def search(
     `workers`: None for one a core. `keep`: False to forget states as early as possible.
     `symmetry`: search one state of each orbit; the model must be closed under it.
     """
-    from stagewright.checker.explicit.native.jit import available
+    from stagewright.checker.explicit.native.code.jit import available
     from stagewright.checker.symmetry.reduced import Reduced
 
     if kind is EngineKind.NUMPY or (kind is EngineKind.AUTO and not available()):

@@ -11,7 +11,7 @@ from stagewright.spec.errors import StagewrightError
 def grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
     """Where each key's positions begin, and all positions in the order of their keys."""
     if _compiles():
-        from stagewright.checker.explicit.native import graph_functions
+        from stagewright.checker.explicit.native.code import graph_functions
 
         return graph_functions.grouped(keys, count)
     return grouped_by_numpy(keys, count)
@@ -20,7 +20,7 @@ def grouped(keys: SmallInts, count: int) -> tuple[Ints, Ints]:
 def closure(offsets: Ints, ends: SmallInts, starts: Bools, within: Bools | None) -> Bools:
     """The states that `starts` lead to by the edges, never leaving `within`."""
     if _compiles():
-        from stagewright.checker.explicit.native import graph_functions
+        from stagewright.checker.explicit.native.code import graph_functions
 
         return graph_functions.closure(offsets, ends, starts, within)
     return closure_by_numpy(offsets, ends, starts, within)
@@ -29,7 +29,7 @@ def closure(offsets: Ints, ends: SmallInts, starts: Bools, within: Bools | None)
 def components(offsets: Ints, ends: SmallInts, alive: Bools) -> tuple[Ints, int]:
     """The strongly connected parts of the living states: a label for each state, or -1; how many."""
     if _compiles():
-        from stagewright.checker.explicit.native import graph_functions
+        from stagewright.checker.explicit.native.code import graph_functions
 
         return graph_functions.components(offsets, ends, alive)
     return components_by_scipy(offsets, ends, alive)
@@ -95,6 +95,6 @@ def offsets_of(keys: SmallInts | Ints, count: int) -> Ints:
 
 
 def _compiles() -> bool:
-    from stagewright.checker.explicit.native.jit import available
+    from stagewright.checker.explicit.native.code.jit import available
 
     return available()

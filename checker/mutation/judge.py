@@ -11,9 +11,9 @@ from stagewright.checker.explicit.engines import search
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.difference import Difference, difference
 from stagewright.checker.mutation.engine import Compiled, MutantEngine
-from stagewright.checker.mutation.mutants import Mutant
 from stagewright.checker.mutation.original import Original, kept_by
 from stagewright.checker.verdicts import NO_DEADLOCK, verdicts_of
 from stagewright.spec.definition import Definition, PropertyKind

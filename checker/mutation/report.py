@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 
-from stagewright.checker.mutation.columns import unknown_values
-from stagewright.checker.mutation.edges import unknown_steps
-from stagewright.checker.mutation.effects import unknown_joins
+from stagewright.checker.mutation.changes.columns import unknown_values
+from stagewright.checker.mutation.changes.edges import unknown_steps
+from stagewright.checker.mutation.changes.effects import unknown_joins
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.reasons import unknown_bodies
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, Judgement
-from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.original import Original
-from stagewright.checker.mutation.reasons import unknown_bodies
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import (
     Definition,

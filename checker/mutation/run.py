@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stagewright.checker.limits import Limits, Stop
+from stagewright.checker.mutation.changes.mutants import Mutant
 from stagewright.checker.mutation.judge import Fate, Judgement, judge
-from stagewright.checker.mutation.mutants import Mutant
 from stagewright.checker.mutation.original import Original
 from stagewright.checker.mutation.processes import in_processes, possible
 

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from stagewright.checker.check import asks_for_deadlock, by_scope, only, report_of, watch_for
+from stagewright.checker.explicit.native.code.jit import available
 from stagewright.checker.explicit.native.engine import NativeEngine
-from stagewright.checker.explicit.native.jit import available
 from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import OnProgress, Stop
 from stagewright.checker.sharded.search import Place, explore

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from stagewright.checker.explicit.exploration import Noted, Tally
-from stagewright.checker.explicit.native import observed as block
+from stagewright.checker.explicit.native.code import observed as block
+from stagewright.checker.explicit.native.code.observed import Numbers, Observed
 from stagewright.checker.explicit.native.engine import NativeEngine
-from stagewright.checker.explicit.native.observed import Numbers, Observed
 
 
 def joined(place: Observed, blocks: Sequence[Numbers]) -> Numbers:

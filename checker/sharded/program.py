@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any, Self
 
 from stagewright.checker.explicit.exploration import Watch
+from stagewright.checker.explicit.native.code.expansion import expansion_source
+from stagewright.checker.explicit.native.code.jit import Module
+from stagewright.checker.explicit.native.code.observed import Observed
 from stagewright.checker.explicit.native.engine import NativeEngine
-from stagewright.checker.explicit.native.expansion import expansion_source
-from stagewright.checker.explicit.native.jit import Module
-from stagewright.checker.explicit.native.observed import Observed
 from stagewright.checker.explicit.packing import Layout, Place
 from stagewright.checker.sharded.routing import routing_source
 from stagewright.checker.symmetry.compiled import canonical_source

@@ -7,7 +7,13 @@ came by, and drops it when it comes again: what slips through is found to be kno
 
 from __future__ import annotations
 
-from stagewright.checker.explicit.native.llvm_text import I64, MODULE_END, POINTER, Function, Value
+from stagewright.checker.explicit.native.code.llvm_text import (
+    I64,
+    MODULE_END,
+    POINTER,
+    Function,
+    Value,
+)
 
 BLOCK = 8  # states expanded at once
 

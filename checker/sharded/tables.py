@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from pathlib import Path
 
-from stagewright.checker.explicit.native.visited import Visited
+from stagewright.checker.explicit.native.visited_set.visited import Visited
 from stagewright.checker.explicit.packing import Layout, Place
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.sharded.files import Rows, new_file, pieces, read_states

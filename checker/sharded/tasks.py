@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from stagewright.checker.explicit.exploration import Noted
-from stagewright.checker.explicit.native.observed import Numbers, Observed, clear
+from stagewright.checker.explicit.native.code.observed import Numbers, Observed, clear
 from stagewright.checker.sharded import routing
 from stagewright.checker.sharded.files import (
     Rows,

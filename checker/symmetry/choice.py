@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stagewright.checker.explicit.exploration import Exploration
-from stagewright.checker.symmetry.detection import SortVerdict, detect
-from stagewright.checker.symmetry.goals import decided_on_orbits
 from stagewright.checker.symmetry.groups import Symmetry
 from stagewright.checker.symmetry.orbits import states_in
+from stagewright.checker.symmetry.permutations.detection import SortVerdict, detect
+from stagewright.checker.symmetry.permutations.goals import decided_on_orbits
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.grounding.ground import GroundModel
 

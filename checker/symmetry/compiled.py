@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from stagewright.checker.explicit.native.expressions import Tables
-from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
+from stagewright.checker.explicit.native.code.expressions import Tables
+from stagewright.checker.explicit.native.code.llvm_text import I64, POINTER, Function, Value
 from stagewright.checker.explicit.packing import Layout
 from stagewright.checker.symmetry.compiled_sorting import (
     ALL_BITS,

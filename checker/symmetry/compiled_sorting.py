@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stagewright.checker.explicit.native.llvm_text import I64, Function, Value
+from stagewright.checker.explicit.native.code.llvm_text import I64, Function, Value
 from stagewright.checker.explicit.packing import Layout
 from stagewright.checker.symmetry.groups import Symmetry
 from stagewright.checker.symmetry.sorting import Part, comparators, parts_of

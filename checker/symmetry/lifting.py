@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from stagewright.checker.explicit.exploration import Edge, Exploration
 from stagewright.checker.explicit.runs import Path, step_of
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
-from stagewright.checker.symmetry.motion import Arguments, Ints, Renaming, permutation_between
+from stagewright.checker.symmetry.permutations.motion import (
+    Arguments,
+    Ints,
+    Renaming,
+    permutation_between,
+)
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec.grounding.ground import GroundModel, GroundStep
 from stagewright.spec.grounding.ground_eval import take

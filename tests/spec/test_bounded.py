@@ -2,7 +2,7 @@
 
 import pytest
 
-from stagewright.checker.mutation.requirements import changed_requirements
+from stagewright.checker.mutation.changes.requirements import changed_requirements
 from stagewright.checker.tla.module import tla_module
 from stagewright.impl.runtime import Instance, Program
 from stagewright.spec import (

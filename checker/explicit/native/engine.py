@@ -20,15 +20,15 @@ from stagewright.checker.explicit.engine import (
     requirement_keys,
 )
 from stagewright.checker.explicit.graph import Graph
-from stagewright.checker.explicit.native.expansion import (
+from stagewright.checker.explicit.native.code.expansion import (
     Plan,
     conditions_source,
     expansion_source,
     requirement_conditions,
 )
-from stagewright.checker.explicit.native.jit import Module
-from stagewright.checker.explicit.native.observed import Observed
-from stagewright.checker.explicit.native.tiers import Tiered
+from stagewright.checker.explicit.native.code.jit import Module
+from stagewright.checker.explicit.native.code.observed import Observed
+from stagewright.checker.explicit.native.code.tiers import Tiered
 from stagewright.checker.explicit.packing import Layout, Words, layout_for
 from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp
 

@@ -24,12 +24,14 @@ from stagewright.checker.explicit.exploration import (
     in_order,
     least,
 )
-from stagewright.checker.explicit.native import buckets, observed as block, worker
+from stagewright.checker.explicit.native import worker
+from stagewright.checker.explicit.native.code import observed as block
+from stagewright.checker.explicit.native.code.expansion import Plan, expansion_source
+from stagewright.checker.explicit.native.code.observed import Numbers
+from stagewright.checker.explicit.native.code.tiers import Tiered
 from stagewright.checker.explicit.native.engine import NativeEngine
-from stagewright.checker.explicit.native.expansion import Plan, expansion_source
-from stagewright.checker.explicit.native.observed import Numbers
-from stagewright.checker.explicit.native.tiers import Tiered
-from stagewright.checker.explicit.native.visited import Visited
+from stagewright.checker.explicit.native.visited_set import buckets
+from stagewright.checker.explicit.native.visited_set.visited import Visited
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.limits import Limits, OnProgress, Stop
 

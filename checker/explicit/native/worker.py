@@ -8,7 +8,14 @@ where it stopped.
 
 from __future__ import annotations
 
-from stagewright.checker.explicit.native.buckets import (
+from stagewright.checker.explicit.native.code.llvm_text import (
+    I64,
+    MODULE_END,
+    POINTER,
+    Function,
+    Value,
+)
+from stagewright.checker.explicit.native.visited_set.buckets import (
     CURSOR,
     END,
     EXPAND,
@@ -20,8 +27,7 @@ from stagewright.checker.explicit.native.buckets import (
     prefetch,
     shape_of,
 )
-from stagewright.checker.explicit.native.llvm_text import I64, MODULE_END, POINTER, Function, Value
-from stagewright.checker.explicit.native.tables import table_source
+from stagewright.checker.explicit.native.visited_set.tables import table_source
 
 BLOCK = 8  # states: their successors' table lines are under way all at once
 

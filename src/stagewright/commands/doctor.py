@@ -73,7 +73,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _search() -> Finding:
     """Whether `check` can compile its searches: without, NumPy searches, several times slower."""
-    from stagewright.checker.explicit.native.jit import available, cache_folder
+    from stagewright.checker.explicit.native.code.jit import available, cache_folder
 
     if not available():
         return Finding("compiled search", "optional", "no: llvmlite serves no such processor")

@@ -25,7 +25,7 @@ from stagewright.commands.machine_flags import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stagewright.checker.mutation.mutants import Mutant
+    from stagewright.checker.mutation.changes.mutants import Mutant
     from stagewright.checker.mutation.original import Original
     from stagewright.checker.mutation.report import MutationReport, Needed
     from stagewright.spec.definition import Definition
@@ -221,10 +221,10 @@ def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
     from stagewright.checker.limits import Limits, Stop
     from stagewright.checker.mutation import fairness
     from stagewright.checker.mutation.alone import needed
-    from stagewright.checker.mutation.mutants import all_mutants, judged_here
+    from stagewright.checker.mutation.changes.mutants import all_mutants, judged_here
+    from stagewright.checker.mutation.changes.restated import restated_guards
     from stagewright.checker.mutation.original import original_at
     from stagewright.checker.mutation.report import Finding, MutationReport
-    from stagewright.checker.mutation.restated import restated_guards
     from stagewright.checker.mutation.run import Budget, judge_all
     from stagewright.commands.mutation.progress import telling
     from stagewright.machines import SHIPPED

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stagewright.checker.explicit.native import jit
-from stagewright.checker.explicit.native.jit import Module, cache_folder
-from stagewright.checker.explicit.native.llvm_text import MODULE_END, Function
+from stagewright.checker.explicit.native.code import jit
+from stagewright.checker.explicit.native.code.jit import Module, cache_folder
+from stagewright.checker.explicit.native.code.llvm_text import MODULE_END, Function
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 WITHOUT_LLVM = """

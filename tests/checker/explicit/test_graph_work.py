@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from stagewright.checker.explicit import graph_work
 from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
 from stagewright.checker.explicit.graph_work import offsets_of
-from stagewright.checker.explicit.native import graph_functions
+from stagewright.checker.explicit.native.code import graph_functions
 
 
 def some_graph(seed: int) -> tuple[Ints, SmallInts, Bools, Bools]:

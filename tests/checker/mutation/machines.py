@@ -7,8 +7,8 @@ from functools import partial
 from typing import Self
 
 from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
 from stagewright.checker.mutation.judge import Judgement
-from stagewright.checker.mutation.mutants import Mutant, all_mutants
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
 from stagewright.checker.mutation.run import Budget, judge_all

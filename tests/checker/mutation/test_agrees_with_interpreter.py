@@ -11,8 +11,8 @@ from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 
 from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
 from stagewright.checker.mutation.judge import Fate, judge
-from stagewright.checker.mutation.mutants import Mutant, all_mutants
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import PropertyKind

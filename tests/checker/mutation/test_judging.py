@@ -19,8 +19,8 @@ from tests.checker.mutation.machines import (
 )
 
 from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.changes.mutants import Kind
 from stagewright.checker.mutation.judge import ASSIGNED_ONCE, Fate, counterexample
-from stagewright.checker.mutation.mutants import Kind
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.page import render_page
 from stagewright.checker.mutation.report import MutationReport, hint

@@ -14,13 +14,18 @@ from tests.checker.mutation.machines import (
     mutated,
 )
 
-from stagewright.checker.mutation.effects import unknown_joins
+from stagewright.checker.mutation.changes.effects import unknown_joins
+from stagewright.checker.mutation.changes.mutants import (
+    Kind,
+    all_mutants,
+    changed_actions,
+    judged_here,
+)
+from stagewright.checker.mutation.changes.reasons import unknown_bodies
+from stagewright.checker.mutation.changes.requirements import weaker
+from stagewright.checker.mutation.changes.restated import restated_guards
 from stagewright.checker.mutation.judge import Fate
-from stagewright.checker.mutation.mutants import Kind, all_mutants, changed_actions, judged_here
-from stagewright.checker.mutation.reasons import unknown_bodies
 from stagewright.checker.mutation.report import Catcher
-from stagewright.checker.mutation.requirements import weaker
-from stagewright.checker.mutation.restated import restated_guards
 from stagewright.spec import (
     Bool,
     DefinitionError,

@@ -16,8 +16,8 @@ from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
-from stagewright.checker.symmetry.detection import Detected, detect
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
+from stagewright.checker.symmetry.permutations.detection import Detected, detect
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.spec import define, scope_of
 from stagewright.spec.definition import Definition

@@ -8,7 +8,7 @@ from tests.checker.symmetry.by_hand import Ints
 
 from stagewright.checker.explicit.packing import Layout
 from stagewright.checker.symmetry.groups import Symmetry
-from stagewright.checker.symmetry.motion import moved
+from stagewright.checker.symmetry.permutations.motion import moved
 from stagewright.checker.symmetry.signatures import FIRST, terms_of
 
 _MASK = (1 << 64) - 1

@@ -14,10 +14,10 @@ from tests.checker.symmetry.machines import Peer
 
 from stagewright.checker.explicit.packing import layout_of
 from stagewright.checker.symmetry.canonical import Canonical
-from stagewright.checker.symmetry.detection import detect
 from stagewright.checker.symmetry.groups import Permutation, Symmetry, symmetry_of
-from stagewright.checker.symmetry.motion import moved, permutation_between
 from stagewright.checker.symmetry.orbits import orbit_sizes
+from stagewright.checker.symmetry.permutations.detection import detect
+from stagewright.checker.symmetry.permutations.motion import moved, permutation_between
 from stagewright.checker.symmetry.sorting import comparators
 from stagewright.spec.grounding.ground import GroundModel
 

@@ -8,16 +8,16 @@ import pytest
 from stagewright.checker.check import check
 from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.explicit.exploration import Watch
-from stagewright.checker.explicit.native.jit import Module
-from stagewright.checker.explicit.native.llvm_text import MODULE_END
+from stagewright.checker.explicit.native.code.jit import Module
+from stagewright.checker.explicit.native.code.llvm_text import MODULE_END
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.checker.explicit.packing import Layout, Words
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.symmetry.canonical import Canonical
 from stagewright.checker.symmetry.compiled import canonical_source
-from stagewright.checker.symmetry.detection import detect
 from stagewright.checker.symmetry.groups import Symmetry
+from stagewright.checker.symmetry.permutations.detection import detect
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.machines.scylladb.tablets.tablet import TabletCluster
 from stagewright.spec import scope_of

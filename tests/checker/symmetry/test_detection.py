@@ -10,9 +10,9 @@ import pytest
 from tests.checker.symmetry.by_hand import MODELS, Compared, model_of
 from tests.checker.symmetry.machines import Peer, Server
 
-from stagewright.checker.symmetry.closure import Answer, closure_of
-from stagewright.checker.symmetry.detection import SortVerdict, detect
 from stagewright.checker.symmetry.groups import symmetry_of
+from stagewright.checker.symmetry.permutations.closure import Answer, closure_of
+from stagewright.checker.symmetry.permutations.detection import SortVerdict, detect
 from stagewright.spec.definition import Action, Definition, Property, PropertyKind, Requirement
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import ground

@@ -9,7 +9,7 @@ from tests.random_machines.definitions import RandomMachine, machines
 
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.goals import nearest_hopeless
-from stagewright.checker.symmetry.goals import decided_on_orbits
+from stagewright.checker.symmetry.permutations.goals import decided_on_orbits
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.grounding.ground import GroundProperty
 from stagewright.spec.grounding.lowering import ground

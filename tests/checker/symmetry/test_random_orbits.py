@@ -17,8 +17,8 @@ from tests.checker.symmetry.by_hand import (
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 
-from stagewright.checker.symmetry.motion import moved
 from stagewright.checker.symmetry.orbits import orbit_sizes
+from stagewright.checker.symmetry.permutations.motion import moved
 from stagewright.checker.tla.vocabulary import nodes_of
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.entities import Entity

@@ -5,8 +5,8 @@ import pytest
 from tests.checker.symmetry.by_hand import Compared, model_of, orbits
 
 from stagewright.checker.explicit.engine import requirement_keys
+from stagewright.checker.explicit.native.code.jit import available
 from stagewright.checker.explicit.native.engine import NativeEngine
-from stagewright.checker.explicit.native.jit import available
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
 from stagewright.checker.symmetry.orbits import orbit_sizes, states_in

@@ -14,7 +14,7 @@ from stagewright.checker.explicit.engine import Engine
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop
-from stagewright.checker.symmetry.detection import detect
+from stagewright.checker.symmetry.permutations.detection import detect
 from stagewright.checker.symmetry.reduced import Reduced
 from stagewright.checker.vacuity import premises_of
 from stagewright.checker.verdicts import verdicts_of

@@ -6,12 +6,6 @@ from enum import Enum
 from functools import cache
 
 import pytest
-from stagewright.traces.databases.scylladb.scylla_views import (
-    ANOTHER,
-    ITSELF,
-    PROCESSED_RECORDING,
-    WHICH,
-)
 from tests.machines.judged import broken
 
 from stagewright.checker.check import check
@@ -29,6 +23,12 @@ from stagewright.spec.grounding.ground_eval import successors
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.machine import Machine
 from stagewright.spec.scope import scope_of
+from stagewright.traces.databases.scylladb.lines.views import (
+    ANOTHER,
+    ITSELF,
+    PROCESSED_RECORDING,
+    WHICH,
+)
 from stagewright.traces.options import unbounded_scope
 
 STATES = {

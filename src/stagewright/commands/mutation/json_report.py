@@ -27,8 +27,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from stagewright.checker.mutation.changes.mutants import Kind
 from stagewright.checker.mutation.fairness import Assumed
-from stagewright.checker.mutation.mutants import Kind
 from stagewright.checker.mutation.report import Finding, MutationReport, hint
 from stagewright.commands.reports.places import path_of
 

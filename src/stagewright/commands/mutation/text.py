@@ -8,9 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.checker.mutation.fairness import Assumed
 from stagewright.checker.mutation.judge import Fate
-from stagewright.checker.mutation.mutants import Kind, Mutant
 from stagewright.checker.mutation.report import Finding, MutationReport, Need
 from stagewright.commands.reports.places import path_of
 from stagewright.spec.source import Source

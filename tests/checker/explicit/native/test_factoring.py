@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given, strategies as st
 from tests.checker.explicit.random_models import Maker
 
-from stagewright.checker.explicit.native.factoring import any_broken
+from stagewright.checker.explicit.native.code.factoring import any_broken
 from stagewright.spec.grounding.ground import GroundNode
 from stagewright.spec.grounding.ground_eval import evaluate
 from stagewright.spec.grounding.lowering import ground

@@ -11,9 +11,9 @@ from tests.checker.explicit.tallies import counted
 from stagewright.checker.check import check, watch_for
 from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
-from stagewright.checker.explicit.native import visited
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.search import explore
+from stagewright.checker.explicit.native.visited_set import visited
 from stagewright.checker.explicit.numpy_engine import numpy_engine
 from stagewright.checker.explicit.search import explore as explore_in_batches
 from stagewright.checker.limits import Limits, Progress, Stop

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from stagewright.checker.explicit.native import buckets, visited as visited_module
-from stagewright.checker.explicit.native.buckets import Storage, kind_for
-from stagewright.checker.explicit.native.visited import Visited
+from stagewright.checker.explicit.native.visited_set import buckets, visited as visited_module
+from stagewright.checker.explicit.native.visited_set.buckets import Storage, kind_for
+from stagewright.checker.explicit.native.visited_set.visited import Visited
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE
 from stagewright.checker.explicit.packing import Words, layout_of
 from stagewright.spec.grounding.ground import Cell

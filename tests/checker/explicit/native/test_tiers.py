@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.native import tiers
-from stagewright.checker.explicit.native.llvm_text import MODULE_END, Function
-from stagewright.checker.explicit.native.tiers import Tiered
+from stagewright.checker.explicit.native.code import tiers
+from stagewright.checker.explicit.native.code.llvm_text import MODULE_END, Function
+from stagewright.checker.explicit.native.code.tiers import Tiered
 from stagewright.machines import SHIPPED
 from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of

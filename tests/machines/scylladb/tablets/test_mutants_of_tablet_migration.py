@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from stagewright.checker.limits import Limits
+from stagewright.checker.mutation.changes.mutants import Kind, all_mutants
 from stagewright.checker.mutation.judge import Fate
-from stagewright.checker.mutation.mutants import Kind, all_mutants
 from stagewright.checker.mutation.original import original_at
 from stagewright.checker.mutation.report import Finding, MutationReport
 from stagewright.checker.mutation.run import Budget, judge_all

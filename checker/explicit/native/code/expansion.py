@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stagewright.checker.explicit.native.expressions import Scope, Tables
-from stagewright.checker.explicit.native.factoring import any_broken
-from stagewright.checker.explicit.native.llvm_text import (
+from stagewright.checker.explicit.native.code.expressions import Scope, Tables
+from stagewright.checker.explicit.native.code.factoring import any_broken
+from stagewright.checker.explicit.native.code.llvm_text import (
     I32,
     I64,
     MODULE_END,
@@ -19,8 +19,8 @@ from stagewright.checker.explicit.native.llvm_text import (
     Function,
     Value,
 )
-from stagewright.checker.explicit.native.observed import MASK_BITS, Observed, note_functions
-from stagewright.checker.explicit.native.substitution import Substitution
+from stagewright.checker.explicit.native.code.observed import MASK_BITS, Observed, note_functions
+from stagewright.checker.explicit.native.code.substitution import Substitution
 from stagewright.checker.explicit.packing import Layout
 from stagewright.spec.grounding.ground import GroundModel, GroundNode, GroundOp, GroundStep
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.checker.explicit.native.buckets import (
+from stagewright.checker.explicit.native.code.llvm_text import I64, POINTER, Function, Value
+from stagewright.checker.explicit.native.visited_set.buckets import (
     BUCKET_BYTES,
     FARTHEST,
     FULL,
@@ -18,7 +19,6 @@ from stagewright.checker.explicit.native.buckets import (
     shape_of,
     state_parameters,
 )
-from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
 
 
 def places_source(kind: TableKind, *, shared: bool) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stagewright.checker.explicit.native.buckets import SHAPE, state_parameters
-from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
+from stagewright.checker.explicit.native.code.llvm_text import I64, POINTER, Function, Value
+from stagewright.checker.explicit.native.visited_set.buckets import SHAPE, state_parameters
 
 
 def bitmap_source(*, shared: bool) -> str:

@@ -12,9 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.checker.symmetry.diagrams import Diagrams, TooLargeError, View, order_of
 from stagewright.checker.symmetry.groups import Permutation, Symmetry
-from stagewright.checker.symmetry.motion import Renaming, generators, moved
+from stagewright.checker.symmetry.permutations.diagrams import (
+    Diagrams,
+    TooLargeError,
+    View,
+    order_of,
+)
+from stagewright.checker.symmetry.permutations.motion import Renaming, generators, moved
 from stagewright.spec.grounding.ground import (
     GroundModel,
     GroundNode,

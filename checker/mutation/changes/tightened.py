@@ -11,8 +11,8 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 
-from stagewright.checker.mutation.edges import Steps, steps_of
-from stagewright.checker.mutation.mutants import Kind, Mutant, part_of, with_action
+from stagewright.checker.mutation.changes.edges import Steps, steps_of
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant, part_of, with_action
 from stagewright.spec.definition import Action, AnyValue, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,

@@ -9,9 +9,9 @@ model checking", 1996. A promise under fairness is no such matter: it follows si
 
 from __future__ import annotations
 
-from stagewright.checker.symmetry.closure import unchanged
-from stagewright.checker.symmetry.findings import findings_in
 from stagewright.checker.symmetry.groups import Symmetry
+from stagewright.checker.symmetry.permutations.closure import unchanged
+from stagewright.checker.symmetry.permutations.findings import findings_in
 from stagewright.spec.grounding.ground import GroundModel, GroundProperty
 
 

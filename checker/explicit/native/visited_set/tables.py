@@ -11,10 +11,13 @@ A free slot is 0 and the slots of a bucket are filled from the left, by one comp
 
 from __future__ import annotations
 
-from stagewright.checker.explicit.native.bitmap import bitmap_source
-from stagewright.checker.explicit.native.buckets import Storage, TableKind
-from stagewright.checker.explicit.native.places import hash_source, places_source
-from stagewright.checker.explicit.native.quotients import permutation_source, quotients_source
+from stagewright.checker.explicit.native.visited_set.bitmap import bitmap_source
+from stagewright.checker.explicit.native.visited_set.buckets import Storage, TableKind
+from stagewright.checker.explicit.native.visited_set.places import hash_source, places_source
+from stagewright.checker.explicit.native.visited_set.quotients import (
+    permutation_source,
+    quotients_source,
+)
 
 
 def table_source(kind: TableKind, *, shared: bool) -> str:

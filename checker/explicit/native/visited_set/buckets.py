@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
+from stagewright.checker.explicit.native.code.llvm_text import I64, POINTER, Function, Value
 
 BUCKET_BYTES = 64
 SPARE_BUCKETS = 1024  # after the last home bucket: nothing wraps around

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from stagewright.checker.explicit.native.llvm_text import BIT, I64, Function, Value, bit
+from stagewright.checker.explicit.native.code.llvm_text import BIT, I64, Function, Value, bit
 from stagewright.checker.explicit.packing import Layout
 from stagewright.spec.grounding.ground import GroundNode, GroundOp
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from stagewright.checker.mutation.mutants import Kind, Mutant, with_action
-from stagewright.checker.mutation.reasons import reasons_of_requirement
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant, with_action
+from stagewright.checker.mutation.changes.reasons import reasons_of_requirement
 from stagewright.spec.definition import Action, Definition, Requirement
 from stagewright.spec.nodes import (
     BOOL,

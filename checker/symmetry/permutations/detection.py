@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from math import factorial
 
-from stagewright.checker.symmetry.closure import BRANCHES, Answer, closure_of
-from stagewright.checker.symmetry.findings import Finding, findings
 from stagewright.checker.symmetry.groups import (
     Kind,
     Symmetry,
@@ -16,6 +14,8 @@ from stagewright.checker.symmetry.groups import (
     key_parts,
     symmetry_of,
 )
+from stagewright.checker.symmetry.permutations.closure import BRANCHES, Answer, closure_of
+from stagewright.checker.symmetry.permutations.findings import Finding, findings
 from stagewright.spec.entities import Entity
 from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.source import Source

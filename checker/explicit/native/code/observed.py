@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.checker.explicit.exploration import Noted
-from stagewright.checker.explicit.native.llvm_text import Function, Value
+from stagewright.checker.explicit.native.code.llvm_text import Function, Value
 
 MASK_BITS = 64
 Numbers = NDArray[np.int64]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from stagewright.checker.explicit.native.buckets import (
+from stagewright.checker.explicit.native.code.llvm_text import I64, POINTER, Function, Value
+from stagewright.checker.explicit.native.visited_set.buckets import (
     BUCKET_BYTES,
     FULL,
     MULTIPLIERS,
@@ -20,7 +21,6 @@ from stagewright.checker.explicit.native.buckets import (
     shape_with,
     state_parameters,
 )
-from stagewright.checker.explicit.native.llvm_text import I64, POINTER, Function, Value
 
 _STRIP = 4 * SPARE_BUCKETS
 _WORTH_SHARING = 16 * _STRIP

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import cast
 
-from stagewright.checker.mutation.mutants import Kind, Mutant
+from stagewright.checker.mutation.changes.mutants import Kind, Mutant
 from stagewright.spec.definition import Definition, EquivalentValue, JudgedAlone, Reason
 from stagewright.spec.nodes import Node, children
 from stagewright.spec.sorts import (

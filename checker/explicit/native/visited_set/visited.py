@@ -10,19 +10,19 @@ from functools import cache
 import numpy as np
 
 from stagewright.checker.explicit.arrays import SmallInts
-from stagewright.checker.explicit.native import buckets
-from stagewright.checker.explicit.native.buckets import (
+from stagewright.checker.explicit.native.code.jit import Module
+from stagewright.checker.explicit.native.code.observed import Numbers
+from stagewright.checker.explicit.native.memory import Reserved
+from stagewright.checker.explicit.native.threads import threads_granted
+from stagewright.checker.explicit.native.visited_set import buckets
+from stagewright.checker.explicit.native.visited_set.buckets import (
     BUCKET_BYTES,
     SPARE_BUCKETS,
     Storage,
     TableKind,
     kind_for,
 )
-from stagewright.checker.explicit.native.jit import Module
-from stagewright.checker.explicit.native.memory import Reserved
-from stagewright.checker.explicit.native.observed import Numbers
-from stagewright.checker.explicit.native.quotients import stages
-from stagewright.checker.explicit.native.threads import threads_granted
+from stagewright.checker.explicit.native.visited_set.quotients import stages
 from stagewright.checker.explicit.native.worker import OWN_SIZE, SPARE, worker_source
 from stagewright.checker.explicit.packing import Layout, Words
 

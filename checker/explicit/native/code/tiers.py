@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stagewright.checker.explicit.native.jit import Module, is_kept
+from stagewright.checker.explicit.native.code.jit import Module, is_kept
 
 _SECONDS_A_LINE = 60e-6  # to make good code
 _AT_ONCE = 0.01  # seconds that are not worth a second compilation

@@ -50,11 +50,11 @@ def all_mutants(
 
     `afresh` traces the machine again after a table has changed; without it, tables stay as they are.
     """
-    from stagewright.checker.mutation.columns import swapped_columns
-    from stagewright.checker.mutation.edges import added_edges
-    from stagewright.checker.mutation.effects import lost_effects, lost_helpers, lost_joins
-    from stagewright.checker.mutation.requirements import changed_requirements
-    from stagewright.checker.mutation.tightened import tightened
+    from stagewright.checker.mutation.changes.columns import swapped_columns
+    from stagewright.checker.mutation.changes.edges import added_edges
+    from stagewright.checker.mutation.changes.effects import lost_effects, lost_helpers, lost_joins
+    from stagewright.checker.mutation.changes.requirements import changed_requirements
+    from stagewright.checker.mutation.changes.tightened import tightened
 
     found: list[Mutant] = []
     for action in definition.actions:

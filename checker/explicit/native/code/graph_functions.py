@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 
 from stagewright.checker.explicit.arrays import Bools, Ints, SmallInts
-from stagewright.checker.explicit.native.jit import Module
-from stagewright.checker.explicit.native.llvm_text import (
+from stagewright.checker.explicit.native.code.jit import Module
+from stagewright.checker.explicit.native.code.llvm_text import (
     I32,
     I64,
     MODULE_END,

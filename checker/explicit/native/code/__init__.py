@@ -1,0 +1,1 @@
+"""Machine code for one model: what LLVM gets to compile."""

@@ -1,0 +1,1 @@
+"""The set of visited states: buckets, quotients, tables."""

@@ -1,0 +1,1 @@
+"""What is changed in a definition, one place after the other."""

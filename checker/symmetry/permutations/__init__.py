@@ -1,0 +1,1 @@
+"""Which permutations leave a model as it is, and why others do not."""
