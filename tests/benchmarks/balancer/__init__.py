@@ -1,0 +1,1 @@
+"""Benchmarks of the tablet load balancer beside a plain greedy one."""
