@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 HYPOTHESIS, TOUR, REFUSALS = "hypothesis", "tour", "refusals"
 SUITES = (TOUR, REFUSALS, HYPOTHESIS)
+BOUNDED = ("w", "wp")
 
 _EXAMPLE = """\
 examples:
@@ -48,6 +49,9 @@ An adapter has reset(initial), do(step) and observe(); do() raises RefusedEvent 
 refuses. `tour` takes every transition, `refusals` tries every event that must be refused, `hypothesis`
 makes random runs. Where budgets bound a check they do not bind an implementation: what only a spent
 budget forbids is not tried.
+
+`w` and `wp` find every fault of an implementation that is deterministic and has at most --extra-states states
+more than can be told apart by what the adapter observes; `wp` needs fewer tests. The report says the bound.
 
 With --aim, tour and refusals do only what production never did: the actions, edges, values and parts of
 requirements that recorded traces never exercised, and the refusals of actions that never happened. What
@@ -68,7 +72,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WHERE",
         help="file.py:factory or module:factory (default: the shipped runtime)",
     )
-    parser.add_argument("--suite", choices=(*SUITES, "all"), default="all", help="default: all")
+    parser.add_argument(
+        "--suite",
+        choices=(*SUITES, *BOUNDED, "all"),
+        default="all",
+        help="default: all, without w and wp",
+    )
+    parser.add_argument(
+        "--extra-states",
+        type=count,
+        default=0,
+        metavar="N",
+        help="of w and wp: states that the implementation may have more than it needs (default: 0)",
+    )
     parser.add_argument(
         "--cover",
         choices=("states", "control"),
@@ -145,6 +161,12 @@ def _check(args: argparse.Namespace) -> None:
         )
     if args.aim is not None and args.suite == HYPOTHESIS:
         raise InputError("random runs cannot be aimed", help="take --suite tour, refusals or all")
+    if args.aim is not None and args.suite in BOUNDED:
+        raise InputError(
+            "a suite with a bound cannot be aimed", help="take --suite tour or refusals"
+        )
+    if args.extra_states and args.suite not in BOUNDED:
+        raise InputError("--extra-states is of the suites with a bound", help="take --suite wp")
     if args.aim is not None and args.cover != "states":
         raise InputError("--aim says itself what is covered", help="leave out --cover")
 
@@ -165,7 +187,7 @@ class _Work:
         every = SUITES if self.aim is None else (TOUR, REFUSALS)
         wanted = every if self.args.suite == "all" else (self.args.suite,)
         space = None
-        if TOUR in wanted or REFUSALS in wanted:
+        if wanted != (HYPOTHESIS,):
             _say(f"exploring {self.judge.name} at {self.judge.scope}")
             space = self._explored()
             suites = self._planned(wanted, space)
@@ -188,7 +210,12 @@ class _Work:
         )
 
     def _planned(self, wanted: tuple[str, ...], space: Space) -> list[Suite]:
-        suites = self._covering(wanted, space) if self.aim is None else self._aimed(wanted, space)
+        if wanted[0] in BOUNDED:
+            suites = [self._bounded(wanted[0], space)]
+        elif self.aim is None:
+            suites = self._covering(wanted, space)
+        else:
+            suites = self._aimed(wanted, space)
         if self.args.export is not None:
             self._export(suites)
         return suites
@@ -221,6 +248,21 @@ class _Work:
             for name, plan in ((TOUR, transition_tour), (REFUSALS, refusal_suite))
             if name in wanted
         ]
+
+    def _bounded(self, name: str, space: Space) -> Suite:
+        from stagewright.checker.conformance.fault_domain.words import (
+            Method,
+            always_observed,
+            bounded_suite,
+        )
+
+        return bounded_suite(
+            space,
+            Method(name),
+            extra=self.args.extra_states,
+            observed=always_observed(self.judge.initial_states(), self.factory),
+            moves=self.args.max_moves,
+        )
 
     def _export(self, suites: list[Suite]) -> None:
         from stagewright.checker.conformance.script import Origin, exported
@@ -296,6 +338,7 @@ def _again(args: argparse.Namespace) -> str:
         ("--profile", args.profile, ""),
         ("--adapter", args.adapter, RUNTIME),
         ("--suite", args.suite, "all"),
+        ("--extra-states", args.extra_states, 0),
         ("--cover", args.cover, "states"),
         ("--aim", args.aim, None),
         ("--max-states", args.max_states, 100_000),
