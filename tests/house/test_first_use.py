@@ -45,7 +45,11 @@ def test_the_demo_and_then_the_tests_pass_in_a_clean_clone_without_java(
     clone: Path, bare_environment: dict[str, str]
 ) -> None:
     assert shutil.which("java", path=bare_environment["PATH"]) is None
-    for words in (["demo"], ["test", "--quick"], ["test", "tests/traces/test_spark_faults.py"]):
+    for words in (
+        ["demo"],
+        ["test", "--quick"],
+        ["test", "tests/traces/engines/test_spark_faults.py"],
+    ):
         done = subprocess.run(
             ["./run", *words],
             cwd=clone,

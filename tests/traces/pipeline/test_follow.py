@@ -22,7 +22,7 @@ from stagewright.traces.validate import validate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEASE = Path(__file__).parents[1] / "models" / "lease.py"
+LEASE = Path(__file__).parents[2] / "models" / "lease.py"
 
 pytestmark = pytest.mark.spark
 

@@ -235,7 +235,7 @@ CASES: list[tuple[str, Recording, Events]] = [
 
 
 def pytest_on(test: Path) -> subprocess.CompletedProcess[str]:
-    sources = Path(__file__).resolve().parents[2] / "src"
+    sources = Path(__file__).resolve().parents[3] / "src"
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(test.parent),
          "-c", "/dev/null", str(test)],
@@ -296,7 +296,7 @@ def test_a_shipped_machine_is_loaded_by_its_module_and_another_by_its_file(tmp_p
     assert machine_name(shipped, tmp_path) == repr(name)
     (tmp_path / "it's").mkdir()
     file = tmp_path / "it's" / "my machine.py"
-    shutil.copy(Path(__file__).parents[1] / "models" / "lease.py", file)
+    shutil.copy(Path(__file__).parents[2] / "models" / "lease.py", file)
     written = machine_name(load(f"{file}:LeaseTable"), tmp_path / "out" / "violations")
     found = eval(written, {"HERE": tmp_path / "out" / "violations", "str": str})  # noqa: S307
     (tmp_path / "out" / "violations").mkdir(parents=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces.together.conftest import Replica, Table, Track
+from tests.traces.cross_entity.conftest import Replica, Table, Track
 
 from stagewright.spec.define import define
 from stagewright.spec.errors import InputError

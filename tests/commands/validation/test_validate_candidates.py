@@ -7,7 +7,7 @@ import pytest
 
 from stagewright.commands import run_command_line
 
-SAMPLES = Path(__file__).resolve().parent.parent / "traces" / "samples"
+SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
 TOPOLOGY = str(SAMPLES / "topology.log")
 EITHER = ["--profile", "scylla-2025.4", "--profile", "scylla-2026.2", "--engine", "embedded"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from stagewright.commands import run_command_line
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MODELS = ROOT / "tests" / "models"
 TURNSTILE = str(MODELS / "turnstile.py")
 COMMIT = str(MODELS / "two_phase_commit.py")

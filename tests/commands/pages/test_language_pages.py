@@ -11,7 +11,7 @@ import pytest
 from stagewright.commands import run_command_line
 from stagewright.commands.exit_codes import ExitCode
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MODEL = ROOT / "tests" / "models" / "workers.py"
 
 ASSUMING = '''"""A clock that is assumed to be in time."""

@@ -8,7 +8,7 @@ import pytest
 
 from stagewright.commands import run_command_line
 
-MODELS = Path(__file__).resolve().parents[1] / "models"
+MODELS = Path(__file__).resolve().parents[2] / "models"
 COMMIT = f"{MODELS / 'transaction_commit.py'}"
 
 JOBS = '''\

@@ -10,7 +10,7 @@ import pytest
 
 from stagewright.commands import run_command_line
 
-MODELS = Path(__file__).resolve().parents[1] / "models"
+MODELS = Path(__file__).resolve().parents[2] / "models"
 TURNSTILE = str(MODELS / "turnstile.py")
 COMMIT = str(MODELS / "two_phase_commit.py")
 EWD840 = str(MODELS / "ewd840.py")

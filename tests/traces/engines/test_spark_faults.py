@@ -134,10 +134,10 @@ def test_a_file_that_is_gone_when_it_is_read_again_is_named(
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds the executor in /proc")
 def test_an_executor_that_is_killed_changes_nothing(files: list[Path]) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     path = os.pathsep.join((str(root / "src"), str(root)))
     done = subprocess.run(
-        [sys.executable, "-m", "tests.traces.executor_killed", str(files[0].parent)],
+        [sys.executable, "-m", "tests.traces.engines.executor_killed", str(files[0].parent)],
         env={**os.environ, "PYTHONPATH": path},
         cwd=root,
         capture_output=True,

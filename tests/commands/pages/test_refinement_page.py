@@ -8,7 +8,7 @@ from tests.models import transaction_commit
 
 from stagewright.commands import run_command_line
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "language" / "refinement.md").read_text("utf-8")
 
 

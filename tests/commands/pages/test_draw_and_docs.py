@@ -17,8 +17,8 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.spec.define import define
 from stagewright.spec.loading import find
 
-LEASE = Path(__file__).resolve().parents[1] / "models" / "lease.py"
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "machines"
+LEASE = Path(__file__).resolve().parents[2] / "models" / "lease.py"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "machines"
 QUICKLY = ("index-permissions", "index-triggers", "topology-node", "view-task")
 LONGEST_PAGE = 60_000  # characters
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,6 +1,6 @@
 """Kills the Java process of an executor in the midst of a validation, on a small cluster of this machine.
 
-`python -m tests.traces.executor_killed DIRECTORY` validates the leases there so, and without Spark, and prints
+`python -m tests.traces.engines.executor_killed DIRECTORY` validates the leases there so, and without Spark, and prints
 how many executors were killed and whether both reports agree. Another process than that of the tests runs it:
 Spark is one per process.
 """

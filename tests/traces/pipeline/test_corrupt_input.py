@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.thorough import THOROUGH
-from tests.traces.corruptions import (
+from tests.traces.parquet_rows import Row, rows_of
+from tests.traces.pipeline.corruptions import (
     OF_BYTES,
     OF_LINES,
     Corruption,
@@ -28,7 +29,6 @@ from tests.traces.corruptions import (
     expected_of,
     expected_of_rows,
 )
-from tests.traces.parquet_rows import Row, rows_of
 
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.spec.define import define

@@ -8,7 +8,7 @@ import pytest
 
 from stagewright.commands import run_command_line
 
-JUMP = str(Path(__file__).resolve().parent.parent / "traces" / "samples" / "impossible-jump.log")
+JUMP = str(Path(__file__).resolve().parents[2] / "traces" / "samples" / "impossible-jump.log")
 
 
 def test_files_are_written_though_nobody_reads_the_text(

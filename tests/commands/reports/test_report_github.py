@@ -14,7 +14,7 @@ from stagewright.commands.reports.github import MOST_MESSAGE, SUMMARY_BYTES
 from stagewright.commands.reports.suite import Level, Remark, Suite
 from stagewright.spec.verdict import Outcome
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MODELS = ROOT / "tests" / "models"
 TURNSTILE = str(MODELS / "turnstile.py")
 COMMIT = str(MODELS / "two_phase_commit.py")

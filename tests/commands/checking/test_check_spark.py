@@ -29,7 +29,7 @@ pytestmark = pytest.mark.spark
 T = TypeVar("T")
 R = TypeVar("R")
 
-MODELS = Path(__file__).resolve().parents[1] / "models"
+MODELS = Path(__file__).resolve().parents[2] / "models"
 COMMIT = str(MODELS / "two_phase_commit.py")
 BARRIER = str(MODELS / "tablet_barrier.py")
 BROKEN = f"{MODELS / 'broken.py'}:Migration"

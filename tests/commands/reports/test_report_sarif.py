@@ -19,7 +19,7 @@ from stagewright.spec.scope import scope_of
 from stagewright.spec.values import State
 from stagewright.spec.verdict import Outcome, PropertyVerdict, Report, Run, Step
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MODELS = ROOT / "tests" / "models"
 TURNSTILE = str(MODELS / "turnstile.py")
 COMMIT = str(MODELS / "two_phase_commit.py")

@@ -15,7 +15,7 @@ from stagewright.spec.loading import load
 from stagewright.spec.nodes import FALSE
 from stagewright.spec.scope import scope_of
 
-MODELS = Path(__file__).resolve().parents[1] / "models"
+MODELS = Path(__file__).resolve().parents[2] / "models"
 MOST = 60  # states of each model that are looked at
 
 

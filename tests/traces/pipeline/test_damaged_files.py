@@ -13,7 +13,7 @@ import junitparser
 import pyarrow.parquet as pq
 import pytest
 from tests.traces.parquet_rows import rows_of
-from tests.traces.test_corrupt_input import write_table
+from tests.traces.pipeline.test_corrupt_input import write_table
 
 from stagewright.commands import run_command_line
 from stagewright.spec.errors import InputError
@@ -25,7 +25,7 @@ from stagewright.traces.replay.exact_verdicts import Cause
 from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
-SHIPPED_LOG = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"
+SHIPPED_LOG = Path(__file__).parents[3] / "traces/samples/scylla-coordinator-debug.log"
 
 
 def text(lease: Any) -> bytes:
@@ -137,7 +137,7 @@ def test_only_damaged_row_groups_are_left_out(lease: Any, tmp_path: Path) -> Non
 
 
 def test_a_damaged_log_leaves_everything_it_tells_undecided(tmp_path: Path) -> None:
-    log = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"
+    log = Path(__file__).parents[3] / "traces/samples/scylla-coordinator-debug.log"
     good, half = tmp_path / "a.log", tmp_path / "b.log.gz"
     good.write_bytes(log.read_bytes())
     packed = gzip.compress(log.read_bytes())

@@ -24,7 +24,7 @@ from stagewright.traces.options import Options
 from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
-SAMPLES = Path(__file__).resolve().parent / "samples"
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 Place = tuple[str, str, int]
 Judge = Callable[..., TraceReport]
 

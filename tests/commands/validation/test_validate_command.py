@@ -16,8 +16,8 @@ from stagewright.traces.engines.java_runtime import JavaNotFoundError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SAMPLES = Path(__file__).resolve().parent.parent / "traces" / "samples"
-SHIPPED_LOG = Path(__file__).parents[2] / "traces/samples/scylla-coordinator-debug.log"
+SAMPLES = Path(__file__).resolve().parents[2] / "traces" / "samples"
+SHIPPED_LOG = Path(__file__).parents[3] / "traces/samples/scylla-coordinator-debug.log"
 JUMP = str(SAMPLES / "impossible-jump.log")
 
 
