@@ -66,6 +66,7 @@ SHIPPED = {
     "index-triggers": "stagewright.machines.couchbase.indexes.index_triggers:IndexTriggers",
     "index-update": "stagewright.machines.couchbase.indexes.index_update:IndexUpdate",
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
+    "index-build": "stagewright.machines.systems.index_build:IndexBuild",
     "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",
     # what the executable system records of itself
     "recorded-stage-barrier": "stagewright.machines.recorded.barriers:StageBarrier",

@@ -33,6 +33,7 @@ from stagewright.machines.known_bugs.scylladb import (
 )
 from stagewright.machines.known_bugs.yugabytedb import (
     backfill,
+    index_build,
     index_rows,
     unique_index,
 )
@@ -49,6 +50,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *index_triggers.BUGS,
     *design_documents.BUGS,
     *index_update.BUGS,
+    *index_build.BUGS,
     *index_rows.BUGS,
     *load_balancer.BUGS,
     *unique_index.BUGS,
@@ -77,6 +79,7 @@ NOT_FOUND: tuple[NotFound, ...] = (
     *index_triggers.NOT_FOUND,
     *design_documents.NOT_FOUND,
     *index_update.NOT_FOUND,
+    *index_build.NOT_FOUND,
     *index_rows.NOT_FOUND,
     *load_balancer.NOT_FOUND,
     *unique_index.NOT_FOUND,

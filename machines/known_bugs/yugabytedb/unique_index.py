@@ -92,7 +92,7 @@ class DeletedKeysStayTaken(UniqueIndex):
     is built is refused to every other row.
     """
 
-    def _holder(self, k: Term[Key]) -> Maybe[Row]:
+    def holder(self, k: Term[Key]) -> Maybe[Row]:
         found = self._nothing(k)
         for t in Time:
             row = self.stored[k][t].row

@@ -114,11 +114,8 @@ class UniqueIndex(Machine):
     def insert(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
         """A row is inserted, with a key that is free as far as the index knows."""
         require(self.key[r].is_none(), "there is no such row")
-        require(self._holder(k).is_none(), "the key is free in the index")
-        self._commit(time)
-        self._note_sharing(r, k, time)
-        self._put(r, k, time)
-        self.stored[k][time].row = r
+        require(self.holder(k).is_none(), "the key is free in the index")
+        self.enter(r, k, time)
 
     @action(by=CLIENT, spends=writes)
     def delete(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
@@ -132,16 +129,8 @@ class UniqueIndex(Machine):
     def update(self, r: Term[Row], old: Term[Key], k: Term[Key], time: Term[Time]) -> None:
         """A row gets another key, or the same once more."""
         require(self.key[r] == old, "the row has the old key")
-        require(
-            ~self._conflicts(self._holder(k), r), "the key is free in the index, or the row's own"
-        )
-        self._commit(time)
-        self._note_sharing(r, k, time)
-        self._put(r, k, time)
-        for each in Key:
-            versions = self.stored[each][time]
-            versions.delete_marker = versions.delete_marker | ((old == each) & (old != k))
-            versions.row = choose(k == each, r, versions.row)
+        require(~self.is_taken(k, r), "the key is free in the index, or the row's own")
+        self.enter(r, k, time)
 
     @action(by=CLIENT, spends=writes)
     def hand_over(self, r: Term[Row], q: Term[Row], k: Term[Key], time: Term[Time]) -> None:
@@ -179,7 +168,7 @@ class UniqueIndex(Machine):
         require(self.build == Status.in_progress, "the build is running")
         self._t_read_is_past()
         self._one_operation_a_key(r, q)
-        duplicates = self._is_duplicate(r) | self._is_duplicate(q)
+        duplicates = self.is_duplicate(r) | self.is_duplicate(q)
         require(~duplicates, "no other row has the key")
         for k in Key:
             row = self.stored[k][Time.t_read].row
@@ -193,7 +182,7 @@ class UniqueIndex(Machine):
         """A row does not pass the checks: the build fails."""
         require(self.build == Status.in_progress, "the build is running")
         require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
-        require(self._is_duplicate(r), "another row has the key")
+        require(self.is_duplicate(r), "another row has the key")
         self.build = Status.failed
 
     @action(by=MASTER, fair=WEAK)
@@ -205,13 +194,17 @@ class UniqueIndex(Machine):
 
     # -- the checks ----------------------------------------------------------------------------------
 
-    def _is_duplicate(self, r: Term[Row]) -> Bool:
+    def is_duplicate(self, r: Term[Row]) -> Bool:
         """002, "Detecting constraint violations": backwards in time, and forwards."""
         return some(
             (self.key_at_t_read[r] == k)
             & (self._conflicts(self._previous(k), r) | self._conflicts(self._next(k), r))
             for k in Key
         )
+
+    def is_taken(self, k: Term[Key], r: Term[Row]) -> Bool:
+        """The index has the key for another row."""
+        return self._conflicts(self.holder(k), r)
 
     def _conflicts(self, holder: Maybe[Row], r: Term[Row]) -> Bool:
         """An entry stands in the way unless it is a delete, or of the row itself."""
@@ -230,7 +223,7 @@ class UniqueIndex(Machine):
             found = choose(at.delete_marker | at.row.is_some(), first, found)
         return found
 
-    def _holder(self, k: Term[Key]) -> Maybe[Row]:
+    def holder(self, k: Term[Key]) -> Maybe[Row]:
         """The row that the index has for the key now."""
         return self._newest(k, TIMES)
 
@@ -252,14 +245,42 @@ class UniqueIndex(Machine):
         require(number_of(self.now) < number_of(time), "the time is later than those before")
         self.now = time
 
-    def _put(self, r: Term[Row], k: Term[Key] | None, time: Term[Time]) -> None:
+    def enter(
+        self,
+        r: Term[Row],
+        k: Term[Key] | Maybe[Key],
+        time: Term[Time],
+        deletes: Bool | bool = True,
+        writes: Bool | bool = True,
+    ) -> None:
+        """A row gets another key, or none: its old entry is deleted and the new one written, as its server plans."""
+        self._commit(time)
+        self._note_sharing(r, k, time)
+        for each in Key:
+            versions, new = self.stored[each][time], (k == each) & writes
+            old = (self.key[r] == each) & deletes
+            versions.delete_marker = versions.delete_marker | (old & ~new)
+            versions.row = choose(new, r, versions.row)
+        self._put(r, k, time)
+
+    def reclaim(self, k: Term[Key]) -> None:
+        """A compaction keeps of a key's versions the newest, unless that is a delete marker."""
+        for t in TIMES:
+            at, newer = self.stored[k][t], TIMES[TIMES.index(t) + 1 :]
+            hidden = some(
+                self.stored[k][n].delete_marker | self.stored[k][n].row.is_some() for n in newer
+            )
+            at.row = choose(hidden, None, at.row)
+            at.delete_marker = False
+
+    def _put(self, r: Term[Row], k: Term[Key] | Maybe[Key] | None, time: Term[Time]) -> None:
         self.key[r] = k
         at_t_read = time.any_of(*UP_TO_T_READ)
         self.key_at_t_read[r] = choose(at_t_read, k, self.key_at_t_read[r])
 
-    def _note_sharing(self, r: Term[Row], k: Term[Key], time: Term[Time]) -> None:
+    def _note_sharing(self, r: Term[Row], k: Term[Key] | Maybe[Key], time: Term[Time]) -> None:
         """Another row has the key already, of which the index does not know."""
-        others = some((o != r) & (self.key[o] == k) for o in Row)
+        others = some((o != r) & (self.key[o] == each) & (k == each) for o in Row for each in Key)
         after = time.any_of(*AFTER_T_READ)
         self.shared_later = self.shared_later | (after & others)
 
@@ -267,6 +288,22 @@ class UniqueIndex(Machine):
         """At `t_read` or later the index has, or had, the row under the key."""
         since = some(self.stored[k][t].row == o for t in AFTER_T_READ)
         return (self.key_at_t_read[o] == k) | since
+
+    def had_a_duplicate(self) -> Bool:
+        """Two rows had one key at `t_read` or later."""
+        at_t_read = some(
+            (r != q)
+            & self.key_at_t_read[r].is_some()
+            & (self.key_at_t_read[r] == self.key_at_t_read[q])
+            for r in Row
+            for q in Row
+        )
+        scanned = ~self.now.any_of(*BEFORE_T_READ)
+        return scanned & (self.shared_later | at_t_read)
+
+    def may_commit(self, time: Term[Time]) -> Bool:
+        """Times of commits grow, and nobody writes to an index that has failed."""
+        return (self.build != Status.failed) & (number_of(self.now) < number_of(time))
 
     def _t_read_is_past(self) -> None:
         require(~self.now.any_of(*BEFORE_T_READ), "safe times are past t_read")
@@ -313,21 +350,12 @@ class UniqueIndex(Machine):
     @invariant
     def no_false_duplicate(self) -> Bool:
         """The build fails only if two rows had one key at `t_read` or later (yugabyte-db #30312, #13326)."""
-        at_t_read = some(
-            (r != q)
-            & self.key_at_t_read[r].is_some()
-            & (self.key_at_t_read[r] == self.key_at_t_read[q])
-            for r in Row
-            for q in Row
-        )
-        scanned = ~self.now.any_of(*BEFORE_T_READ)
-        duplicate = scanned & (self.shared_later | at_t_read)
-        return (self.build == Status.failed).implies(duplicate)
+        return (self.build == Status.failed).implies(self.had_a_duplicate())
 
     @invariant
     def the_index_names_the_row_that_has_the_key(self, r: Term[Row], k: Term[Key]) -> Bool:
         """002, "Finalize the index": once published, the index "is completely rebuilt"."""
-        right = (self._holder(k) == r) == (self.key[r] == k)
+        right = (self.holder(k) == r) == (self.key[r] == k)
         return (self.build == Status.success).implies(right)
 
     @final

@@ -11,6 +11,7 @@ from stagewright.machines.scylladb.cdc.cdc_publication import Generation
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.systems.cluster_views import ClusterViews
+from stagewright.machines.systems.index_build import IndexBuild
 from stagewright.machines.systems.indexed_table import IndexedTable, Row
 from stagewright.spec import Bool, Machine, SetOf, Term, choose, require
 from stagewright.spec.declarations.exercised import exercising_scopes
@@ -56,6 +57,13 @@ def test_nothing_is_lost_where_more_goes_wrong_with_the_table(number: int) -> No
     scope = exercising_scopes(definition)[number]
     report = check(definition, scope, properties=safety(definition), coverage=False)
     assert broken(report) == set()
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+def test_an_index_is_built_whatever_befalls_its_job_and_its_rows(number: int) -> None:
+    definition = define(IndexBuild)
+    scope = exercising_scopes(definition)[number]
+    assert broken(check(definition, scope, coverage=False)) == set()
 
 
 @pytest.mark.parametrize("machine", [ClusterViews, IndexedTable])

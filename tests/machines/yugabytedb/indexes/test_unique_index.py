@@ -66,11 +66,11 @@ class SafeTimesAreNotAwaited(UniqueIndex):
 class DeletesAreInTheWay(UniqueIndex):
     """Forwards in time, what was deleted before another row took the key counts as taken."""
 
-    def _is_duplicate(self, r: Term[Row]) -> Bool:
+    def is_duplicate(self, r: Term[Row]) -> Bool:
         newest = some(
-            (self.key_at_t_read[r] == k) & self._conflicts(self._holder(k), r) for k in Key
+            (self.key_at_t_read[r] == k) & self._conflicts(self.holder(k), r) for k in Key
         )
-        return newest | super()._is_duplicate(r)
+        return newest | super().is_duplicate(r)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""Bugs of an index build from end to end: each machine of it is right, and what joins them is not."""
+
+from __future__ import annotations
+
+from stagewright.machines.systems.index_build import STORAGE, IndexBuild
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+from stagewright.machines.yugabytedb.indexes.unique_index import Key, Row
+from stagewright.spec import Bool, Term, action, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "Y20",
+    "design document 002, detecting constraint violations",
+    breaks="rows.no_false_duplicate",
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.writes: 2, IndexBuild.faults: 0},
+)
+class HiddenMarkersAreReclaimed(IndexBuild):
+    """While the index is built, compactions keep the delete marker that is a key's newest version, and no other.
+
+    No entry of the past can come to light so; but the check forwards in time finds the next row of the key, as if
+    the one that is scanned had not been deleted before.
+    """
+
+    @action(by=STORAGE)
+    def compact(self, k: Term[Key]) -> None:
+        hidden = self.rows.holder(k).is_some()
+        require(self._markers_may_go() | hidden, "a newer entry hides the marker")
+        self.rows.reclaim(k)
+
+
+@known_bug(
+    "Y21",
+    "design document 002, detecting constraint violations",
+    breaks="rows.no_false_duplicate",
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class CheckCountsWhatIsPending(IndexBuild):
+    """The check forwards in time counts entries of transactions that have not committed, and may never do so."""
+
+    def _fails_the_check(self, r: Term[Row]) -> None:
+        same = self.new_key.is_some() & (self.new_key == self.rows.key_at_t_read[r])
+        pending = self.pending.is_some() & (self.pending != r) & self._writes() & same
+        require(self.rows.is_duplicate(r) | pending, "another row has the key, or asks for it")
+        self.rows.build = Status.failed
+
+
+@known_bug(
+    "Y22",
+    "design document 002, intermediate states of the index table",
+    breaks=IndexBuild.servers_that_read_find_the_rows,
+    sizes={Index: 1, Tablet: 1, Key: 1},
+    budgets={IndexBuild.faults: 0},
+)
+class KeysAreCheckedFromDoBackfillOn(IndexBuild):
+    """A server looks for a key's row when it plans a statement under DO_BACKFILL: before, the index was empty.
+
+    A transaction of before commits when the rows are backfilled, and the check backwards in time has been made.
+    """
+
+    def _is_free_for(self, r: Term[Row]) -> Bool:
+        return super()._is_free_for(r) | (self.under == Permission.write_and_delete)
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()

@@ -1,0 +1,407 @@
+"""A unique index is built online from end to end (002): its job, its servers, its rows, and what clients hear.
+
+The job of the table (`backfill_job.py`) moves the index through its permissions, which servers learn in their own
+time; it chooses the time of the scan, keeps checkpoints, and goes on under another master. The rows and entries are
+those of `unique_index.py`, checked backwards and forwards in time. What joins them is a transaction: it is planned
+by the permission that its server has, and commits when the build may be elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+from stagewright.machines.yugabytedb.indexes.unique_index import (
+    AFTER_T_READ,
+    BEFORE_T_READ,
+    Key,
+    Row,
+    Time,
+    UniqueIndex,
+)
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    LeadsTo,
+    Machine,
+    OneVar,
+    OptionalVar,
+    Profile,
+    SetVar,
+    Term,
+    accepts,
+    action,
+    budget,
+    choose,
+    constant,
+    every,
+    final,
+    initially,
+    invariant,
+    judged_alone,
+    leads_to,
+    lemma,
+    liveness,
+    one_of,
+    optional,
+    part,
+    per,
+    profiles,
+    require,
+    scopes,
+    set_of,
+    some,
+    sometimes,
+    step_property,
+    unexercised,
+    vacuous,
+)
+
+STORAGE = Actor("index tablet")
+
+
+@dataclass(frozen=True)
+class BuildRelease(Profile):
+    """The versions of the parts that go together."""
+
+
+NEWEST = BuildRelease("yugabyte-2026")
+
+
+class JobOfRows(BackfillJob):
+    """A job that finds in the rows whether its unique index can be built."""
+
+    unbuildable = optional(Index)  # a chunk has found two rows with one of its keys
+
+    @lemma
+    def checkpoints_are_of_the_job(self, t: Term[Tablet], i: Term[Index]) -> Bool:
+        """There are no checkpoints without a job. Other tablets may be done when a chunk finds two rows."""
+        begun = self.checkpoint[t][i] != Checkpoint.never_begun
+        return begun.implies(self.job[i].is_some() & (self.step != Step.clear_job))
+
+    def one_scan_is_for_all_indexes(self, after: BackfillJob) -> Bool:
+        """What a job does for several indexes is promised by backfill-job: here a table has one."""
+        return after.created.size() > 1
+
+    def a_second_job_follows(self) -> Bool:
+        """So is this."""
+        return self.created.size() > 1
+
+
+class RowsOfJob(UniqueIndex):
+    """The rows of a table on which a job may come to build an index."""
+
+    @liveness
+    def builds_end(self) -> LeadsTo:
+        """002: once the time of the scan is chosen, the build succeeds, or aborts "and results in a failure"."""
+        chosen = ~self.now.any_of(*BEFORE_T_READ)
+        begun = chosen & (self.build == Status.in_progress)
+        return leads_to(begun, self.build != Status.in_progress)
+
+
+class IndexBuild(Machine):
+    """A unique index of a table is created, built while clients write, and serves reads, or is removed.
+
+    `yugabyte-2026` alone: in earlier versions, and under the document, the job breaks promises of its own.
+    """
+
+    release = profiles(NEWEST)
+    writes = budget(1, doc="transactions of clients")
+    faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
+
+    exercised_at = scopes({Index: 1}, {Index: 1, Key: 1, writes: 3}, {Index: 1, Tablet: 1})
+
+    job = part(
+        JobOfRows, without=(BackfillJob.drop_index, BackfillJob.give_up, BackfillJob.fail_index)
+    )
+    rows = part(
+        RowsOfJob,
+        without=(
+            UniqueIndex.insert,
+            UniqueIndex.delete,
+            UniqueIndex.update,
+            UniqueIndex.hand_over,
+        ),
+    )
+
+    each_alone = judged_alone(job, rows)
+
+    tablet = constant(per(Row, one_of(Tablet, init=ANY)))
+    recorded: SetVar[Row] = set_of(Row)  # the rows that the checkpoints cover
+    # the transaction of a client that has written a row, and holds its lock
+    pending: OptionalVar[Row] = optional(Row)
+    new_key: OptionalVar[Key] = optional(Key)  # none: the row is deleted
+    under: OneVar[Permission] = one_of(Permission, init=Permission.absent)
+    # what clients were answered
+    answered: OneVar[Status] = one_of(Status, init=Status.in_progress)
+
+    @initially
+    def tablets_have_rows(self, t: Term[Tablet]) -> Bool:
+        """Every tablet has a row to scan."""
+        return some(self.tablet[r] == t for r in Row)
+
+    # -- statements ----------------------------------------------------------------------------------------
+
+    @action(by=CLIENT)
+    def create_index(self, i: Term[Index]) -> None:
+        """CREATE UNIQUE INDEX: of one index. It does not wait for the build."""
+        require(self.job.created.is_empty(), "the table has no index yet")
+        self.job.create_index(i)
+
+    @action(by=CLIENT)
+    def ask_for_status(self) -> None:
+        """The client that has created the index asks what has become of it."""
+        require(~self.job.created.is_empty(), "CREATE INDEX was executed")
+        self.answered = self._status()
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, r: Term[Row], k: Term[Key], t: Term[Tablet]) -> None:
+        """A row gets a key: planned on the server of any tablet, by the permission that it knows."""
+        self._begin(r, t)
+        self.new_key = k
+
+    @action(by=CLIENT, spends=writes)
+    def delete(self, r: Term[Row], t: Term[Tablet]) -> None:
+        """A row is deleted."""
+        require(self.rows.key[r].is_some(), "the row is there")
+        self._begin(r, t)
+
+    @action
+    def commit(self, r: Term[Row], time: Term[Time]) -> None:
+        """The transaction's row and its entries change at one time; what is planned for the index is done."""
+        require(self.pending == r, "the transaction has written the row")
+        require(self._is_in_order(time), "the time is that of a commit now")
+        require(self._is_free_for(r), "the key is free in the index, or the row's own")
+        self.rows.enter(r, self.new_key, time, self._deletes(), self._writes())
+        self._end()
+
+    @action
+    def roll_back(self) -> None:
+        """The client gives the transaction up, or is refused the key."""
+        require(self.pending.is_some(), "a transaction is pending")
+        self._end()
+
+    # -- the build -----------------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def abort_old_transaction(self) -> None:
+        """GetSafeTime has waited long enough for a transaction that will not write to the index."""
+        require(self.job.step == Step.get_safe_time, "tablets are asked for their safe times")
+        require(self._is_old(), "a transaction from before WRITE_AND_DELETE is pending")
+        self._end()
+
+    @action(by=MASTER, fair=WEAK)
+    def choose_read_time(self) -> None:
+        """J2: nothing that leaves the index out is pending any more, and later commits have later times."""
+        self._old_transactions_have_ended()
+        self.job.choose_read_time()
+        self.rows.choose_t_read()
+
+    @action(by=MASTER, fair=WEAK)
+    def backfill_chunk(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
+        """J3: some rows of the tablet pass the check and are in the index, and the checkpoint says so."""
+        self._is_to_scan(t, r, q)
+        self.job.backfill_chunk(t)
+        self.rows.backfill(r, q)
+        self._record(r, q)
+
+    @action(by=MASTER, fair=WEAK)
+    def finish_chunk(self, t: Term[Tablet]) -> None:
+        """J3: a chunk finds no row that is left in the tablet."""
+        left = some((self.tablet[r] == t) & ~self.recorded.has(r) for r in Row)
+        require(~left, "no row of the tablet is left")
+        self.job.backfill_chunk(t)
+
+    @action(fair=WEAK)
+    def write_entries(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
+        """J3: the entries are written, but the master does not hear of it: the chunk will be asked for again."""
+        require(self.job.step == Step.backfill_tablets, "tablets are being backfilled")
+        self._is_to_scan(t, r, q)
+        self.rows.backfill(r, q)
+
+    @action(by=MASTER, fair=WEAK)
+    def find_duplicate(self, t: Term[Tablet], i: Term[Index], r: Term[Row]) -> None:
+        """J3: a row of the chunk has the key of another: the index fails."""
+        require(self.job.step == Step.backfill_tablets, "tablets are being backfilled")
+        require(self.job.job[i] == Status.in_progress, "the index is being built")
+        require(self.tablet[r] == t, "the row is in the tablet")
+        self._fails_the_check(r)
+        self.job.unbuildable = i
+        self.job.job[i] = Status.failed
+
+    @action(by=MASTER, fair=WEAK)
+    def find_all_built(self) -> None:
+        """J4: every tablet is done, and so is the index."""
+        self.job.find_all_done()
+        self.rows.publish()
+
+    @action(by=MASTER, fair=WEAK)
+    def find_all_judged(self) -> None:
+        """J4 of an index that has failed, or of a job whose tablets an earlier leader has found done."""
+        require(self.rows.build != Status.in_progress, "what becomes of the index is known")
+        self.job.find_all_done()
+
+    @action(by=STORAGE)
+    def compact(self, k: Term[Key]) -> None:
+        """A compaction of the index table removes delete markers, and what newer entries hide."""
+        require(self._markers_may_go(), "delete markers are not retained")
+        self.rows.reclaim(k)
+
+    # -- what recurs ---------------------------------------------------------------------------------------
+
+    def _begin(self, r: Term[Row], t: Term[Tablet]) -> None:
+        require(self.pending.is_none(), "no other transaction is pending")
+        self.pending = r
+        self.under = self._learned(t)
+
+    def _end(self) -> None:
+        self.pending = None
+        self.new_key = None
+        self.under = Permission.absent
+
+    def _learned(self, t: Term[Tablet]) -> Term[Permission]:
+        """The permission of the one index, as a server has it."""
+        found = Term.of(Permission.absent)
+        for p in Permission:
+            known = some(self.job.created.has(i) & (self.job.known[t][i] == p) for i in Index)
+            found = choose(known, p, found)
+        return found
+
+    def _writes(self) -> Bool:
+        return self.under.column(lambda p: p.write)
+
+    def _deletes(self) -> Bool:
+        return self.under.column(lambda p: p.delete)
+
+    def _is_in_order(self, time: Term[Time]) -> Bool:
+        """Until the time of the scan is chosen, commits are before it, and afterwards behind it."""
+        scanned = ~self.rows.now.any_of(*BEFORE_T_READ)
+        return choose(scanned, time.any_of(*AFTER_T_READ), time.any_of(*BEFORE_T_READ))
+
+    def _is_free_for(self, r: Term[Row]) -> Bool:
+        taken = some((self.new_key == k) & self.rows.is_taken(k, r) for k in Key)
+        return ~(self._writes() & taken)
+
+    def _is_old(self) -> Bool:
+        return self.pending.is_some() & ~self._writes()
+
+    def _old_transactions_have_ended(self) -> None:
+        require(~self._is_old(), "no transaction from before WRITE_AND_DELETE is pending")
+
+    def _is_to_scan(self, t: Term[Tablet], r: Term[Row], q: Term[Row]) -> None:
+        require((self.tablet[r] == t) & (self.tablet[q] == t), "the rows are in the tablet")
+        behind = self.recorded.has(r) | self.recorded.has(q)
+        require(~behind, "no checkpoint is past them")
+
+    def _record(self, r: Term[Row], q: Term[Row]) -> None:
+        for each in Row:
+            self.recorded.put(each, self.recorded.has(each) | (each == r) | (each == q))
+
+    def _fails_the_check(self, r: Term[Row]) -> None:
+        self.rows.find_duplicate(r)
+
+    def _markers_may_go(self) -> Bool:
+        return some(
+            self.job.created.has(i) & ~self.job.retains_delete_markers.has(i) for i in Index
+        )
+
+    def _status(self) -> Term[Status]:
+        ready = some(
+            (self.job.permission[i] == Permission.read_write_and_delete)
+            & every(self.job.known[t][i] == self.job.permission[i] for t in Tablet)
+            for i in Index
+        )
+        failed = some(self.job.created.has(i) & self._is_removed(i) for i in Index)
+        return choose(ready, Status.success, choose(failed, Status.failed, Status.in_progress))
+
+    def _is_removed(self, i: Term[Index]) -> Bool:
+        gone = self.job.permission[i] == Permission.absent
+        return self.job.permission[i].column(lambda p: p.removed) | gone
+
+    def _finds(self, r: Term[Row], k: Term[Key]) -> Bool:
+        """What a look-up of the key in the index finds is the row, if the table has it so."""
+        return (self.rows.holder(k) == r) == (self.rows.key[r] == k)
+
+    # -- promises ------------------------------------------------------------------------------------------
+
+    @invariant
+    def servers_that_read_find_the_rows(self, t: Term[Tablet], r: Term[Row], k: Term[Key]) -> Bool:
+        """002, READ_WRITE_AND_DELETE: the index "can be used to serve reads": whichever server reads it finds what
+        the table has, whatever was pending, and whoever led the build.
+        """
+        reads = self._learned(t).column(lambda p: p.read)
+        return reads.implies(self._finds(r, k))
+
+    @invariant
+    def what_clients_are_told_is_so(self, r: Term[Row], k: Term[Key]) -> Bool:
+        """002: after SUCCESS the index "should be consistent with the data in the primary table", and no two rows share
+        a key of it; after FAILED two have had one, as nothing else fails the build here.
+        """
+        shares = some((q != r) & (self.rows.key[q] == k) for q in Row)
+        sound = self._finds(r, k) & ~((self.rows.key[r] == k) & shares)
+        failed = (self.answered == Status.failed).implies(self.rows.had_a_duplicate())
+        return failed & (self.answered == Status.success).implies(sound)
+
+    @step_property
+    def answers_are_final(self, after: Self) -> Bool:
+        """002: "the status (IN-PROGRESS, SUCCESS, FAILED)": the last two are the end, whoever leads."""
+        final = self.answered.any_of(Status.success, Status.failed)
+        return final.implies(after.answered == self.answered)
+
+    @invariant
+    def checkpoints_stand_for_entries(self, r: Term[Row], k: Term[Key]) -> Bool:
+        """002, "Fault tolerance using checkpointing": what is behind a checkpoint is not read again, so it is in the
+        index, until a compaction may remove what newer entries hide.
+        """
+        entered = (self.rows.stored[k][Time.t_read].row == r) | self._markers_may_go()
+        here = self.recorded.has(r) & (self.rows.key_at_t_read[r] == k)
+        return here.implies(entered)
+
+    @accepts(commit)
+    def keys_are_refused_only_if_taken(self, r: Term[Row], time: Term[Time]) -> Bool:
+        """002, Design Goals: "without locking out reads or writes": whatever the build does, and whichever versions
+        the servers have, a transaction commits unless another row has its key.
+        """
+        taken = some(
+            (q != r) & some((self.rows.key[q] == k) & (self.new_key == k) for k in Key) for q in Row
+        )
+        return (self.pending == r) & ~taken & self._is_in_order(time) & self.rows.may_commit(time)
+
+    @sometimes(at={Index: 1})
+    def clients_write_behind_the_scan(self, after: Self, r: Term[Row]) -> Bool:
+        """A row that is behind a checkpoint changes while the rest of the table is scanned."""
+        scans = self.job.step == Step.backfill_tablets
+        changes = self.recorded.has(r) & (self.rows.key[r] != after.rows.key[r])
+        return scans & changes & some(~self.recorded.has(q) for q in Row)
+
+    @sometimes(at={Index: 1})
+    def another_master_goes_on_from_a_checkpoint(self, i: Term[Index], t: Term[Tablet]) -> Bool:
+        """002: "there is no need to restart": a job that is taken up has rows behind it."""
+        begun = self.job.checkpoint[t][i] == Checkpoint.in_the_middle
+        return (self.job.step == Step.none) & begun & ~self.recorded.is_empty()
+
+    @sometimes(at={Index: 1})
+    def transactions_are_pending_over_the_scan(self) -> Bool:
+        """Only those that leave the index out have to end before the table is scanned."""
+        return self.pending.is_some() & (self.job.step == Step.backfill_tablets)
+
+    @final
+    def at_rest(self) -> Bool:
+        """Final where the job is, with no transaction."""
+        return self.pending.is_none()
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    beyond_the_default_scope = unexercised(
+        vacuous(
+            BackfillJob.abandoned_indexes_are_not_published,
+            BackfillJob.dropped_indexes_are_deleted,
+            because="no client drops the index, and no job gives up: backfill-job has that",
+        ),
+    )
