@@ -162,6 +162,7 @@ class Timing:
     ring_delay: int = 500  # until nothing goes on any more that began before; more than a request
     retry: int = 100  # until something that failed is tried again
     compact_after: int = 200  # entries of group0, not milliseconds
+    chunk: int = 64  # rows that are streamed at once
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,6 @@ from stagewright.impl.node.replica import Replica
 from stagewright.impl.storage.port import Put, Version
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 
-CHUNK = 64  # rows
-
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -199,7 +197,7 @@ class Streams:
                 if version.key == last:
                     continue  # an older version
                 last = version.key
-                if len(cells) == CHUNK:
+                if len(cells) == self._node.timing.chunk:
                     following = version.key
                     break
                 cells.append((version.key, version.time, version.value))

@@ -12,3 +12,12 @@ RECORDED = {
     "writes": "stagewright.machines.recorded.writes:RecordedWrite",
 }
 """What a file is called (without its ending), and where the class of its definition is."""
+
+OF_NODES = {
+    "barriers": "stagewright.machines.recorded.barriers:NodeBarrier",
+    "replicas": "stagewright.machines.recorded.replicas:RecordedReplica",
+    "sessions": "stagewright.machines.recorded.replicas:RecordedSession",
+    "writes": "stagewright.machines.recorded.writes:RecordedWrite",
+    "lives": "stagewright.machines.recorded.lives:RecordedLife",
+}
+"""The same of a run whose topology changes; the topology itself is judged by the definition that drives it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stagewright.impl.group0 import Entry
 from stagewright.impl.group0.simulated import CALM
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key, token_in
@@ -23,6 +24,7 @@ from stagewright.impl.simulator.database.clients import TABLE, Clients, Workload
 from stagewright.impl.simulator.database.judge import Judge
 from stagewright.impl.simulator.database.oracle import Oracle
 from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.topology.planning import program
@@ -98,13 +100,13 @@ class Report:
         return not self.breaches and not self.refused
 
 
-def run(plan: Plan, trace: Path | None = None) -> Report:
-    """Run; a trace of the topology is written to the file, if one is named.
+def run(plan: Plan, directory: Path | None = None) -> Report:
+    """Run; what is recorded is written to a directory, if one is named: a file for each kind.
 
     Raises:
         InputError: the script names a node that is not there, or that is there already.
     """
-    return _Run(plan).report(trace)
+    return _Run(plan).report(directory)
 
 
 class _Run:
@@ -124,12 +126,21 @@ class _Run:
             self.world.send,
         )
         self.world.clients = self._hear
-        self.world.log.ears.append(lambda entry: self.judge.hear(entry, self.events.now))
+        self.watcher = Watcher()
+        self.world.watcher = self.watcher
+        self.world.log.ears.append(self._committed)
         self.outcomes: list[Outcome] = []
         self._replies: dict[int, OperatorReply] = {}
         self._number = 0
         self._killed: set[str] = set()  # by the script
         self._faulty = False
+
+    def _committed(self, entry: Entry) -> None:
+        before = self.judge.catalog.view
+        self.judge.hear(entry, self.events.now)
+        self.watcher.now = self.events.now
+        actions = {step.action for step in entry.command.steps}
+        self.watcher.committed(actions, before, self.world.hosts)
 
     def _hear(self, _to: str, message: Message) -> None:
         if isinstance(message, ClientReply):
@@ -138,13 +149,14 @@ class _Run:
             self._replies[message.number] = message
 
     def _serving(self) -> list[str]:
-        """The nodes of the ring that run."""
+        """The nodes that clients know: those of the ring that run, and who is cut off from it."""
         nodes, hosts = self.judge.catalog.view.nodes, self.world.hosts
-        return [n for n, m in nodes.items() if m.state.owns and hosts[n].node is not None]
+        known = [n for n, m in nodes.items() if m.state.owns or n in self.world.isolated]
+        return [n for n in known if hosts[n].node is not None]
 
     # -- phases ----------------------------------------------------------------------------------------
 
-    def report(self, trace: Path | None) -> Report:
+    def report(self, directory: Path | None) -> Report:
         self._begin()
         self._set_faults(True)
         for operation in self.plan.script:
@@ -154,15 +166,17 @@ class _Run:
         self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
         self._heal()
         self._look()
-        if trace is not None:
-            self.judge.write(trace, f"run-{self.plan.seed}")
+        if directory is not None:
+            directory.mkdir(parents=True, exist_ok=True)
+            self.judge.write(directory / "topology.jsonl", f"run-{self.plan.seed}")
+            self.watcher.write(directory, f"run-{self.plan.seed}")
         counted = self.world.counted
         counted["reads checked"] = self.oracle.checked
         view = self.judge.catalog.view
         return Report(
             self.outcomes,
             self.oracle.breaches,
-            self.judge.problems,
+            [*self.judge.problems, *self.watcher.problems],
             dict(sorted(counted.items())),
             self.judge.edges,
             self.events.now,
@@ -255,6 +269,12 @@ class _Run:
             case "kill":
                 self._kill(node)
                 return "done"
+            case "isolate":
+                self.world.isolate(node)
+                self._until(
+                    lambda: all(self._sees_down(n, node) for n in self._others(node)), BEGIN_MS
+                )
+                return "done"
             case "restart":
                 self._killed.discard(node)
                 self.world.start(node)
@@ -264,7 +284,12 @@ class _Run:
             case _:
                 return self._ask(verb, node)
 
+    def _others(self, name: str) -> list[str]:
+        return [n for n in self.world.up() if n != name]
+
     def _kill(self, name: str) -> None:
+        if name in self.world.isolated:
+            return  # it is down for all but clients
         self._killed.add(name)
         self.world.crash(name)
         self._until(lambda: all(self._sees_down(n, name) for n in self.world.up()), BEGIN_MS)
@@ -274,7 +299,8 @@ class _Run:
         return found is None or other in found.context.down
 
     def _join(self, name: str, replaces: str) -> str:
-        contacts = tuple(n for n in self._serving() if n != replaces)
+        shunned = {replaces, *self.world.isolated}
+        contacts = tuple(n for n in self._serving() if n not in shunned)
         if replaces:
             self._kill(replaces)
         self.world.add(Identity(_host(name), contacts=contacts, replaces=replaces))
@@ -315,7 +341,8 @@ class _Run:
         return f"refused: {refusal}" if refusal else "no answer"
 
     def _request(self, request: OperatorRequest, not_through: str) -> OperatorReply | None:
-        nodes = [n for n in self._serving() if n != not_through]
+        shunned = {not_through, *self.world.isolated}
+        nodes = [n for n in self._serving() if n not in shunned]
         if not nodes:
             return None
         self._number += 1
@@ -346,6 +373,9 @@ class _Run:
     def _heal(self) -> None:
         """Nothing goes wrong any more, and whoever has not left is there."""
         self._set_faults(False)
+        for name in sorted(self.world.isolated):
+            self.world.isolated.discard(name)
+            self.world.crash(name)
         for name, host in self.world.hosts.items():
             row = self.judge.catalog.view.nodes.get(name)
             host.fuse = None

@@ -18,6 +18,7 @@ FORMS = {
     "generation": "generation",
     "write": "write NUMBER",
     "kill": "kill NODE",
+    "isolate": "isolate NODE",
     "restart": "restart NODE",
     "wait": "wait MILLISECONDS",
 }

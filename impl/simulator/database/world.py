@@ -10,7 +10,15 @@ from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, StateI
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.group0.member import AskHead, SendCommit
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.messages import Message
+from stagewright.impl.node.messages import (
+    ClientRead,
+    ClientReply,
+    ClientWrite,
+    Message,
+    ReplicaRead,
+    ReplicaReply,
+    ReplicaWrite,
+)
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import (
     Campaign,
@@ -31,6 +39,7 @@ from stagewright.impl.node.port import (
 )
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.log import HeardLog
+from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 
@@ -39,6 +48,7 @@ LATE = (20, 260)
 SYNC = 1  # until a disk has synced
 NOTICED = (30, 120)  # until the failure detector of a peer notices
 TAIL = 30  # entries that group0 keeps beside a snapshot
+OF_ROWS = (ClientWrite, ClientRead, ClientReply, ReplicaWrite, ReplicaRead, ReplicaReply)
 EPOCH = 1_700_000_000_000  # milliseconds
 
 
@@ -51,6 +61,8 @@ class Host:
     rows: MemoryRows
     node: DatabaseNode | None = None
     life: int = 0
+    started_at: int = 0
+    cause: Message | None = None  # what the node handles
     syncing: list[int] = field(default_factory=list[int])
     unsubscribe: Callable[[], None] = lambda: None
     stopped: str = ""  # why the node is not to start again
@@ -80,6 +92,10 @@ class World:
         )
         self.hosts: dict[str, Host] = {}
         self.counted: Counter[str] = Counter()
+        self.watcher: Watcher | None = None
+        self.isolated: set[str] = (
+            set()
+        )  # cut off from group0 and the coordinator; clients reach them
         self.clients: Callable[[str, Message], None] = lambda _to, _message: None
 
     # -- nodes -----------------------------------------------------------------------------------------
@@ -96,6 +112,7 @@ class World:
         if host.node is not None or host.stopped:
             return
         host.life += 1
+        host.started_at = self.events.now
         host.rows = MemoryRows(host.disk)
         life = host.life
         around = Surroundings(
@@ -139,7 +156,18 @@ class World:
     def _noticed(self, by: str, about: str) -> None:
         host = self.hosts[by]
         if host.node is not None:
-            self._do(host, host.node.seen(about, self.hosts[about].node is not None))
+            there = self.hosts[about].node is not None and not {by, about} & self.isolated
+            self._do(host, host.node.seen(about, there))
+
+    def isolate(self, name: str) -> None:
+        """Cut a node off from group0 and the coordinator; clients and replicas still reach it."""
+        self.isolated.add(name)
+        host = self.hosts[name]
+        host.unsubscribe()
+        host.unsubscribe = lambda: None
+        for peer in self.hosts:
+            if peer != name:
+                self._notice(peer, name)
 
     def up(self) -> list[str]:
         """The nodes that run."""
@@ -157,7 +185,11 @@ class World:
                 if host.fuse < 0:
                     self.crash(host.identity.name)
                     return
+            node, watcher = host.node, self.watcher
             self._carry_out(host, effect)
+            if watcher is not None and node is not None and host.life == life:
+                watcher.now = self.events.now
+                watcher.did(host, node, effect, host.cause)
 
     def _carry_out(self, host: Host, effect: Effect) -> None:
         name, after, life = host.identity.name, self.events.after, host.life
@@ -172,6 +204,21 @@ class World:
                     host.syncing.append(number)
             case Wake(milliseconds, reason):
                 after(milliseconds, self._wake, host, life, reason)
+            case Drop(family, low, high):
+                host.rows.drop(family, low, high)
+            case Stop(reason):
+                host.stopped = reason
+                self._end(host)
+            case Keep(leadership):
+                after(1, self._keep, host, life, leadership)
+            case _ if name not in self.isolated:
+                self._ask_group0(host, effect)
+            case _:
+                pass  # group0 does not answer
+
+    def _ask_group0(self, host: Host, effect: Effect) -> None:
+        name, after, life = host.identity.name, self.events.after, host.life
+        match effect:
             case SendCommit(request):
                 self.log.commit(
                     name, request, lambda outcome: self._answered(host, life, request, outcome)
@@ -182,19 +229,14 @@ class World:
                 host.unsubscribe = self.log.subscribe(
                     name, position, lambda item: self._learned(host, life, item)
                 )
-            case Drop(family, low, high):
-                host.rows.drop(family, low, high)
             case Campaign(milliseconds):
                 after(1, self._campaign, host, life, milliseconds)
-            case Keep(leadership):
-                after(1, self._keep, host, life, leadership)
             case Resign(leadership):
                 self.log.resign(leadership)
             case Compact(snapshot):
                 self.log.compact(snapshot, TAIL)
-            case Stop(reason):
-                host.stopped = reason
-                self._end(host)
+            case _:
+                raise AssertionError(f"{name} wants {effect}")
 
     def _sync(self, host: Host, life: int) -> None:
         if host.life == life and host.node is not None:
@@ -218,7 +260,11 @@ class World:
 
     def _learned(self, host: Host, life: int, item: Learned) -> None:
         if host.life == life and host.node is not None:
-            self._do(host, host.node.learned(item))
+            effects = host.node.learned(item)
+            if self.watcher is not None:
+                self.watcher.now = self.events.now
+                self.watcher.learned(host, host.node)
+            self._do(host, effects)
 
     def _campaign(self, host: Host, life: int, milliseconds: int) -> None:
         if host.life == life and host.node is not None and self.log.answers:
@@ -229,7 +275,8 @@ class World:
 
     def _keep(self, host: Host, life: int, leadership: Leadership) -> None:
         if host.life == life and host.node is not None:
-            kept = self.log.answers and self.log.keep(leadership)
+            reached = self.log.answers and host.identity.name not in self.isolated
+            kept = reached and self.log.keep(leadership)
             self._do(host, host.node.kept(leadership, kept))
 
     # -- messages --------------------------------------------------------------------------------------
@@ -237,6 +284,8 @@ class World:
     def send(self, sender: str, to: str, message: Message) -> None:
         """A message sets out."""
         self.counted["messages"] += 1
+        if self.isolated and not isinstance(message, OF_ROWS) and {sender, to} & self.isolated:
+            return
         if sender == to:
             self.events.after(0, self._arrive, sender, to, message)
             return
@@ -261,5 +310,11 @@ class World:
 
     def _arrive(self, sender: str, to: str, message: Message) -> None:
         host = self.hosts[to]
-        if host.node is not None:
-            self._do(host, host.node.handle(sender, message))
+        if host.node is None:
+            return
+        if self.watcher is not None:
+            self.watcher.now = self.events.now
+            self.watcher.heard(host, host.node, sender, message)
+        host.cause = message
+        self._do(host, host.node.handle(sender, message))
+        host.cause = None

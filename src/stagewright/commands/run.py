@@ -78,7 +78,7 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.run_script import plan_of, run_script
 
         plan_of(args)  # what it does not understand is refused before anything is written
-        return run_script(args, _usable(directory))
+        return run_script(args, _usable(directory, "topology.jsonl"))
     for name, default in _DEFAULTS.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
@@ -111,7 +111,7 @@ def _options(args: argparse.Namespace) -> Options:
     )
 
 
-def _usable(directory: Path) -> Path:
+def _usable(directory: Path, first: str = "trace.jsonl") -> Path:
     """A directory that can be written to.
 
     Raises:
@@ -121,7 +121,7 @@ def _usable(directory: Path) -> Path:
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        (directory / "trace.jsonl").touch()
+        (directory / first).touch()
     except OSError as error:
         raise InputError(
             f"--out {directory}: {error.strerror}", help="name another directory"

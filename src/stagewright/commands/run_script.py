@@ -21,12 +21,11 @@ def run_script(args: argparse.Namespace, directory: Path) -> int:
     from stagewright.impl.simulator.database.run import run
 
     plan = plan_of(args)
-    trace = directory / "topology.jsonl"
-    report = run(plan, trace)
+    report = run(plan, directory)
     if args.json:
         print(json.dumps(_as_json(report, plan), indent=2))
     else:
-        _print(report, plan, trace, args)
+        _print(report, plan, directory, args)
     return ExitCode.HOLDS if report.kept else ExitCode.VIOLATED
 
 
@@ -75,10 +74,11 @@ def _as_json(report: Report, plan: Plan) -> dict[str, object]:
     }
 
 
-def _print(report: Report, plan: Plan, trace: Path, args: argparse.Namespace) -> None:
+def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
     from rich.table import Table
 
     from stagewright.commands.output import console
+    from stagewright.machines.recorded import OF_NODES
 
     out = console()
     out.print(
@@ -97,9 +97,12 @@ def _print(report: Report, plan: Plan, trace: Path, args: argparse.Namespace) ->
         out.print(f"BROKEN {text}", style="red", markup=False)
     if report.kept:
         out.print("every promise was kept, and every step is one of the definition", style="green")
+    topology = directory / "topology.jsonl"
+    others = [str(directory / f"{kind}.jsonl") for kind in OF_NODES]
     for line in (
-        f"trace: {trace}",
-        f"judge it: stagewright validate {trace} --size Node={len(report.nodes)}",
+        f"traces: {directory}",
+        f"judge the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
+        f"judge the nodes: stagewright validate {' '.join(others)}",
         f"reproduce: {_reproduce(args)}",
     ):
         out.print(line, style="dim", soft_wrap=True, markup=False)

@@ -15,9 +15,9 @@ from stagewright.impl.simulator.database.weather import parse_faults
 def test_validate_explains_the_log_of_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    trace = tmp_path / "topology.jsonl"
     script = parse_script("write 20; join n3; decommission n1")
-    report = run(Plan(nodes=2, seed=3, script=script, faults=parse_faults("all")), trace)
+    report = run(Plan(nodes=2, seed=3, script=script, faults=parse_faults("all")), tmp_path)
+    trace = tmp_path / "topology.jsonl"
     assert report.kept
     judge = ["validate", str(trace), "--size", "Node=3", "--engine", "embedded"]
     assert run_command_line(judge) == 0

@@ -1,0 +1,317 @@
+"""Watches what nodes do, as their logs would tell it, and judges it at once by the definitions of recordings.
+
+It sees the messages that a node gets and the effects that are carried out, with what the node knows at that
+time. Each kind of recording is judged by a definition in `machines/recorded`; written down, it is a trace.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stagewright.impl.catalog.view import View
+from stagewright.impl.node.keys import bounds, token_in
+from stagewright.impl.node.messages import (
+    BarrierAck,
+    BarrierRequest,
+    ClientReply,
+    ClientWrite,
+    Message,
+    Order,
+    OrderDone,
+    Outcome,
+    Phase,
+    PullRows,
+    ReplicaRead,
+    ReplicaReply,
+    ReplicaWrite,
+    RowChunk,
+    Work,
+)
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.node.port import Drop, Effect, Send, Store
+from stagewright.impl.runtime import Instance, Program
+from stagewright.machines.recorded import OF_NODES
+from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
+from stagewright.spec import RefusedError
+from stagewright.spec.loading import load
+from stagewright.spec.trace import TraceWriter
+from stagewright.spec.values import FrozenMap
+from stagewright.spec.verdict import Step
+
+if TYPE_CHECKING:
+    from stagewright.impl.simulator.database.world import Host
+
+RELIES = frozenset(
+    {
+        "commit_cdc_generation",
+        "read_new",
+        "finish_bootstrap",
+        "finish_replace",
+        "leave_token_ring",
+        "report_completion",
+        "complete_rollback",
+    }
+)
+"""The steps of the topology that rely on the barrier of their state."""
+_STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: Stage.use_new}
+
+
+@lru_cache(maxsize=1)
+def programs() -> dict[str, Program]:
+    """The definitions of what is recorded, by kind."""
+    return {kind: Program(load(place)) for kind, place in OF_NODES.items()}
+
+
+class Watcher:
+    """All that is recorded of a run, beside the log of group0."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.now = 0
+        self._programs = programs()
+        self._running: dict[
+            tuple[str, str], Instance | None
+        ] = {}  # None: refused, and judged no more
+        self._events: list[tuple[str, str, Step | None, dict[str, Any], str, int]] = []
+        self._rounds: dict[tuple[int, int], int] = {}  # the versions of barriers
+        self._writes: dict[tuple[str, int], int] = {}  # client's number → that of the request
+        self._answered: dict[int, set[str]] = {}
+        self._stored: dict[tuple[str, int], int] = {}  # where in the log of a disk a write stands
+        self._pulls: dict[int, PullRows] = {}  # by transfer
+        self._fetched: dict[tuple[str, str], set[tuple[str, str, tuple[int, int]]]] = {}
+        self._orders: dict[tuple[str, int, int], Order] = {}
+        self._sessions: dict[str, str] = {}  # by life of a node
+        self._ready: set[str] = set()
+        self._passed_at = 0
+
+    def _take(self, kind: str, entity: str, node: str, action: str, **arguments: Any) -> None:
+        found = self._start(kind, entity, node)
+        if found is None:
+            return
+        step = Step(action, FrozenMap(arguments))
+        self._events.append((kind, entity, step, {}, node, self.now))
+        try:
+            found.fire(step)
+        except RefusedError as error:
+            self.problems.append(f"{kind} {entity}: {error.problem}")
+            self._running[kind, entity] = None
+
+    def _start(self, kind: str, entity: str, node: str, **known: Any) -> Instance | None:
+        key = kind, entity
+        if key not in self._running:
+            self._running[key] = Instance(self._programs[kind], known)
+            self._events.append((kind, entity, None, known, node, self.now))
+        return self._running[key]
+
+    def write(self, directory: Path, trace: str) -> tuple[Path, ...]:
+        """One file for each kind."""
+        paths: list[Path] = []
+        for kind, rules in self._programs.items():
+            path = directory / f"{kind}.jsonl"
+            with TraceWriter(path, rules.definition, trace) as writer:
+                for of, entity, step, known, node, now in self._events:
+                    if of != kind:
+                        continue
+                    if step is None:
+                        writer.start(entity, FrozenMap(known), node=node, time=now)
+                    else:
+                        writer.record(entity, step, {}, node=node, time=now)
+            paths.append(path)
+        return tuple(paths)
+
+    # -- what nodes get ------------------------------------------------------------------------------------
+
+    def heard(self, host: Host, node: DatabaseNode, sender: str, message: Message) -> None:
+        """A node is about to handle a message."""
+        match message:
+            case ReplicaReply(number, Outcome.done):
+                answered = self._answered.get(number)
+                if answered is not None and sender not in answered:
+                    answered.add(sender)
+                    self._take("writes", f"write{number}", node.name, "answer")
+            case BarrierRequest():
+                self._rounds[message.term, message.round] = message.version
+            case Order():
+                self._orders[node.name, message.term, message.number] = message
+            case RowChunk(transfer, start, _, None, "") if transfer in self._pulls:
+                pull = self._pulls[transfer]
+                if pull.start == start:
+                    found = self._fetched.setdefault((_life(host), pull.session), set())
+                    found |= {(pull.table, sender, r) for r in pull.ranges}
+            case _:
+                pass
+
+    def learned(self, host: Host, node: DatabaseNode) -> None:
+        """A node has learned something: a session may have been opened, or closed."""
+        life, session = _life(host), node.context.view.session
+        before = self._sessions.get(life, "")
+        if session != before:
+            self._sessions[life] = session
+            for one, what in ((before, "close"), (session, "open")):
+                if one:
+                    self._take("sessions", f"{one}@{life}", node.name, what)
+
+    # -- what nodes do ---------------------------------------------------------------------------------------
+
+    def did(self, host: Host, node: DatabaseNode, effect: Effect, cause: Message | None) -> None:
+        """An effect was carried out, of what the node did about a message if that is known."""
+        if node.context.ready and _life(host) not in self._ready:
+            self._ready.add(_life(host))
+            self._take("replicas", _life(host), node.name, "allocate")
+        match effect:
+            case Send(to, message):
+                self._sent(host, node, to, message, cause)
+            case Store(batch) if isinstance(cause, ReplicaWrite):
+                self._stored[node.name, cause.number] = len(host.disk.log)
+                self._serves(host, node, "write", cause)
+            case Store(batch) if isinstance(cause, RowChunk) and batch:
+                pull = self._pulls.get(cause.transfer)
+                if pull is not None:
+                    self._take("sessions", f"{pull.session}@{_life(host)}", node.name, "store")
+            case Drop(table, low, _):
+                view = node.context.view
+                chosen = view.chosen(token_in(low), view.tables[table])
+                owned = node.name in (*chosen.writes, *chosen.reads)
+                self._take("lives", _life(host), node.name, "drop_rows", owned=owned)
+            case _:
+                pass
+
+    def _sent(
+        self, host: Host, node: DatabaseNode, to: str, message: Message, cause: Message | None
+    ) -> None:
+        match message:
+            case ReplicaWrite() if isinstance(cause, ClientWrite):
+                self._began(node, message, cause)
+            case ReplicaRead(_, _, table, key):
+                view = node.context.view
+                selected = to in view.chosen(token_in(key), view.tables[table]).reads
+                self._take("lives", _life(host), node.name, "ask_for_a_row", selected=selected)
+            case ReplicaReply():
+                self._answers(host, node, message, cause)
+            case ClientReply(number, succeeded):
+                request = self._writes.pop((node.name, number), None)
+                if request is not None:
+                    what = "acknowledge" if succeeded else "fail"
+                    self._take("writes", f"write{request}", node.name, what)
+            case BarrierAck():
+                self._acknowledges(node, message)
+            case PullRows():
+                self._pulls[message.transfer] = message
+            case RowChunk(transfer, start, cells, following, "") if transfer in self._pulls:
+                if self._pulls[transfer].start == start:
+                    there = _rows_between(host, self._pulls[transfer], following)
+                    entity, whole = (
+                        f"{self._pulls[transfer].session}@{_life(host)}",
+                        there == len(cells),
+                    )
+                    self._take("sessions", entity, node.name, "send", whole=whole)
+            case OrderDone(term, number, True):
+                order = self._orders.get((node.name, term, number))
+                if order is not None and order.work is Work.stream:
+                    complete = self._is_complete(host, node, order.session)
+                    self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
+            case _:
+                pass
+
+    def _began(self, node: DatabaseNode, message: ReplicaWrite, cause: ClientWrite) -> None:
+        entity, view = f"write{message.number}", node.context.view
+        if message.number not in self._answered:
+            self._answered[message.number] = set()
+            self._writes[node.name, cause.number] = message.number
+            chosen = view.chosen(token_in(message.cell[0]), view.tables[message.table])
+            self._start(
+                "writes",
+                entity,
+                node.name,
+                stage=_STAGE[view.transition_state.writes],
+                staying=len(chosen.writes) - len(chosen.pending),
+                leaving=0,
+                pending=len(chosen.pending),
+                given_up=0,
+                quorum=True,
+            )
+        self._take("writes", entity, node.name, "send")
+
+    def _answers(
+        self, host: Host, node: DatabaseNode, reply: ReplicaReply, cause: Message | None
+    ) -> None:
+        if isinstance(cause, ReplicaRead):
+            what = "read" if reply.outcome is Outcome.done else "refuse"
+            self._serves(host, node, what, cause)
+        elif reply.outcome is not Outcome.done and isinstance(cause, ReplicaWrite):
+            self._serves(host, node, "refuse", cause)
+        elif (place := self._stored.pop((node.name, reply.number), None)) is not None:
+            durable = host.disk.synced >= place
+            self._take("lives", _life(host), node.name, "answer_write", durable=durable)
+
+    def _serves(
+        self, host: Host, node: DatabaseNode, what: str, request: ReplicaWrite | ReplicaRead
+    ) -> None:
+        older = request.version < node.context.view.fence_version
+        self._take("replicas", _life(host), node.name, what, older=older)
+
+    def _acknowledges(self, node: DatabaseNode, ack: BarrierAck) -> None:
+        version, view = self._rounds[ack.term, ack.round], node.context.view
+        entity = f"version{version}@{node.name}"
+        if ack.phase is Phase.fence:
+            if view.fence_version >= version:
+                self._take("barriers", entity, node.name, "learn_fence")
+            self._take("barriers", entity, node.name, "answer_fence")
+            return
+        if view.version >= version:
+            self._take("barriers", entity, node.name, "learn")
+        if node.requests.drained(version) and node.scans.drained(version):
+            self._take("barriers", entity, node.name, "drain")
+        self._take("barriers", entity, node.name, "answer_drain")
+
+    def _is_complete(self, host: Host, node: DatabaseNode, session: str) -> bool:
+        """Whether each range that the node needs came from as many replicas as no quorum can avoid."""
+        view, fetched = node.context.view, self._fetched.get((_life(host), session), set())
+        if view.session != session:
+            return True  # it is over, and what was streamed does not count
+        rebuilds = view.nodes[node.name].state is NodeState.rebuilding
+        for table, factor in view.tables.items():
+            for low, high in view.ranges():
+                chosen = view.chosen(high, factor)
+                if node.name not in (chosen.reads if rebuilds else view.fetchers(high, factor)):
+                    continue
+                old = [n for n in chosen.writes if n not in chosen.pending]
+                have = {s for t, s, r in fetched if (t, r) == (table, (low, high))}
+                have |= {node.name} & {*old}
+                if len(have & {*old}) < len(old) - factor // 2:
+                    return False
+        return True
+
+    # -- what is committed -----------------------------------------------------------------------------------
+
+    def committed(self, actions: set[str], before: View, hosts: dict[str, Host]) -> None:
+        """An entry is committed in which these steps were taken: they may rely on a barrier."""
+        if "pass_barrier" in actions:
+            self._passed_at = self.now
+        state = before.transition_state
+        if not (actions & RELIES) or not state.barrier or before.fence_version < before.version:
+            return
+        for name in before.participants:
+            host = hosts[name]
+            if host.node is not None and host.started_at < self._passed_at:
+                entity = f"version{before.version}@{name}"
+                self._take("barriers", entity, "", "end")
+
+
+def _life(host: Host) -> str:
+    return f"{host.identity.name}#{host.life}"
+
+
+def _rows_between(host: Host, pull: PullRows, following: bytes | None) -> int:
+    """How many rows a source has from where a chunk starts to where the next one does."""
+    snapshot, found = host.rows.snapshot(), set[bytes]()
+    for low, high in pull.ranges:
+        first, end = bounds(low, high)
+        if end is None or end > pull.start:
+            rows = snapshot.versions(pull.table, max(first, pull.start), end)
+            found |= {v.key for v in rows if following is None or v.key < following}
+    snapshot.close()
+    return len(found)

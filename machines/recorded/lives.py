@@ -1,0 +1,66 @@
+"""One life of a node as it is recorded: what it answers is so, whatever it was asked."""
+
+from __future__ import annotations
+
+from stagewright.spec import Bool, FlagVar, Machine, action, flag, invariant, require
+
+
+class RecordedLife(Machine):
+    """What a node does with rows beside serving requests; the parameters say what was so as it did that."""
+
+    answered: FlagVar = flag()  # for a write
+    lossy: FlagVar = flag()  # a row that it answered for was not on the disk
+    streamed: FlagVar = flag()
+    partial: FlagVar = flag()  # it said that it had streamed what it had not
+    asked: FlagVar = flag()  # for a read
+    astray: FlagVar = flag()  # it asked who does not serve reads
+    dropped: FlagVar = flag()
+    robbed: FlagVar = flag()  # it removed rows of its own
+
+    @action
+    def answer_write(self, durable: Bool) -> None:
+        """A replica answers that it has stored a row; `durable`: it is on the disk."""
+        require(durable, "the row is on the disk")
+        self.answered = True
+        self.lossy = self.lossy | ~durable
+
+    @action
+    def end_streaming(self, complete: Bool) -> None:
+        """It says that it has streamed; `complete`: each range that it gains came from enough replicas."""
+        require(complete, "each range came from enough replicas")
+        self.streamed = True
+        self.partial = self.partial | ~complete
+
+    @action
+    def ask_for_a_row(self, selected: Bool) -> None:
+        """It asks a replica to read; `selected`: the ring that reads use has that replica."""
+        require(selected, "the replica is of the ring that reads use")
+        self.asked = True
+        self.astray = self.astray | ~selected
+
+    @action
+    def drop_rows(self, owned: Bool) -> None:
+        """It removes the rows of a range; `owned`: it has a part in the range."""
+        require(~owned, "the node has no part in the range")
+        self.dropped = True
+        self.robbed = self.robbed | owned
+
+    @invariant
+    def acknowledged_rows_are_durable(self) -> Bool:
+        """What a replica answered for survives its crash."""
+        return self.answered.implies(~self.lossy)
+
+    @invariant
+    def streams_are_complete(self) -> Bool:
+        """After streaming the node has every row that was acknowledged."""
+        return self.streamed.implies(~self.partial)
+
+    @invariant
+    def reads_ask_their_ring(self) -> Bool:
+        """A read asks nobody who may lack rows."""
+        return self.asked.implies(~self.astray)
+
+    @invariant
+    def cleanup_leaves_what_is_owned(self) -> Bool:
+        """Only rows of ranges that were lost go."""
+        return self.dropped.implies(~self.robbed)

@@ -1,0 +1,92 @@
+"""Every wrong build is refused by the definitions that judge its records, and where clients notice, by the oracle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from stagewright.commands import run_command_line
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+
+CHANGES = Plan(
+    script=parse_script("write 300; join n4; decommission n1; replace n2 by n5"),
+    faults=parse_faults("all"),
+    workload=Workload(keys=12, gap=(0, 3)),
+)
+SLOW_STREAMS = Plan(
+    nodes=5,
+    script=parse_script(
+        "write 200; wait 500; decommission n1; decommission n2; remove n3; join n7; join n8"
+    ),
+    faults=parse_faults("delay=0.3,crash=150"),
+    workload=Workload(keys=60, gap=(0, 2), deletes=0.05),
+    timing=Timing(chunk=3),
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a defect shows: what the definitions say of it, and whether clients notice in that run."""
+
+    defect: Defect
+    seed: int
+    says: str
+    oracle: bool = False
+    plan: Plan = CHANGES
+
+
+D = Defect
+SHOWN = (
+    Shown(D.barrier_asks_nobody, 0, "the node has acknowledged that it drained"),
+    Shown(D.barrier_does_not_learn, 0, "the node has learned what is committed"),
+    Shown(D.barrier_does_not_drain, 1, "the node has drained older requests"),
+    Shown(D.fence_is_ignored, 1, "the request is not older than the fence"),
+    Shown(D.session_is_not_checked, 5, "the session is open", True, SLOW_STREAMS),
+    Shown(D.writes_skip_pending, 0, "every replica that the stage writes to", True),
+    Shown(D.pending_is_not_awaited, 0, "the pending one among them", True),
+    Shown(D.reads_use_the_new_ring_early, 4, "of the ring that reads use", True),
+    Shown(D.streaming_misses_rows, 8, "every row of the range is sent", True),
+    Shown(D.streaming_from_one_source, 0, "came from enough replicas"),
+    Shown(D.streaming_is_skipped, 0, "came from enough replicas", True),
+    Shown(D.sync_is_forgotten, 1, "the row is on the disk", True),
+    Shown(D.cleanup_drops_owned_rows, 0, "has no part in the range", True),
+    Shown(D.compare_and_set_is_ignored, 1, "cannot happen now"),
+    Shown(D.rows_of_left_nodes_are_dropped, 0, "the rows say that"),
+    Shown(D.unready_replica_answers, 0, "there is storage"),
+)
+
+
+def test_every_defect_is_shown() -> None:
+    assert {s.defect for s in SHOWN} == set(Defect)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+def test_a_wrong_build_is_refused_by_what_judges_its_records(shown: Shown) -> None:
+    report = run(replace(shown.plan, seed=shown.seed, defects=frozenset({shown.defect})))
+    assert any(shown.says in text for text in report.refused), report.refused[:3]
+    assert bool(report.breaches) >= shown.oracle
+
+
+def test_slow_streams_of_a_sound_build_are_accepted() -> None:
+    report = run(replace(SLOW_STREAMS, seed=5))
+    assert (report.breaches, report.refused) == ([], [])
+
+
+def test_validate_refuses_the_records_of_a_wrong_build_and_accepts_those_of_a_sound_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, defects, code in (("sound", set(), 0), ("wrong", {Defect.streaming_is_skipped}, 1)):
+        directory = tmp_path / name
+        directory.mkdir()
+        run(replace(CHANGES, defects=frozenset(defects)), directory)
+        records = [str(directory / f"{kind}.jsonl") for kind in ("lives", "sessions")]
+        assert run_command_line(["validate", *records, "--engine", "embedded"]) == code
+        printed = capsys.readouterr().out
+        assert ("each range came from enough replicas" in printed) == bool(defects)
