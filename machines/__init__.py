@@ -65,6 +65,7 @@ SHIPPED = {
     "index-tree": "stagewright.machines.couchbase.indexes.index_tree:IndexTree",
     "index-triggers": "stagewright.machines.couchbase.indexes.index_triggers:IndexTriggers",
     "index-update": "stagewright.machines.couchbase.indexes.index_update:IndexUpdate",
+    "tablet-views": "stagewright.machines.systems.tablet_views:TabletViews",
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
     "index-build": "stagewright.machines.systems.index_build:IndexBuild",
     "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",

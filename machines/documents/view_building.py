@@ -12,6 +12,7 @@ from stagewright.machines.scylladb.views.view_task import ViewTask
 from stagewright.machines.scylladb.views.view_updates import ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 from stagewright.machines.scylladb.views.view_worker import ViewWorker
+from stagewright.machines.systems.tablet_views import TabletViews
 
 VIEW_BUILDING = Document(
     "000",
@@ -35,6 +36,7 @@ VIEW_BUILDING = Document(
                 ViewDestinations.processed_sstables_are_in_the_views,
                 ViewDestinations.rows_reach_built_views,
                 ViewResize.tasks_are_of_tablets,
+                TabletViews.tasks_are_of_tablets,
                 ViewStaging.tasks_are_created_for_something,
                 ViewStaging.aborted_tasks_are_of_tablets_in_transition,
                 ViewUpdates.rows_come_into_the_view,
@@ -56,6 +58,8 @@ VIEW_BUILDING = Document(
                 ViewStaging.tasks_are_finished_or_deleted,
                 ViewTask.finished_tasks_were_worked_on,
                 ViewTask.answers_are_true,
+                TabletViews.missing_rows_have_a_task,
+                TabletViews.aborted_tasks_are_of_tablets_in_transition,
                 ViewCoordinator.tasks_are_finished_by_answers,
                 ViewCoordinator.a_new_coordinator_finds_a_finished_batch,
                 ViewTask.finished_tasks_are_not_called,
@@ -83,6 +87,7 @@ VIEW_BUILDING = Document(
                 ViewBuilding.one_call_for_a_replica,
                 ViewBuilding.one_batch_on_a_shard,
                 ViewResize.one_batch_on_the_shard,
+                TabletViews.one_batch_on_a_shard,
                 ViewResize.batches_read_one_tablet,
                 ViewStaging.one_batch_on_the_shard,
                 ViewStaging.batches_start_with_tasks,
@@ -121,6 +126,8 @@ VIEW_BUILDING = Document(
                 ViewStaging.processed_sstables_are_in_the_view,
                 ViewStaging.batches_hold_sstables_while_they_run,
                 ViewStaging.batches_start_at_rest,
+                TabletViews.batches_begin_at_rest,
+                TabletViews.staged_rows_have_a_task,
                 ViewStaging.registered_sstables_have_a_task,
             ),
         ),

@@ -30,6 +30,7 @@ from stagewright.machines.known_bugs.scylladb import (
     topology,
     view_coordinator,
     views,
+    views_of_tablets,
 )
 from stagewright.machines.known_bugs.yugabytedb import (
     backfill,
@@ -65,6 +66,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *topology.BUGS,
     *view_coordinator.BUGS,
     *views.BUGS,
+    *views_of_tablets.BUGS,
 )
 """What the checker must find."""
 

@@ -1,10 +1,13 @@
-"""What view building is seen as: the life of one task."""
+"""Tasks of view building live as one does by itself: in a worker's batch, and where their tablets move and split."""
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views.view_resize import Type
 from stagewright.machines.scylladb.views.view_task import Life, ViewTask, Work
 from stagewright.machines.scylladb.views.view_worker import View, ViewWorker
-from stagewright.spec import Term, alike, choose, refinement
+from stagewright.machines.systems.tablet_views import Tablet, TabletViews
+from stagewright.spec import Term, alike, choose, refinement, some
 
 
 @refinement()
@@ -15,3 +18,29 @@ def a_task_of_a_batch(worker: ViewWorker, seen: ViewTask, v: Term[View]) -> None
     completed = choose(worker.completed.has(v), Work.done, Term.of(Work.none))
     seen.work = choose(worker.batch.has(v), Work.executing, completed)
     seen.worked = worker.worked.has(v)
+
+
+@refinement(
+    anew=(
+        TabletViews.remove_finished,
+        TabletViews.finish,
+        TabletViews.split_tablet,
+        TabletViews.repair,
+    ),
+    from_start=False,
+)
+def a_task_of_a_tablet(it: TabletViews, seen: ViewTask, t: Term[Tablet], k: Term[Type]) -> None:
+    """A tablet has one task of each type at a time; a commit that ends an operation puts a new one in its place."""
+    seen.life = it.tasks[t][k]
+    executing, done = (
+        some(
+            (it.batch[n].tablet == t)
+            & (it.batch[n].type == k)
+            & ~it.batch[n].stale
+            & (it.batch[n].done if finished else ~it.batch[n].done)
+            for n in Node
+        )
+        for finished in (False, True)
+    )
+    completed = choose(done, Work.done, Term.of(Work.none))
+    seen.work = choose(executing, Work.executing, completed)

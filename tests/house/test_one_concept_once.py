@@ -25,6 +25,8 @@ ACCIDENTAL = {
     frozenset({"view_updates.Key", "cdc_mapping.Shard"}): "ordinals",
     frozenset({"cdc_publication.Generation", "backfill_chunks.Row"}): "ordinals",
     frozenset({"index_file.Leaf", "index_tree.KVNode"}): "sides",
+    frozenset({"tablet_views.Row", "backfill_split.Half"}): "halves of what splits",
+    frozenset({"tablet_views.Tablet", "resize_guards.TabletId"}): "tablets are numbered",
 }
 NOT_TIED_YET = {
     # Parts of `topology_states.TransitionState`, with columns of their own.

@@ -1,0 +1,570 @@
+"""A view built across a migration, a split and a change of the leader, with staging: design document 000 end to end.
+
+A table of one tablet, or two when it has split, whose replicas migrate by the stages of 001 (`tablet_migration.py`).
+Clients write rows, a repair brings one to the staging directory, a view is created, and the view building coordinator
+has its tasks executed while all of that happens. What is promised is what a user sees: a view that is built has every
+row that was written before.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.scylladb.cluster import CLIENT, Node
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import NEXT, PREVIOUS, Kind, Stage
+from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
+from stagewright.machines.scylladb.views.view_destinations import Destination, Views
+from stagewright.machines.scylladb.views.view_resize import Type
+from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Life
+from stagewright.spec import (
+    ANY,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    OneVar,
+    Profile,
+    Record,
+    SetVar,
+    Term,
+    action,
+    budget,
+    choose,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
+    equivalent_weakening,
+    equivalent_without,
+    equivalents,
+    every,
+    final,
+    flag,
+    history,
+    initially,
+    invariant,
+    judged_alone,
+    leads_to,
+    liveness,
+    many,
+    never_happens,
+    one_of,
+    optional,
+    per,
+    profiles,
+    record,
+    require,
+    scopes,
+    set_of,
+    some,
+    step_property,
+    unexercised,
+    vacuous,
+    volatile,
+)
+
+WEAK = Fairness.WEAK
+# of repairs, rebuilds, and migrations that are undone
+UNUSED_STAGES = (
+    Stage.rebuild_repair,
+    Stage.write_both_read_old_fallback_cleanup,
+    Stage.cleanup_target,
+    Stage.revert_migration,
+    Stage.repair,
+    Stage.end_repair,
+)
+
+
+class Tablet(Enum):
+    """The tablets of the table."""
+
+    t0 = auto()  # all of it, until it splits
+    t1 = auto()  # then the upper half
+
+
+class Row(Enum):
+    """A row of each half."""
+
+    lower = auto()
+    upper = auto()
+
+
+class Batch(Record):
+    """What a worker executes; no tablet: nothing."""
+
+    tablet = optional(Tablet)
+    type = optional(Type)
+    rows = set_of(Row)  # those of the tablet as it was when the batch began
+    done = flag()
+    stale = flag()  # group0 does not store its task any more
+
+
+class TabletViews(Machine):
+    """One view of a table whose tablet moves and splits; a node has one shard."""
+
+    release = profiles(Profile("scylla-2026.2"))
+    migrations = budget(1, doc="migrations for balance")
+    splits = budget(1, doc="splits of the table's tablet")
+    repairs = budget(1, doc="repairs that bring a row")
+    leader_changes = budget(1, doc="changes of the raft leader, with all coordinators on it")
+    restarts = budget(0, doc="restarts of a node")
+
+    exercised_at = scopes(
+        {},
+        {restarts: 1, leader_changes: 0},
+        {repairs: 2, splits: 0, leader_changes: 0},
+    )
+
+    tablets = many(
+        TabletMigration,
+        over=Tablet,
+        without=(
+            TabletMigration.start_repair,
+            TabletMigration.begin_rebuild_repair,
+            TabletMigration.stream_after_repair,
+            TabletMigration.end_repair,
+            TabletMigration.finish_repair,
+            # what fails, and the way back: `cluster_views.py` has both
+            TabletMigration.exclude,
+            TabletMigration.make_unwanted,
+            TabletMigration.fail_barrier,
+            TabletMigration.retry_barrier,
+            TabletMigration.fail_operation,
+            TabletMigration.retry_operation,
+            TabletMigration.give_up_before_streaming,
+            TabletMigration.give_up_streaming,
+            TabletMigration.fall_back,
+            TabletMigration.give_up_after_fall_back,
+            TabletMigration.revert,
+            TabletMigration.finish_revert,
+        ),
+    )
+    host = per(Tablet, one_of(Node, init=ANY))
+    pending = per(Tablet, optional(Node))
+    split: FlagVar = flag()
+    # the view in group0
+    status: OneVar[ViewStatus] = one_of(ViewStatus, init=ViewStatus.none)
+    tasks = per(Tablet, per(Type, one_of(Life, init=Life.absent)))
+    # coordinator and workers
+    called: SetVar[Node] = volatile(set_of(Node), of=COORDINATOR)
+    batch = volatile(per(Node, record(Batch)), of=WORKER)
+    # data
+    base = per(Node, set_of(Row))
+    staged = per(Node, set_of(Row))  # in the staging directory
+    view: SetVar[Row] = set_of(Row)
+    written: SetVar[Row] = history(set_of(Row))
+
+    each_alone = judged_alone(tablets)
+
+    @initially
+    def the_second_tablet_is_not_there(self) -> Bool:
+        """It is named by where the first one is."""
+        return self.host[Tablet.t1] == self.host[Tablet.t0]
+
+    # -- clients, and repair -----------------------------------------------------------------------------
+
+    @action(by=CLIENT)
+    def write(self, r: Term[Row]) -> None:
+        """A row is written to the replicas that the stage's writes go to, and to the view if there is one."""
+        require(self._is_new(r), "a new row")
+        self.written.add(r)
+        t = self._owner(r)
+        writes = self.tablets[t].stage.column(lambda stage: stage.writes)
+        for n in Node:
+            old = (self.host[t] == n) & (writes != NEXT)
+            new = (self.pending[t] == n) & (writes != PREVIOUS)
+            self.base[n].put(r, old | new)
+        self.view.put(r, self.status != ViewStatus.none)
+
+    @action(by=TOPOLOGY, spends=repairs)
+    def repair(self, r: Term[Row], n: Term[Node]) -> None:
+        """A repair brings a row that the replica, and with it the view, did not have.
+
+        `view_destinations.py` has repairs of tables whose views are built.
+        """
+        require(self._is_new(r), "a new row")
+        t = self._owner(r)
+        require(self._is_at_rest(t) & (self.host[t] == n), "the tablet's replica, at rest")
+        require(self.status != ViewStatus.success, "the view is not built")
+        self.written.add(r)
+        staged = self._destination() != Destination.normal_directory
+        self.base[n].put(r, ~staged)
+        self.staged[n].put(r, staged)
+        self._register(t, staged)
+
+    @action(by=CLIENT)
+    def create_view(self) -> None:
+        """A view is created, with a task for each tablet."""
+        require(self.status == ViewStatus.none, "there is no view yet")
+        self.status = ViewStatus.started
+        self.tasks[Tablet.t0][Type.build_range] = Life.normal
+        self.tasks[Tablet.t1][Type.build_range] = choose(self.split, Life.normal, Life.absent)
+
+    # -- the view building coordinator and its workers ---------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def send(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> None:
+        """The coordinator has a task executed where its tablet is."""
+        self._may_call(n, t, k)
+        require(self.batch[n].tablet.is_none(), "the worker has no batch")
+        built = self.tasks[t][Type.build_range] == Life.absent
+        require((k == Type.build_range) | built, "ranges are built first")
+        self.batch[n].tablet = t
+        self.batch[n].type = k
+        for r in Row:
+            self.batch[n].rows.put(r, self._owner(Term.of(r)) == t)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def attach(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> None:
+        """A coordinator that does not know of the batch calls for its task: it waits for the result."""
+        self._may_call(n, t, k)
+        require(self._is_batch(n, t, k), "the worker has the task's batch")
+
+    @action(by=WORKER, fair=WEAK)
+    def finish_batch(self, n: Term[Node]) -> None:
+        """The worker has read its replica; what is not paired with a view replica updates none."""
+        batch = self.batch[n]
+        require(batch.tablet.is_some() & ~batch.done, "a batch is executed")
+        batch.done = True
+        processes = batch.type == Type.process_staging
+        for r in Row:
+            there = choose(processes, self.staged[n].has(r), self.base[n].has(r))
+            read = batch.rows.has(r) & there
+            paired = self.host[self._owner(Term.of(r))] == n
+            self.view.put(r, self.view.has(r) | (read & paired))
+            self.base[n].put(r, self.base[n].has(r) | (read & processes))
+            self.staged[n].put(r, self.staged[n].has(r) & ~(read & processes))
+
+    @action(by=WORKER, fair=WEAK)
+    def observe_abort(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> None:
+        """The worker sees that the batch's task is aborted, or gone."""
+        require((self.batch[n].tablet == t) & (self.batch[n].type == k), "a batch of the task")
+        require(self.batch[n].stale | (self.tasks[t][k] != Life.normal), "aborted or gone")
+        self._end_batch(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def remove_finished(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> None:
+        """The worker has answered: the coordinator removes the task from group0, if it was not aborted."""
+        require(self._is_batch(n, t, k) & self.batch[n].done, "the batch is done")
+        require(self.called.has(n), "the coordinator waits for it")
+        require(self.tasks[t][k] == Life.normal, "the task is not aborted")
+        self.tasks[t][k] = Life.absent
+        self._end_batch(n)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def mark_view_built(self) -> None:
+        """No task is left: the view is built."""
+        require(self.status == ViewStatus.started, "the view is being built")
+        require(
+            ~some(self.tasks[t][k] != Life.absent for t in Tablet for k in Type), "no task is left"
+        )
+        self.status = ViewStatus.success
+
+    @action(by=WORKER, spends=restarts)
+    def restart(self, n: Term[Node]) -> None:
+        """A node restarts: its batch is lost, done or not."""
+        require(self.batch[n].tablet.is_some(), "the worker has a batch")
+        self._end_batch(n)
+
+    # -- a migration -------------------------------------------------------------------------------------
+
+    @action(by=TOPOLOGY, spends=migrations)
+    def migrate(self, t: Term[Tablet], n: Term[Node]) -> None:
+        """The load balancer moves a tablet to another node."""
+        require((t == Tablet.t0) | self.split, "there is such a tablet")
+        require(self.host[t] != n, "to another node")
+        self.tablets[t].start(Term.of(Kind.migration))
+        self.pending[t] = n
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def write_both(self, t: Term[Tablet]) -> None:
+        """The replicas are ready for writes; the tasks of the leaving one are aborted in the same commit."""
+        self.tablets[t].write_both()
+        for k in Type:
+            alive = self.tasks[t][k] == Life.normal
+            self.tasks[t][k] = choose(alive, Life.aborted, self.tasks[t][k])
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish_operation(self, t: Term[Tablet], old: Term[Node]) -> None:
+        """What is streamed has arrived; or the leaving replica is cleaned up."""
+        require(self.host[t] == old, "the leaving node")
+        streams = self.tablets[t].stage == Stage.streaming
+        self.tablets[t].finish_operation()
+        stays = self._stays_staged()
+        for n in Node:
+            comes, goes = streams & (self.pending[t] == n), ~streams & (n == old)
+            for r in Row:
+                own = self._owner(Term.of(r)) == t
+                base, staged = self.base[old].has(r), self.staged[old].has(r)
+                base, staged = own & (base | (staged & ~stays)), own & staged & stays
+                self.base[n].put(r, (self.base[n].has(r) & ~(goes & own)) | (comes & base))
+                self.staged[n].put(r, (self.staged[n].has(r) & ~(goes & own)) | (comes & staged))
+
+    @action(by=TOPOLOGY, fair=WEAK)
+    def finish(self, t: Term[Tablet], new: Term[Node]) -> None:
+        """The same commit ends the migration and creates new tasks on the new replica for the old ones."""
+        self.tablets[t].finish()
+        require(self.pending[t] == new, "the pending node")
+        self.host[t] = new
+        self.pending[t] = None
+        for k in Type:
+            there = self.tasks[t][k] != Life.absent
+            self.tasks[t][k] = choose(there, Life.normal, Term.of(Life.absent))
+        self._replace_batches(t)
+
+    # -- a split, and the leader -------------------------------------------------------------------------
+
+    @action(by=TOPOLOGY, spends=splits)
+    def split_tablet(self) -> None:
+        """The tablet splits, at rest: each of its tasks becomes one for both parts, in the same commit."""
+        require(~self.split, "not split yet")
+        require(self._is_at_rest(Term.of(Tablet.t0)), "the tablet is not in transition")
+        self.split = True
+        self.host[Tablet.t1] = self.host[Tablet.t0]
+        for k in Type:
+            self.tasks[Tablet.t1][k] = self._task_of_second_half(k)
+        self._replace_batches(Term.of(Tablet.t0))
+
+    @action(by=TOPOLOGY, spends=leader_changes)
+    def change_leader(self) -> None:
+        """Another node becomes the raft leader: all coordinators start anew, with what group0 stores."""
+        for t in Tablet:
+            self.tablets[t].fail_over()
+        self.called = frozenset()
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _owner(self, r: Term[Row], /) -> Term[Tablet]:
+        """The tablet that a row is in."""
+        upper = self.split & (r == Row.upper)
+        return choose(upper, Tablet.t1, Term.of(Tablet.t0))
+
+    def _is_new(self, r: Term[Row]) -> Bool:
+        return ~some(self.base[n].has(r) | self.staged[n].has(r) for n in Node)
+
+    def _is_at_rest(self, t: Term[Tablet], /) -> Bool:
+        return self.tablets[t].stage == Stage.none
+
+    def _destination(self) -> Term[Destination]:
+        """Where a repaired sstable goes, as the views are."""
+        started = self.status == ViewStatus.started
+        far = choose(started, Views.started, Term.of(Views.none))
+        return far.column(lambda views: views.repair)
+
+    def _register(self, t: Term[Tablet], staged: Bool) -> None:
+        """The worker's registrator stores a task for it (`view_wakeups.py` has what happens in between).
+
+        One that has begun may not find it, and another takes its place.
+        """
+        kind = Type.process_staging
+        self.tasks[t][kind] = choose(staged, Life.normal, self.tasks[t][kind])
+        for n in Node:
+            begun = (self.batch[n].tablet == t) & (self.batch[n].type == kind)
+            self.batch[n].stale = self.batch[n].stale | (begun & staged)
+
+    def _stays_staged(self) -> Bool:
+        """A staging sstable that is streamed is one at the new replica, too (scylladb PR #25776)."""
+        return self.status != ViewStatus.none
+
+    def _task_of_second_half(self, k: Type) -> Term[Life]:
+        return self.tasks[Tablet.t0][k]
+
+    def _may_call(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> None:
+        require(self.tasks[t][k] == Life.normal, "the task is alive")
+        require(self.host[t] == n, "the tablet is on the node")
+        require(self._is_at_rest(t), "the tablet is not in transition")
+        require(~self.called.has(n), "no call to the node is under way")
+        self.called.add(n)
+
+    def _is_batch(self, n: Term[Node], t: Term[Tablet], k: Term[Type]) -> Bool:
+        return (self.batch[n].tablet == t) & (self.batch[n].type == k) & ~self.batch[n].stale
+
+    def _replace_batches(self, t: Term[Tablet]) -> None:
+        """Tasks with new ids have taken the place of those that batches are executing."""
+        for n in Node:
+            mine = self.batch[n].tablet == t
+            self.batch[n].stale = self.batch[n].stale | mine
+
+    def _end_batch(self, n: Term[Node]) -> None:
+        self.batch[n].tablet = None
+        self.batch[n].type = None
+        self.batch[n].rows = frozenset()
+        self.batch[n].done = False
+        self.batch[n].stale = False
+        self.called.discard(n)
+
+    def _is_read(self, r: Row) -> Bool:
+        """The row is where the stage's reads go."""
+        t = self._owner(Term.of(r))
+        new = self.tablets[t].stage.column(lambda stage: stage.reads) == NEXT
+        return some(
+            (self.base[n].has(r) | self.staged[n].has(r))
+            & choose(new, self.pending[t] == n, self.host[t] == n)
+            for n in Node
+        )
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def built_views_are_complete(self) -> Bool:
+        """SUCCESS of a view means that every row written before is in it, whatever happened on the way."""
+        return (self.status == ViewStatus.success).implies(self.written <= self.view)
+
+    @invariant
+    def rows_are_kept(self) -> Bool:
+        """What was written is at the replica that reads go to, staged or not, whichever tablet it is in."""
+        return every(self.written.has(r).implies(self._is_read(r)) for r in Row)
+
+    @invariant
+    def views_have_rows_of_the_table(self) -> Bool:
+        """A view has no row that its table does not have."""
+        return self.view <= self.written
+
+    @invariant
+    def missing_rows_have_a_task(self) -> Bool:
+        """000: group0 stores the tasks that "haven't been completed yet": those of the tablet as it is now."""
+        return every(
+            (self.written.has(r) & ~self.view.has(r) & (self.status != ViewStatus.none)).implies(
+                some(
+                    (self._owner(Term.of(r)) == t) & (self.tasks[t][k] != Life.absent)
+                    for t in Tablet
+                    for k in Type
+                )
+            )
+            for r in Row
+        )
+
+    @invariant
+    def staged_rows_have_a_task(self) -> Bool:
+        """000: a process_staging task waits for what is staged at a tablet's replica, also after it has moved."""
+        return every(
+            ((self.host[t] == n) & self.staged[n].has(r) & (self._owner(Term.of(r)) == t)).implies(
+                self.tasks[t][Type.process_staging] != Life.absent
+            )
+            for n in Node
+            for r in Row
+            for t in Tablet
+        )
+
+    @invariant
+    def tasks_are_of_tablets(self, k: Term[Type]) -> Bool:
+        """000: each task is associated with a tablet: there is such a tablet."""
+        second = self.tasks[Tablet.t1][k] != Life.absent
+        return second.implies(self.split)
+
+    @invariant
+    def aborted_tasks_are_of_tablets_in_transition(self, t: Term[Tablet], k: Term[Type]) -> Bool:
+        """000: aborted tasks wait for the operation's end, when new ones take their places."""
+        return (self.tasks[t][k] == Life.aborted).implies(~self._is_at_rest(t))
+
+    @invariant
+    def idle_workers_hold_nothing(self, n: Term[Node]) -> Bool:
+        """A worker without a tablet to work on has no batch, and no coordinator waits for it."""
+        batch = self.batch[n]
+        empty = batch.type.is_none() & batch.rows.is_empty() & ~batch.done & ~batch.stale
+        return batch.tablet.is_none().implies(empty & ~self.called.has(n))
+
+    @step_property
+    def one_batch_on_a_shard(self, after: Self, n: Term[Node]) -> Bool:
+        """000: the worker "can execute only one batch per shard"."""
+        now, then = self.batch[n], after.batch[n]
+        goes_on = (now.tablet == then.tablet) & (now.type == then.type)
+        return (now.tablet.is_some() & then.tablet.is_some()).implies(goes_on)
+
+    @step_property
+    def batches_begin_at_rest(self, after: Self, n: Term[Node], t: Term[Tablet]) -> Bool:
+        """000: not "prematurely, before the writes are directed to the new replica" (scylladb #19149)."""
+        begins = self.batch[n].tablet.is_none() & (after.batch[n].tablet == t)
+        return begins.implies(self._is_at_rest(t) & (self.host[t] == n))
+
+    @final
+    def at_rest(self) -> Bool:
+        """A table at rest may stay as it is, when its view is built or there is none."""
+        idle = every(self._is_at_rest(Term.of(t)) for t in Tablet)
+        return idle & (self.status != ViewStatus.started)
+
+    @liveness
+    def views_are_built(self) -> LeadsTo:
+        """Every view is built in the end."""
+        return leads_to(self.status == ViewStatus.started, self.status == ViewStatus.success)
+
+    @liveness
+    def migrations_end(self, t: Term[Tablet]) -> LeadsTo:
+        """View building holds up no migration."""
+        return leads_to(~self._is_at_rest(t), self._is_at_rest(t))
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(write, "a new row", because="a row may be written again"),
+        equivalent_drop(repair, "a new row", because="a repair may bring what is there"),
+        equivalent_loss(_register, tasks, because="a task too many finds nothing"),
+        equivalent_loss(create_view, status, because="a view that is never started is never built"),
+        equivalent_drop(
+            send, "ranges are built first", because="in which order is view-coordinator's to say"
+        ),
+        equivalent_loss(
+            _may_call, called, because="a call of which the coordinator does not know is made again"
+        ),
+        equivalent_drop(
+            attach,
+            "the tablet is not in transition",
+            "no call to the node is under way",
+            "the worker has the task's batch",
+            because="a call starts nothing where a batch runs, and is answered when that is done",
+        ),
+        equivalent_weakening(
+            finish_batch, "a batch is executed", because="a batch may be executed again"
+        ),
+        equivalent_drop(
+            remove_finished,
+            "the coordinator waits for it",
+            because="what a worker has done is done, whoever asks for it",
+        ),
+        equivalent_loss(
+            remove_finished, batch, called, because="a batch that has no task any more is given up"
+        ),
+        equivalent_drop(
+            restart, "the worker has a batch", because="a restart that loses nothing does no harm"
+        ),
+        equivalent_loss(finish, pending, because="at rest nobody asks which node is pending"),
+        equivalent_loss(
+            split_tablet, batch, because="what was read of the whole was read of its first half"
+        ),
+        equivalent_loss(
+            change_leader, called, because="what a new coordinator knows of calls is so"
+        ),
+        equivalent_without(
+            TabletMigration.start,
+            TabletMigration.fail_over,
+            because="a migration may as well not begin, and what is known of it is so",
+        ),
+        equivalent_value(
+            UNUSED_STAGES, lambda stage: stage.writes, because="no tablet comes to this stage here"
+        ),
+        equivalent_value(
+            UNUSED_STAGES, lambda stage: stage.reads, because="no tablet comes to this stage here"
+        ),
+        equivalent_value(
+            Views.none,
+            lambda views: views.repair,
+            because="a task of a table without a view does no harm",
+        ),
+    )
+
+    beyond_the_default_scope = unexercised(
+        never_happens(restart, because="a node restarts where there are `restarts`"),
+        vacuous(
+            TabletMigration.only_rebuild_v2_repairs,
+            TabletMigration.a_failed_repair_is_drained_after_it_failed,
+            because="the tablets are neither repaired nor rebuilt here: tablet-migration has that",
+        ),
+        vacuous(
+            TabletMigration.the_target_is_cleaned_up_after_a_barrier,
+            TabletMigration.a_transition_is_undone_only_for_a_reason,
+            TabletMigration.nothing_is_unwanted_before_it_streams,
+            because="no migration is undone here: cluster-views has that",
+        ),
+    )
