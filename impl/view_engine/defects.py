@@ -19,6 +19,7 @@ class Defect(Enum):
     merge_limits_nodes_to_the_page = auto()  # nodes send `limit` rows, without those to skip
     node_is_left_out = auto()  # a node that does not answer is no error
     repeated_batch_goes_on = auto()  # a batch that is asked for again is the next one
+    late_batch_goes_on = auto()  # a request for an older batch takes rows that are lost then
     outdated_is_ignored = auto()  # a node answers without the partitions that it does not have
 
 

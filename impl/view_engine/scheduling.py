@@ -1,6 +1,6 @@
 """What the engine's workers run on: threads of the operating system, or whatever else a host brings.
 
-A host that decides itself which worker goes on (`campaign/tasks.py`) makes a run repeatable.
+A host that decides itself which worker goes on (`tests/impl/view_engine/campaign/tasks.py`) makes a run repeatable.
 """
 
 from __future__ import annotations

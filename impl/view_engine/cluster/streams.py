@@ -85,11 +85,13 @@ class Streams:
         with self._lock:
             found = self._streams[stream]
             found.asked = self._clock()
-            again = number == found.number and not has(Defect.repeated_batch_goes_on)
-            if not again:
-                rows = [*islice(found.rows, self._rows_a_batch)]
-                found.batch = Batch(rows, len(rows) < self._rows_a_batch)
-                found.number = number
+            if number == found.number and not has(Defect.repeated_batch_goes_on):
+                return found.batch
+            if number != found.number + 1 and not has(Defect.late_batch_goes_on):
+                raise KeyError(f"batch {number} of {stream} comes late")
+            rows = [*islice(found.rows, self._rows_a_batch)]
+            found.batch = Batch(rows, len(rows) < self._rows_a_batch)
+            found.number = number
             return found.batch
 
     def close(self, stream: str) -> None:

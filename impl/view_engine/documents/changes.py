@@ -33,6 +33,14 @@ class RollbackError(Exception):
         self.seq = seq
 
 
+class Stream(NamedTuple):
+    """Changes in parts of any size, up to `end` or to the last of them, in the history that `log` names."""
+
+    end: int
+    log: FailoverLog
+    parts: Iterator[Sequence[Change]]
+
+
 class Source(Protocol):
     """A document store. May be called by several threads."""
 
@@ -44,13 +52,12 @@ class Source(Protocol):
         """Which histories the partition had: the uuid and first sequence number of each, newest first."""
         ...
 
-    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Sequence[Change]]:
+    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Stream:
         """The changes after `since`, each document once, in the order of their sequence numbers.
 
-        They come in parts of any size.
-
         Only when all have come, the reader has what the partition had at one moment: a document that
-        changed twice comes with its second change.
+        changed twice comes with its second change. What the store said of the partition before, it may
+        not say any more: position and history are those of the stream.
 
         `log` is the failover log that the reader saw last, empty if none. Raises RollbackError where
         the reader's history is not the store's, or where deletions after `since` were forgotten.

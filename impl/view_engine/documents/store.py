@@ -15,6 +15,7 @@ from stagewright.impl.view_engine.documents.changes import (
     Change,
     Position,
     RollbackError,
+    Stream,
     rollback_point,
 )
 from stagewright.impl.view_engine.file.header import FailoverLog
@@ -121,13 +122,16 @@ class DocumentStore:
     def failover_log(self, partition: int) -> FailoverLog:
         return self._log(partition)[0]
 
-    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[Sequence[Change]]:
+    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Stream:
         now, purged = self._log(partition)
         back_to = rollback_point(since, log, now)
         if back_to < since:
             raise RollbackError(partition, back_to)
         if 0 < since < purged:
             raise RollbackError(partition, 0)
+        return Stream(self.positions()[partition].seq, now, self._changes(partition, since))
+
+    def _changes(self, partition: int, since: int) -> Iterator[Sequence[Change]]:
         query = (
             "SELECT partition, seq, id, body FROM documents WHERE partition = ? AND seq > ? "
             f"{'' if since else 'AND body IS NOT NULL '}ORDER BY seq"

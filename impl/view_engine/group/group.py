@@ -5,7 +5,7 @@ Readers get snapshots, which stay readable whatever happens to the file. One upd
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -36,7 +36,7 @@ from stagewright.impl.view_engine.index.cleaner import Cleaner
 from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.progress import changes_left, has_reached
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
-from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
+from stagewright.impl.view_engine.scheduling import THREADS, Condition, Scheduler
 
 Kind = Literal["main", "replica"]
 
@@ -76,6 +76,11 @@ class Group:
         return self.index.header
 
     @property
+    def lock(self) -> Condition:
+        """Held, neither header nor file change; notified when they have."""
+        return self._changed
+
+    @property
     def number(self) -> int:
         """How many files the index had, this one included."""
         return self.index.number
@@ -97,6 +102,10 @@ class Group:
             yield snapshot
         finally:
             snapshot.file.close()
+
+    def is_current(self, wanted: Mapping[int, Position]) -> bool:
+        """Whether all active partitions that are indexed have what is wanted."""
+        return has_reached(self.header, wanted)
 
     def held(self) -> GroupSnapshot:
         """With the lock held: the snapshot that is there; whoever gets it closes its file."""
@@ -183,20 +192,26 @@ class Group:
         self._request([(MARK_INDEXABLE, [*partitions])])
 
     def _request(self, wanted: Sequence[tuple[Request, Sequence[int]]]) -> None:
+        def requested(header: IndexHeader) -> IndexHeader:
+            for action, partitions in wanted:
+                header = request(header, action, partitions)
+            return header
+
+        self.change(requested)
+
+    def change(self, altered: Callable[[IndexHeader], IndexHeader]) -> None:
+        """Commit what `altered` makes of the header while no worker runs; nothing if that is the same.
+
+        It is called once to see whether it changes anything, and again when the workers have stopped.
+        """
         with self._changed:
-            if self._requested(wanted) == self.header:
+            if settle(altered(self.header)) == self.header:
                 return
             running = self.workers.updater is not None
             with self.workers.alone():
-                self.index.snapshot = self.index.file.commit(self._requested(wanted))
+                self.index.snapshot = self.index.file.commit(settle(altered(self.header)))
             if running:
                 self._updating.start()
-
-    def _requested(self, wanted: Sequence[tuple[Request, Sequence[int]]]) -> IndexHeader:
-        header = self.header
-        for action, partitions in wanted:
-            header = request(header, action, partitions)
-        return settle(header)
 
     # -- cleanup and compaction --------------------------------------------------------------------------
 

@@ -87,6 +87,13 @@ def _program() -> Program:
 
 def _instance(header: IndexHeader, number: int, partition: Partition) -> Instance:
     """A partition as the header has it."""
+    return Instance(_program(), state_of(header, number, partition), name=f"partition {number}")
+
+
+def state_of(
+    header: IndexHeader, number: int, partition: Partition, prefix: str = ""
+) -> dict[str, Any]:
+    """What a header says of a partition as the variables of a `PartitionGroup`; `prefix` names the part."""
     active, passive = _bit(header.active, number), _bit(header.passive, number)
     pending_active = number in header.pending.active
     pending_passive = number in header.pending.passive
@@ -116,12 +123,11 @@ def _instance(header: IndexHeader, number: int, partition: Partition) -> Instanc
     elif passive or pending_passive:
         role = Role.passive
     paused = frozenset({partition} if frozen or pending_unindexable else ())
-    state: Any = {
-        "group": FrozenMap({partition: FrozenMap(entry)}),
-        "requested": FrozenMap({partition: role}),
-        "paused": paused,
+    return {
+        f"{prefix}group": FrozenMap({partition: FrozenMap(entry)}),
+        f"{prefix}requested": FrozenMap({partition: role}),
+        f"{prefix}paused": paused,
     }
-    return Instance(_program(), state, name=f"partition {number}")
 
 
 def _bit(mask: int, number: int) -> bool:
@@ -129,8 +135,11 @@ def _bit(mask: int, number: int) -> bool:
 
 
 def _with(header: IndexHeader, number: int, instance: Instance) -> IndexHeader:
-    """The header with what the instance now says of its partition."""
-    group: Any = instance.state["group"]
+    return with_state(header, number, instance.state["group"])
+
+
+def with_state(header: IndexHeader, number: int, group: Any) -> IndexHeader:
+    """The header with what `group`, of an instance of one partition, says of it."""
     [entry] = group.values()
     content = entry["content"]
     seq = int(content["seq"])

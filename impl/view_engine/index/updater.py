@@ -44,12 +44,19 @@ class UpdateStoppedError(Exception):
     """The group stopped the updater; what was not checkpointed is done again later."""
 
 
+class _End(NamedTuple):
+    """Up to which sequence number of which history a snapshot is."""
+
+    seq: int
+    log: FailoverLog
+
+
 class _Loaded(NamedTuple):
-    """Changes of one partition; `end` where its snapshot is complete: the seq up to which it is."""
+    """Changes of one partition; `end` where its snapshot is complete."""
 
     partition: int
     changes: Sequence[Change]
-    end: int | None
+    end: _End | None
 
 
 class _Part(NamedTuple):
@@ -57,7 +64,7 @@ class _Part(NamedTuple):
 
     partition: int
     last: int
-    end: int | None
+    end: _End | None
 
 
 class _MappedParts(NamedTuple):
@@ -96,7 +103,6 @@ class Updater:
         self._mapped: BoundedQueue[_MappedParts] = BoundedQueue(self._limits.write_queue, scheduler)
         self._stop = threading.Event()
         self.record: Record | None = None  # set by the group at a checkpoint, while it compacts
-        self._logs: dict[int, FailoverLog] = {}
         self.documents = 0
 
     def stop(self) -> None:
@@ -119,9 +125,7 @@ class Updater:
         }
         if not behind:
             return header
-        high = {partition: positions[partition].seq for partition in behind}
-        self._logs = {partition: self._source.failover_log(partition) for partition in behind}
-        load = partial(self._load, behind, high, header.partition_versions)
+        load = partial(self._load, behind, header.partition_versions)
         workers = [
             self._scheduler.start(partial(self._guarded, load), "view-loader"),
             self._scheduler.start(partial(self._guarded, self._map), "view-mapper"),
@@ -145,17 +149,16 @@ class Updater:
             self._loaded.close(error)
             self._mapped.close(error)
 
-    def _load(
-        self, behind: Mapping[int, int], high: Mapping[int, int], logs: Mapping[int, FailoverLog]
-    ) -> None:
+    def _load(self, behind: Mapping[int, int], logs: Mapping[int, FailoverLog]) -> None:
         """All changes since, partition by partition."""
         for partition, since in behind.items():
-            last = high[partition]  # deletions at the end may not come, if nothing was there before
-            for part in self._source.snapshot(partition, since, logs.get(partition, ())):
+            stream = self._source.snapshot(partition, since, logs.get(partition, ()))
+            last = stream.end  # deletions at the end may not come, if nothing was there before
+            for part in stream.parts:
                 last = max(last, part[-1].seq if part else last)
                 for changes in self._in_calls(part):
                     self._loaded.put(_Loaded(partition, changes, None), _size_of(changes))
-            self._loaded.put(_Loaded(partition, [], last), 0)
+            self._loaded.put(_Loaded(partition, [], _End(last, stream.log)), 0)
         self._loaded.end()
 
     def _in_calls(self, changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
@@ -197,14 +200,14 @@ class Updater:
             ExternalSort(self._folder, f"view{number}", shape, memory)
             for number, shape in enumerate(self._design.shapes)
         ]
-        seqs = dict(header.seqs)
+        reached: dict[int, _End] = {}
         try:
             for batch, parts in self._mapped:
                 packed = pack_batch(batch)
                 for sort, items in zip((ids, *views), packed, strict=True):
                     sort.add(*items)
                 self.documents += len(batch.changes)
-                seqs.update((part.partition, part.end) for part in parts if part.end is not None)
+                reached.update((part.partition, part.end) for part in parts if part.end is not None)
             id_root = build(self._file, BACK_INDEX, self._going_on(ids.sorted()))
             roots = tuple(
                 root_of(build(self._file, shape, self._going_on(view.sorted())))
@@ -213,8 +216,8 @@ class Updater:
         finally:
             for sort in (ids, *views):
                 sort.remove()
-        built = replace(header, id_root=root_of(id_root), view_roots=roots, seqs=seqs)
-        return self._checkpoint(self._with_logs(built))
+        built = replace(header, id_root=root_of(id_root), view_roots=roots)
+        return self._checkpoint(_at(built, reached))
 
     def _update(self, header: IndexHeader) -> IndexHeader:
         """Incremental: batch by batch; a header follows where the snapshots of all partitions are whole.
@@ -224,7 +227,7 @@ class Updater:
         """
         batch: list[Mapped] = []
         size = unwritten = 0
-        reached: dict[int, int] = {}
+        reached: dict[int, _End] = {}
         for part, documents in self._parts():
             if self._stop.is_set():
                 raise UpdateStoppedError
@@ -254,22 +257,27 @@ class Updater:
         return apply_batch(self._file, self._design.shapes, header, batch, self.record)
 
     def _write(
-        self, header: IndexHeader, batch: list[Mapped], reached: Mapping[int, int]
+        self, header: IndexHeader, batch: list[Mapped], reached: Mapping[int, _End]
     ) -> IndexHeader:
         written = self._apply(header, batch) if batch else header
-        return self._checkpoint(self._with_logs(replace(written, seqs={**header.seqs, **reached})))
-
-    def _with_logs(self, header: IndexHeader) -> IndexHeader:
-        """With the histories that the source had when this run began."""
-        logs = {**header.partition_versions, **self._logs}
-        present = {*header.seqs, *header.unindexable_seqs}
-        return replace(header, partition_versions={p: logs[p] for p in present if p in logs})
+        return self._checkpoint(_at(written, reached))
 
     def _going_on(self, batches: Iterator[Packed]) -> Iterator[Packed]:
         for batch in batches:
             if self._stop.is_set():
                 raise UpdateStoppedError
             yield batch
+
+
+def _at(header: IndexHeader, reached: Mapping[int, _End]) -> IndexHeader:
+    """The header at the ends of these snapshots; the histories of other partitions stay what they were."""
+    logs = {**header.partition_versions, **{p: end.log for p, end in reached.items()}}
+    present = {*header.seqs, *header.unindexable_seqs}
+    return replace(
+        header,
+        seqs={**header.seqs, **{p: end.seq for p, end in reached.items()}},
+        partition_versions={p: log for p, log in logs.items() if p in present},
+    )
 
 
 def _together(loaded: BoundedQueue[_Loaded], most: int) -> Iterator[list[_Loaded]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from stagewright.impl.view_engine.documents.changes import (
     Change,
     Position,
     RollbackError,
+    Stream,
     rollback_point,
 )
 from stagewright.impl.view_engine.documents.store import partition_of
@@ -61,16 +62,15 @@ class MemorySource:
     def failover_log(self, partition: int) -> FailoverLog:
         return self._logs[partition]
 
-    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Iterator[list[Change]]:
+    def snapshot(self, partition: int, since: int, log: FailoverLog) -> Stream:
         self.streams += 1
         back_to = rollback_point(since, log, self._logs[partition])
         if back_to < since:
             raise RollbackError(partition, back_to)
         changes = [*self.history[partition]]  # of one moment: others may write
         newest = {change.doc_id: change for change in changes}
-        for change in changes:
-            if change.seq > since and newest[change.doc_id] is change:
-                yield [change]
+        parts = ([c] for c in changes if c.seq > since and newest[c.doc_id] is c)
+        return Stream(changes[-1].seq if changes else 0, self._logs[partition], parts)
 
 
 def _uuid(partition: int, generation: int) -> bytes:

@@ -1,0 +1,117 @@
+"""What every answer must be: map/reduce over the documents at what it reports, each partition once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tests.impl.view_engine.campaign.copies import History
+from tests.impl.view_engine.map_reduce import groups, rows_of, selected
+
+from stagewright.impl.view_engine import View
+from stagewright.impl.view_engine.cluster.coordinator import ClusterAnswer
+from stagewright.impl.view_engine.documents.changes import Position
+from stagewright.impl.view_engine.documents.store import partition_of
+from stagewright.impl.view_engine.query.params import Query
+
+
+def numbers(document: Any, meta: Any) -> Iterator[tuple[object, object]]:
+    for number in document["numbers"]:
+        yield [number % 3, number % 5], number
+
+
+def names(document: Any, meta: Any) -> Iterator[tuple[object, object]]:
+    if document["numbers"]:
+        yield meta["id"], len(document["numbers"])
+
+
+VIEWS = {"numbers": View(numbers, "_sum"), "names": View(names, "_count")}
+FUNCTIONS = {"numbers": numbers, "names": names}
+
+
+class WrongAnswerError(AssertionError):
+    """The text says what was asked, what came, and what should have."""
+
+
+def check_answer(
+    history: History,
+    partitions: int,
+    view: str,
+    query: Query,
+    answer: ClusterAnswer,
+    acknowledged: Mapping[int, Position],
+    now: Mapping[int, Position],
+) -> None:
+    """Raises WrongAnswerError. `acknowledged` is what was written before the query, `now` the histories."""
+    wanted = set(range(partitions) if query.partitions is None else query.partitions)
+    covered = set(answer.indexed)
+    if covered - wanted or (wanted - covered and not answer.errors):
+        raise WrongAnswerError(f"{view} {query}: partitions {covered} instead of {wanted}")
+    if query.stale == "false":
+        _check_age(history, answer, acknowledged, now)
+    documents: dict[str, Any] = {}
+    for partition, at in answer.indexed.items():
+        documents.update(history.documents(partition, at.history, at.seq))
+    rows = rows_of(documents, FUNCTIONS[view])
+    expected = _expected(rows, view, query)
+    found = [(row.key, row.value, row.id) for row in answer.rows]
+    if answer.errors:
+        if query.reduce is False and query.skip == 0 and query.limit is None:
+            _check_part(found, expected)
+        return
+    if found != expected:
+        raise WrongAnswerError(
+            f"{view} {query} at {dict(answer.indexed)}:\n  got      {found}\n  expected {expected}"
+        )
+    if query.reduce is False and answer.total_rows is not None and answer.total_rows < len(found):
+        raise WrongAnswerError(f"{view}: total_rows {answer.total_rows} for {len(found)} rows")
+
+
+def _check_part(found: Sequence[Any], expected: Sequence[Any]) -> None:
+    left = [*expected]
+    for row in found:
+        if row not in left:
+            raise WrongAnswerError(f"{row} is not there, or twice, in an answer with errors")
+        left.remove(row)
+
+
+def _check_age(
+    history: History,
+    answer: ClusterAnswer,
+    acknowledged: Mapping[int, Position],
+    now: Mapping[int, Position],
+) -> None:
+    for partition, at in answer.indexed.items():
+        if not at.indexable or partition not in acknowledged:
+            continue
+        before = acknowledged[partition]
+        known = at.history or now[partition].uuid
+        needed = min(before.seq, history.shared(partition, before.uuid, known))
+        if at.seq < needed:
+            raise WrongAnswerError(
+                f"partition {partition} is indexed up to {at.seq}; {needed} was written before"
+            )
+
+
+def _expected(rows: list[Any], view: str, query: Query) -> list[tuple[Any, Any, Any]]:
+    stop = None if query.limit is None else query.skip + query.limit
+    chosen = selected(rows, query)
+    if query.reduce is False:
+        return chosen[query.skip : stop]
+    if query.keys is not None:  # one group each, also of a key that is asked for twice
+        each = [selected(rows, replace(query, keys=[key])) for key in query.keys]
+        found = [(of[0][0], _reduced(view, [row[1] for row in of]), None) for of in each if of]
+    elif query.grouped:
+        found = [(key, _reduced(view, values), None) for key, values in groups(chosen, query)]
+    else:
+        found = [(None, _reduced(view, [row[1] for row in chosen]), None)] if chosen else []
+    return found[query.skip : stop]
+
+
+def _reduced(view: str, values: list[Any]) -> object:
+    return sum(values) if view == "numbers" else len(values)
+
+
+def partition_of_document(doc_id: str, partitions: int) -> int:
+    return partition_of(doc_id.encode(), partitions)

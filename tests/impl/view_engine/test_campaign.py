@@ -1,0 +1,68 @@
+"""Clusters under everything that may happen to them: every answer is map/reduce over the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from tests.impl.view_engine.campaign.runs import Counts, run
+from tests.impl.view_engine.campaign.tasks import DeadlockError, Tasks
+
+
+def counts_of(seeds: Iterable[int]) -> Counts:
+    total = Counts()
+    for seed in seeds:
+        total.add(run(seed))
+    return total
+
+
+def test_every_answer_of_a_cluster_is_map_reduce_over_the_documents() -> None:
+    total = counts_of(range(30))
+    assert total.answers > 200
+    assert min(total.moves, total.crashes, total.failovers, total.compactions) > 5
+    assert min(total.transfers, total.coordinators_died, total.with_errors) > 0
+
+
+@pytest.mark.thorough
+def test_no_seed_is_answered_wrongly() -> None:
+    assert counts_of(range(1000, 1600)).answers > 5000
+
+
+def test_run_is_repeatable_from_its_seed() -> None:
+    assert run(7) == run(7)
+
+
+def test_tasks_that_wait_for_each_other_are_named() -> None:
+    tasks = Tasks(1)
+    changed = tasks.condition()
+
+    def wait() -> None:
+        with changed:
+            changed.wait()
+
+    def first() -> None:
+        other = tasks.start(wait, "other", owner="n1")
+        other.join()
+
+    with pytest.raises(DeadlockError, match="/first, n1/other"):
+        tasks.run(first)
+
+
+def test_killed_task_does_nothing_more_and_time_passes_without_waiting() -> None:
+    tasks = Tasks(2)
+    done: list[float] = []
+
+    def works() -> None:
+        while True:
+            tasks.sleep(10)
+            done.append(tasks.now)
+
+    def first() -> None:
+        tasks.start(works, "works", owner="n1")
+        tasks.sleep(35)
+        tasks.kill("n1")
+        tasks.sleep(1000)
+
+    tasks.run(first)
+    assert done == [10, 20, 30]
+    assert tasks.now == 1035
