@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from stagewright.checker.coverage import coverage_of
+from stagewright.checker.engines import EngineKind, search
 from stagewright.checker.explicit.checkpoint import Checkpoint
-from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.initial import find_initial_states, nothing_searched
 from stagewright.checker.limits import Limits, OnProgress, Stop, interruptible

@@ -13,8 +13,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.checker.engines import EngineKind, search
 from stagewright.checker.explicit.arrays import Bools
-from stagewright.checker.explicit.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.initial import find_initial_states

@@ -19,12 +19,12 @@ from stagewright.traces.engines.engine import Engine
 from stagewright.traces.events.memory import seldom_collected
 from stagewright.traces.incremental.incremental_run import Continued
 from stagewright.traces.incremental.state_dir import State, alone, load_state
+from stagewright.traces.inputs.ambiguous_order import take_back
 from stagewright.traces.inputs.discover import Inputs, find_inputs
 from stagewright.traces.inputs.split import Logs, read_logs, split_files
 from stagewright.traces.mapping.load import mapping_of
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.options import Options, Progress, Resolve
-from stagewright.traces.pipeline.ambiguous_order import take_back
 from stagewright.traces.pipeline.passes import Run
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part

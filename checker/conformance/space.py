@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from stagewright.checker.conformance.divergence import Move, Walk
 from stagewright.checker.conformance.judge import without_budgets
+from stagewright.checker.engines import search
 from stagewright.checker.explicit.arrays import Bools
-from stagewright.checker.explicit.engines import search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.explicit.runs import decoded, paths_to, step_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from stagewright.checker.check import watch_for
-from stagewright.checker.explicit.engines import search
+from stagewright.checker.engines import search
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.search import explore
 from stagewright.checker.limits import Limits, Stop

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from stagewright.checker.check import by_scope, watch_for
-from stagewright.checker.explicit.engines import search
+from stagewright.checker.engines import search
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.explicit.packing import Words
 from stagewright.checker.explicit.search import explore

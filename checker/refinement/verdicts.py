@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from stagewright.checker.explicit.engines import EngineKind, search
+from stagewright.checker.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.runs import run_along
 from stagewright.checker.limits import Limits, Stop, interruptible

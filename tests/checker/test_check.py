@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits, Progress
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec import (

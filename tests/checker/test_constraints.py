@@ -9,7 +9,7 @@ from tests.checker.sharded.both_ways import over_shards
 from tests.checker.tla.tlc import Tlc, tlc_in
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.prove import prove
 from stagewright.checker.verdicts import NO_DEADLOCK
 from stagewright.commands.pages.facts import facts_of

@@ -11,7 +11,7 @@ from tests.models.workers import OneAtATime, Task, Worker
 from stagewright.checker.check import check
 from stagewright.checker.counterexample import render_text
 from stagewright.checker.counterexample.files import plain_text
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.prove import prove
 from stagewright.checker.tla.module import tla_module
 from stagewright.spec import (

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, assume, given, settings, strategies a
 from tests.random_machines.definitions import RandomMachine, bounded_machines, machines
 from tests.random_machines.explored import Explored, TooLargeError
 
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.reached_edges import reached_edges
 from stagewright.machines import SHIPPED

@@ -22,7 +22,7 @@ from stagewright.checker.conformance.judge import Judge
 from stagewright.checker.conformance.play import play
 from stagewright.checker.conformance.space import explored as space_of
 from stagewright.checker.conformance.suites import refusal_suite, transition_tour
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.mutation.changes.mutants import all_mutants
 from stagewright.checker.mutation.judge import Fate
 from stagewright.commands.capabilities import CONSTRUCTS, Backend, Construct, capability_page

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from tests.random_machines.definitions import RandomMachine, machines
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.verdicts import IN_BOUNDS
 from stagewright.spec.definition import Budget, Definition, PropertyKind

@@ -12,7 +12,7 @@ from tests.random_machines.definitions import RandomMachine, bounded_machines
 from tests.random_machines.explored import Explored, TooLargeError
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.symbolic.relation import StepRelation
 from stagewright.checker.verdicts import IN_BOUNDS, NO_DEADLOCK
 from stagewright.spec.definition import PropertyKind

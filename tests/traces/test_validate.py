@@ -14,9 +14,10 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict, TraceWriter
 from stagewright.spec.verdict import Step
 from stagewright.traces.events.observability import HiddenSteps
+from stagewright.traces.explain.explanation import AccountingError
 from stagewright.traces.options import Options
 from stagewright.traces.replay.exact_verdicts import Cause
-from stagewright.traces.report.results import AccountingError, Totals, TraceReport
+from stagewright.traces.report.results import Totals, TraceReport
 from stagewright.traces.validate import validate
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from stagewright.traces.automaton.nfa import Automaton
+from stagewright.traces.automaton.possible_states import OfCandidate, PossibleStates
 from stagewright.traces.automaton.subset_automaton import (
     ANY,
     DEAD,
@@ -23,7 +24,6 @@ from stagewright.traces.automaton.subset_automaton import (
     Determinised,
 )
 from stagewright.traces.events.observability import Recording
-from stagewright.traces.replay.rows import OfCandidate, PossibleStates
 
 
 @dataclass(frozen=True)

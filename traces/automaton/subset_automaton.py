@@ -11,10 +11,10 @@ from functools import cached_property
 
 from stagewright.traces.automaton.event_constraints import Alphabet, Letter
 from stagewright.traces.automaton.nfa import Automaton
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.step_code import State, StepFunction, compile_step
 from stagewright.traces.automaton.unknown_start import LOST, Middle
 from stagewright.traces.events.symbols import parse_symbol, value_key
-from stagewright.traces.replay.rows import PossibleStates
 
 # Numbers of sets with a meaning of their own; possible sets are numbered from LIVE.
 DEAD = 0  # no run explains the events so far

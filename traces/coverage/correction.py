@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.events.event_block import Block, Ints, chosen
-from stagewright.traces.replay.rows import PossibleStates, Rows
+from stagewright.traces.replay.rows import Rows
 from stagewright.traces.replay.segments import Segments
 from stagewright.traces.replay.transition_table import Steps
 

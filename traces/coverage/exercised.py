@@ -30,11 +30,11 @@ from stagewright.spec.text.state_diagram import diagrams_of
 from stagewright.spec.values import State as FullState
 from stagewright.traces.automaton.automaton_cache import beside
 from stagewright.traces.automaton.event_constraints import Letter
+from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.possible_states import OfCandidate, PossibleStates
 from stagewright.traces.automaton.step_code import State
 from stagewright.traces.automaton.subset_automaton import START, Determinised, SpentError
-from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.replay.exact_verdicts import MachineKey
-from stagewright.traces.replay.rows import OfCandidate, PossibleStates
 
 REACHED_MAX = 5_000  # states that are looked at to know what is reachable
 STEPS_MAX = 50_000  # steps from these: a parameter over many numbers has many in each state

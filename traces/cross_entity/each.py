@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.cross_entity.counted import BROKEN, HOLDS, OPEN
-from stagewright.traces.cross_entity.formula import ClassOf, evaluate
 from stagewright.traces.cross_entity.sweep import DETAILS_MAX, Broken, Group, Member, Swept
-from stagewright.traces.cross_entity.timeline import NEW, OLD, WHEN, WHERE, WHOSE, Changes
-from stagewright.traces.cross_entity.views import Related, Seen
 from stagewright.traces.events.event_block import place_of
+from stagewright.traces.replay.related.classes import Related, Seen
+from stagewright.traces.replay.related.counted import BROKEN, HOLDS, OPEN
+from stagewright.traces.replay.related.formula import ClassOf, evaluate
+from stagewright.traces.replay.related.timeline import NEW, OLD, WHEN, WHERE, WHOSE, Changes
 
 Ints = NDArray[Any]
 

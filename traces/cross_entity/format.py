@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stagewright.traces.cross_entity.verdicts import GroupReport, PropertyReport, TogetherReport
-from stagewright.traces.report.results import Where
+from stagewright.traces.events.where import Where
 
 _SHOWN_MAX = 20  # groups or properties of one kind; the JSON has more
 

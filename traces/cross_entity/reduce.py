@@ -43,7 +43,7 @@ from stagewright.spec.sorts import (
 )
 from stagewright.spec.values import Value
 from stagewright.traces.cross_entity.families import Family
-from stagewright.traces.cross_entity.formula import (
+from stagewright.traces.replay.related.formula import (
     FALSE,
     TRUE,
     Among,

@@ -15,8 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.compiled import compiled
-from stagewright.traces.cross_entity.counted import BROKEN, LESS, MORE, OPEN, UNASKED, Counting
-from stagewright.traces.cross_entity.timeline import (
+from stagewright.traces.events.event_block import EntityKey, Place, Stream, place_of
+from stagewright.traces.events.string_pool import joined, names_of
+from stagewright.traces.replay.related.classes import Related, Seen, families_named
+from stagewright.traces.replay.related.counted import BROKEN, LESS, MORE, OPEN, UNASKED, Counting
+from stagewright.traces.replay.related.timeline import (
     NEW,
     OLD,
     UNTIMED,
@@ -25,9 +28,6 @@ from stagewright.traces.cross_entity.timeline import (
     WHOSE,
     Changes,
 )
-from stagewright.traces.cross_entity.views import Related, Seen, families_named
-from stagewright.traces.events.event_block import EntityKey, Place, Stream, place_of
-from stagewright.traces.events.string_pool import joined, names_of
 from stagewright.traces.replay.transition_table import slot_of
 
 Ints = NDArray[Any]

@@ -13,14 +13,14 @@ from stagewright.spec.grounding.lowering import Lowering
 from stagewright.spec.machine import Machine, profile_names
 from stagewright.spec.scope import Scope
 from stagewright.spec.values import FrozenMap
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.step_code import Instruction, instructions_of
 from stagewright.traces.cross_entity.families import Family, families_of
-from stagewright.traces.cross_entity.formula import Among, Formula, Made, is_local, weight
 from stagewright.traces.cross_entity.numbered import incomparable
 from stagewright.traces.cross_entity.reduce import AtomNode, NotTracedError, Reduction
-from stagewright.traces.cross_entity.views import Related, View
-from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.replay.exact_verdicts import MachineKey
+from stagewright.traces.replay.related.classes import Related, View
+from stagewright.traces.replay.related.formula import Among, Formula, Made, is_local, weight
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.cross_entity.sweep import Broken, Counts, Swept
 from stagewright.traces.cross_entity.system import Together, Unjudged
-from stagewright.traces.cross_entity.timeline import BEGINNING
-from stagewright.traces.cross_entity.views import Related
 from stagewright.traces.events.event_block import NO_TIME, EntityKey, Place
-from stagewright.traces.report.results import Where
+from stagewright.traces.events.where import Where
+from stagewright.traces.replay.related.classes import Related
+from stagewright.traces.replay.related.timeline import BEGINNING
 
 TOLD_MAX = 1_000  # broken groups in a report
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from stagewright.traces.automaton.product_automaton import Standing
 from stagewright.traces.coverage.exercised import Whose
+from stagewright.traces.explain.explanation import CandidateReport
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.replay.exact_verdicts import Judged, MachineKey, Stands, added
-from stagewright.traces.report.results import CandidateReport
 
 _TRACES_SHOWN = 20
 

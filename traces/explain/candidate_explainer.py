@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from stagewright.spec.trace import TraceVerdict
+from stagewright.traces.automaton.possible_states import OfCandidate
 from stagewright.traces.automaton.subset_automaton import DEAD, START, UNKNOWN
 from stagewright.traces.events.symbols import parse_symbol
 from stagewright.traces.explain.explainer import Explainer
+from stagewright.traces.explain.explanation import Explanation, Refused
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.replay.exact_verdicts import Cause, Finding
-from stagewright.traces.replay.rows import OfCandidate
-from stagewright.traces.report.results import Explanation, Refused
 
 
 class PanelExplainer:

@@ -14,7 +14,7 @@ from stagewright.traces.explain.replay_window import ViolationWindow, seen
 from stagewright.traces.replay.exact_verdicts import Cause, Finding
 
 if TYPE_CHECKING:
-    from stagewright.traces.explain.explainer import Judge
+    from stagewright.traces.automaton.judge import Judge
 
 EVENTS_MAX = 50
 _STATES_FEW = 64  # so many possible states are better than a longer excerpt

@@ -7,15 +7,13 @@ interpreter. What is found about an event in a set is kept: the same mistake is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from stagewright.spec.definition import Definition
-from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.interpreter import Interpreter
-from stagewright.spec.scope import Scope
 from stagewright.spec.values import State
 from stagewright.traces.automaton.automaton_cache import beside
-from stagewright.traces.automaton.nfa import Automaton
+from stagewright.traces.automaton.judge import Judge
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import (
     DEAD,
     LIVE,
@@ -28,10 +26,9 @@ from stagewright.traces.events.format_event import call, changes, label, summary
 from stagewright.traces.events.symbols import parse_symbol
 from stagewright.traces.explain import failed_guard
 from stagewright.traces.explain.excerpt import excerpt
+from stagewright.traces.explain.explanation import AccountingError, Explanation, GoodStep
 from stagewright.traces.explain.nearest_run import nearest
 from stagewright.traces.replay.exact_verdicts import Cause, Finding
-from stagewright.traces.replay.rows import PossibleStates
-from stagewright.traces.report.results import AccountingError, Explanation, GoodStep
 
 _STATES_BESIDE = 100_000  # beyond the budget of one event
 _STATES_MAX = 200  # possible states that are looked at; one is enough where all is observed
@@ -39,22 +36,6 @@ DISTINCT_MAX = (
     200  # different mistakes; of further ones the event is told, and not why it is refused
 )
 STEPS_MAX = 24  # of the events before a violation; reports in text show fewer
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Everything that judges the traces of one machine."""
-
-    definition: Definition
-    scope: Scope
-    model: GroundModel
-    automaton: Automaton
-
-    def __str__(self) -> str:
-        """Name and profile, and the scope, if there is anything that has one."""
-        profile = f" ({self.definition.profile})" if self.definition.profile else ""
-        scope = f", {self.scope}" if self.scope.sizes or self.scope.budgets else ""
-        return f"{self.definition.name}{profile}{scope}"
 
 
 class Explainer:

@@ -13,7 +13,7 @@ from stagewright.spec.values import State
 from stagewright.traces.automaton.event_constraints import Letter
 from stagewright.traces.automaton.subset_automaton import LIVE, START, Determinised, SpentError
 from stagewright.traces.events.format_event import call, changes, summary
-from stagewright.traces.report.results import LegalStep, Nearest
+from stagewright.traces.explain.explanation import LegalStep, Nearest
 
 LOOKED_AT_MAX = 5_000  # states of one search
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from stagewright.spec.definition import Definition
 from stagewright.spec.errors import InputError
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.product_automaton import Candidates, Source
 from stagewright.traces.events.observability import HiddenSteps, Recording
-from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.options import ANY_PROFILE, Options, Resolve
 from stagewright.traces.readers import formats
 from stagewright.traces.replay.exact_verdicts import MachineKey

@@ -14,7 +14,6 @@ from stagewright.traces.coverage.exercised import Exercised, Whose
 from stagewright.traces.coverage.kept_coverage import added, load_coverage, save_coverage
 from stagewright.traces.cross_entity.sweep import Swept
 from stagewright.traces.cross_entity.system import Together
-from stagewright.traces.cross_entity.views import Related
 from stagewright.traces.events.event_block import Place, Stream
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.incremental.kept_records import Records, load_records, save_records
@@ -28,6 +27,7 @@ from stagewright.traces.options import Options
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part
 from stagewright.traces.replay.exact_verdicts import Judged, MachineKey
+from stagewright.traces.replay.related.classes import Related
 from stagewright.traces.report.assemble import Read
 
 _RECORD_FILES_MAX = 16  # files with records of logs; then they are made one

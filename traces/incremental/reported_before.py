@@ -13,10 +13,10 @@ from typing import NamedTuple
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.cross_entity.sweep import Broken, Swept
-from stagewright.traces.cross_entity.views import Related
 from stagewright.traces.events.event_block import EntityKey, Place, Stream
 from stagewright.traces.readers import formats
 from stagewright.traces.replay.exact_verdicts import Finding, Judged, NotUnderstood
+from stagewright.traces.replay.related.classes import Related
 
 _LINE = "LINE"  # in place of a cause: the line is no event of its machine
 _TOGETHER = "TOGETHER"  # … or a group has broken a property over several entities

@@ -12,9 +12,9 @@ from stagewright.spec.trace import Event
 from stagewright.traces.engines.engine import Engine
 from stagewright.traces.events.event_block import Block, EntityKey, Stream, block_of
 from stagewright.traces.events.observability import Recording
+from stagewright.traces.inputs.ambiguous_order import UnsureEntity, entities_of
 from stagewright.traces.inputs.discover import InputFile, LeftOut, refuse_or_leave_out, unreadable
 from stagewright.traces.inputs.tasks import PartRead, Task, refuse_damaged
-from stagewright.traces.pipeline.ambiguous_order import UnsureEntity, entities_of
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part, Tally
 

@@ -13,7 +13,7 @@ from stagewright.traces.events.event_block import Block, Ints, Stream
 from stagewright.traces.events.memory import keep_memory
 from stagewright.traces.events.string_pool import Names
 from stagewright.traces.inputs.discover import SKIP, unreadable
-from stagewright.traces.pipeline.unresolved import Aside
+from stagewright.traces.inputs.unresolved import Aside
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Hole, Part, Tally
 from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, MachineKey

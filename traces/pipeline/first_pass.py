@@ -15,12 +15,12 @@ import numpy as np
 from stagewright.traces.coverage.correction import Taken, taken
 from stagewright.traces.cross_entity.each import judge_each
 from stagewright.traces.cross_entity.sweep import Gathered, Swept, by_group, sweep
-from stagewright.traces.cross_entity.views import Related, View
 from stagewright.traces.incremental.state_dir import no_room
 from stagewright.traces.inputs.tasks import Automata, Summary, Task, blocks_of, details_of
 from stagewright.traces.readers import formats
 from stagewright.traces.replay.exact_verdicts import MachineKey
 from stagewright.traces.replay.join_segments import Glued, glue
+from stagewright.traces.replay.related.classes import Related, View
 from stagewright.traces.replay.rows import (
     BODY,
     ENTITY,

@@ -17,14 +17,14 @@ from stagewright.traces.events.event_block import Block, EntityKey, place_of
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.incremental.incremental_run import Continued
 from stagewright.traces.incremental.state_dir import State
+from stagewright.traces.inputs import unresolved
 from stagewright.traces.inputs.split import PROBED, Logs, beginnings, tasks_of
 from stagewright.traces.inputs.tasks import PartRead, Task, refuse_damaged
+from stagewright.traces.inputs.unresolved import Aside, all_of, as_judged
 from stagewright.traces.options import Options, Progress, Resolve
-from stagewright.traces.pipeline import unresolved
 from stagewright.traces.pipeline.first_pass import FirstPass, Partition
 from stagewright.traces.pipeline.resolve import Definitions
 from stagewright.traces.pipeline.second_pass import Looked, SecondPass, agreed, to_be_told
-from stagewright.traces.pipeline.unresolved import Aside, all_of, as_judged
 from stagewright.traces.readers import formats
 from stagewright.traces.readers.protocol import Part
 from stagewright.traces.replay.exact_verdicts import DETAILS_MAX, Finding, Judged, MachineKey

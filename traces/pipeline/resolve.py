@@ -11,9 +11,9 @@ from stagewright.spec.grounding.ground import GroundModel
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.scope import Scope
 from stagewright.spec.text.visible import one_line
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.events.observability import Doubt, Recording
-from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.explain.panel import (
     Panel,
     candidate_names,

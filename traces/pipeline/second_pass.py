@@ -15,20 +15,18 @@ import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.coverage.correction import Recount, Taken, Wrong, taken
-from stagewright.traces.cross_entity.views import View
 from stagewright.traces.events.event_block import Block, EntityKey, chosen, merge
+from stagewright.traces.explain.explanation import EXPLAINED_MAX, AccountingError
 from stagewright.traces.inputs.tasks import Automata, PartRead, Summary, Task, blocks_of, details_of
 from stagewright.traces.pipeline.entity_filter import Wanted
 from stagewright.traces.pipeline.first_pass import carry
 from stagewright.traces.replay.exact_verdicts import Finding, Judged, MachineKey, judge
 from stagewright.traces.replay.join_segments import Glued, Miscounted, glue
+from stagewright.traces.replay.related.classes import View
 from stagewright.traces.replay.rows import ENTITY, Rows, concatenated, select
 from stagewright.traces.replay.segment_files import load
 from stagewright.traces.replay.segments import rows_of
 from stagewright.traces.replay.transition_table import Steps
-from stagewright.traces.report.results import AccountingError
-
-EXPLAINED_MAX = 200  # violations told with the events before them, and with files of their own
 
 _Item = Block | Rows | Wrong | Taken | PartRead
 

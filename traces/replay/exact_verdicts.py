@@ -11,6 +11,7 @@ import numpy as np
 
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.automaton.automaton_cache import of_this_thread
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.product_automaton import Running, Source, Standing
 from stagewright.traces.automaton.subset_automaton import (
     ANY,
@@ -31,7 +32,6 @@ from stagewright.traces.events.event_block import (
 )
 from stagewright.traces.events.observability import Doubt
 from stagewright.traces.replay.exact_replay import Ordered, Replay, order, replay
-from stagewright.traces.replay.rows import PossibleStates
 
 DETAILS_MAX = 400_000  # of one kind in all partitions; the counts know all
 PREFIX_MAX = 1_000_000  # events of a violating trace that are kept for its explanation

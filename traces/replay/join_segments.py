@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import ANY, DEAD, START, UNDECIDED, UNKNOWN
-from stagewright.traces.cross_entity.timeline import Changes, Watched, changes_of
 from stagewright.traces.events.event_block import EntityKey, place_of
 from stagewright.traces.events.observability import Doubt
 from stagewright.traces.events.string_pool import Interner
@@ -54,6 +54,7 @@ from stagewright.traces.replay.join_loop import (
     settle,
 )
 from stagewright.traces.replay.ordering import by_entity
+from stagewright.traces.replay.related.timeline import Changes, Watched, changes_of
 from stagewright.traces.replay.rows import (
     BODY,
     CARRIED,
@@ -69,7 +70,6 @@ from stagewright.traces.replay.rows import (
     SYMBOL,
     WATCHED,
     WIDTH,
-    PossibleStates,
     Rows,
     concatenated,
     select,

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stagewright.traces.automaton.step_code import State
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.events.column_packing import (
     Packed,
     packed,
@@ -42,30 +42,6 @@ ENTITY, SEQUENCE, LENGTH, KIND, SYMBOL, ENTRY, EXIT, PLACE, TIME = range(9)
 WIDTH = 9
 
 RAW, BODY, REPEAT, CARRIED, CHANGE, WATCHED = range(6)  # kinds
-
-
-class OfCandidate(NamedTuple):
-    """The set of possible states of one of several candidates for a machine."""
-
-    number: int
-    states: tuple[State, ...] = ()
-
-    def possible(self, machine: tuple[str, str, str]) -> PossibleStates:
-        """The same as a set of the machine."""
-        return PossibleStates(machine, self.number, self.states)
-
-
-class PossibleStates(NamedTuple):
-    """A set of possible states of a machine that any process understands.
-
-    `number` is one of the special sets of `determinised`, or -1: then `states` lists the states or, where
-    the machine has several candidates, `candidates` has the set of each.
-    """
-
-    machine: tuple[str, str, str]
-    number: int
-    states: tuple[State, ...] = ()
-    candidates: tuple[OfCandidate, ...] = ()
 
 
 @dataclass(frozen=True)

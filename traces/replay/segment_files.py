@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.spec.errors import InputError
+from stagewright.traces.automaton.possible_states import OfCandidate, PossibleStates
 from stagewright.traces.automaton.step_code import State
 from stagewright.traces.events.event_block import Stream
 from stagewright.traces.events.string_pool import Names, names_of_arrow
@@ -24,8 +25,6 @@ from stagewright.traces.replay.rows import (
     SYMBOL,
     TIME,
     WIDTH,
-    OfCandidate,
-    PossibleStates,
     Rows,
 )
 from stagewright.traces.replay.segments import salt_of

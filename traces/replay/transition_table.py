@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stagewright.compiled import compiled
 from stagewright.traces.automaton.automaton_cache import of_this_thread, renewed
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.product_automaton import (
     Candidates,
     Product,
@@ -32,8 +33,7 @@ from stagewright.traces.automaton.subset_automaton import (
     UNKNOWN,
     Determinised,
 )
-from stagewright.traces.cross_entity.views import Seen, View
-from stagewright.traces.replay.rows import PossibleStates
+from stagewright.traces.replay.related.classes import Seen, View
 
 Ints = NDArray[Any]
 

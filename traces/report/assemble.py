@@ -16,22 +16,21 @@ from stagewright.traces.coverage.exercised import Exercised, Whose, coverage_of
 from stagewright.traces.events.event_block import EntityKey, Place
 from stagewright.traces.events.format_event import label
 from stagewright.traces.events.symbols import parse_symbol
+from stagewright.traces.events.where import Where
 from stagewright.traces.explain.candidate_comparison import compared, to_cover
 from stagewright.traces.explain.candidate_explainer import PanelExplainer
+from stagewright.traces.explain.explanation import EXPLAINED_MAX, Explanation
 from stagewright.traces.explain.panel import Panel
 from stagewright.traces.inputs.discover import LeftOut
 from stagewright.traces.inputs.tasks import LINES_MAX, PartRead, refuse_damaged
-from stagewright.traces.pipeline.second_pass import EXPLAINED_MAX
 from stagewright.traces.replay.exact_verdicts import Cause, Finding, Judged, MachineKey
 from stagewright.traces.report.overflow import Rest
 from stagewright.traces.report.results import (
     Damaged,
     EntityReport,
-    Explanation,
     Totals,
     TraceReport,
     UnparsedLine,
-    Where,
 )
 
 TOLD_MAX = 10_000  # entities that are told one by one; Parquet has more

@@ -7,7 +7,8 @@ from html import escape
 from itertools import groupby
 
 from stagewright.spec.text.visible import one_line
-from stagewright.traces.report.results import EntityReport, Explanation
+from stagewright.traces.explain.explanation import Explanation
+from stagewright.traces.report.results import EntityReport
 from stagewright.traces.report.text import nearest_told, refused_told
 
 _ROWS_MAX = 12  # leaves drawn; those that differ come first, then those that change

@@ -9,17 +9,10 @@ from stagewright.spec.text.visible import one_line
 from stagewright.spec.trace import TraceVerdict
 from stagewright.traces.coverage.report import summary, told
 from stagewright.traces.cross_entity.format import together_data, together_lines
+from stagewright.traces.events.where import Where
 from stagewright.traces.explain.candidate_comparison import in_words, told as candidates_told
-from stagewright.traces.report.results import (
-    CandidateReport,
-    EntityReport,
-    Explanation,
-    Nearest,
-    Refused,
-    Totals,
-    TraceReport,
-    Where,
-)
+from stagewright.traces.explain.explanation import CandidateReport, Explanation, Nearest, Refused
+from stagewright.traces.report.results import EntityReport, Totals, TraceReport
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stagewright.traces.report.results import EntityReport, TraceReport, Where
+from stagewright.traces.events.where import Where
+from stagewright.traces.report.results import EntityReport, TraceReport
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -39,7 +39,7 @@ class Mealy:
     @property
     def inputs(self) -> int:
         """How many there are."""
-        return self.after.shape[1]
+        return int(self.after.shape[1])
 
     def minimized(self) -> Mealy:
         """The machine whose states are the classes of equal ones."""

@@ -209,7 +209,7 @@ def _directory(args: argparse.Namespace, definition: Definition, several: bool) 
 
 def _checked(definition: Definition, args: argparse.Namespace, directory: Path | None) -> Result:
     from stagewright.checker.check import check
-    from stagewright.checker.explicit.engines import EngineKind
+    from stagewright.checker.engines import EngineKind
     from stagewright.checker.sharded.check import undecided
     from stagewright.commands.checking.refined import refinements_of
     from stagewright.commands.progress import progress_on

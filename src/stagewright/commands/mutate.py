@@ -217,7 +217,7 @@ def _tell_run(report: MutationReport, args: argparse.Namespace) -> None:
 
 
 def _mutated(name: str, args: argparse.Namespace) -> MutationReport:
-    from stagewright.checker.explicit.engines import cores
+    from stagewright.checker.engines import cores
     from stagewright.checker.limits import Limits, Stop
     from stagewright.checker.mutation import fairness
     from stagewright.checker.mutation.alone import needed

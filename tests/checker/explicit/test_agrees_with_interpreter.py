@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.coverage import coverage_of
-from stagewright.checker.explicit.engines import EngineKind, search
+from stagewright.checker.engines import EngineKind, search
 from stagewright.checker.explicit.exploration import Exploration, Watch
 from stagewright.checker.explicit.runs import decoded, step_of
 from stagewright.checker.limits import Limits, Stop

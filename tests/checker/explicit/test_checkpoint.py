@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.explicit.checkpoint import Checkpoint
-from stagewright.checker.explicit.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.spec import Machine, NumberVar, action, number, require
 from stagewright.spec.define import define

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.spec import scope_of
 from stagewright.spec.loading import load
 from stagewright.spec.verdict import Outcome

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.explicit.packing import layout_of
 from stagewright.spec import (
     Entity,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.spec import (

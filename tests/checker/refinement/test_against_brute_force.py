@@ -12,7 +12,7 @@ from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 from tests.random_machines.expressions import Expressions
 
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
 from stagewright.checker.refinement.verdicts import Searching, decide
 from stagewright.spec import refinement

@@ -16,7 +16,7 @@ from tests.checker.refinement.jobs import (
 from tests.models.transaction_commit import TransactionCommit, commits_transactions
 from tests.models.two_phase_commit import Decision, Manager, TwoPhaseCommit
 
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.spec import (
     FlagVar,
     Machine,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stagewright.checker.check import check
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.explicit.exploration import Watch
 from stagewright.checker.explicit.native.code.jit import Module
 from stagewright.checker.explicit.native.code.llvm_text import MODULE_END

@@ -15,7 +15,9 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.trace import Event, observation
 from stagewright.spec.values import State, plain
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.nfa import of_model
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import ANY, LIVE, START, Determinised
 from stagewright.traces.coverage.exercised import (
     Count,
@@ -29,12 +31,10 @@ from stagewright.traces.coverage.report import as_json, told
 from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.events.observability import HiddenSteps, Recording
 from stagewright.traces.events.symbols import symbol_of
-from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.options import Options
 from stagewright.traces.pipeline import passes
 from stagewright.traces.readers import text_lines
 from stagewright.traces.replay import segments
-from stagewright.traces.replay.rows import PossibleStates
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]

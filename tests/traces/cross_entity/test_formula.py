@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hypothesis import given, settings, strategies as st
 
-from stagewright.traces.cross_entity.formula import (
+from stagewright.traces.replay.related.formula import (
     WHATEVER,
     Among,
     Atom,

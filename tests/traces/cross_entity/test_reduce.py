@@ -14,12 +14,12 @@ from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.scope import scope_of
 from stagewright.spec.values import FrozenMap
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.nfa import of_model
-from stagewright.traces.cross_entity.formula import ClassOf, evaluate
 from stagewright.traces.cross_entity.system import Together, together
 from stagewright.traces.events.observability import Recording
-from stagewright.traces.explain.explainer import Judge
 from stagewright.traces.options import unbounded_scope
+from stagewright.traces.replay.related.formula import ClassOf, evaluate
 
 
 def judge_of(machine: type[Machine]) -> Judge:

@@ -16,16 +16,19 @@ from stagewright.spec.interpreter import Interpreter
 from stagewright.spec.loading import load
 from stagewright.spec.text.itf import from_itf
 from stagewright.spec.trace import Event, TraceVerdict, observation
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.nfa import of_model
+from stagewright.traces.automaton.possible_states import PossibleStates
 from stagewright.traces.automaton.subset_automaton import DEAD, START, Determinised
 from stagewright.traces.events.event_block import EntityKey, Stream
 from stagewright.traces.events.observability import HiddenSteps, Recording
 from stagewright.traces.events.symbols import symbol_of
-from stagewright.traces.explain.explainer import Explainer, Judge
+from stagewright.traces.events.where import Where
+from stagewright.traces.explain.explainer import Explainer
+from stagewright.traces.explain.explanation import Explanation
 from stagewright.traces.explain.replay_window import NotExplainedError, Seen, Window
 from stagewright.traces.replay.exact_verdicts import Cause, Finding
-from stagewright.traces.replay.rows import PossibleStates
-from stagewright.traces.report.results import EntityReport, Explanation, Totals, TraceReport, Where
+from stagewright.traces.report.results import EntityReport, Totals, TraceReport
 from stagewright.traces.report.violation_files import as_itf, machine_name, violation_files
 
 Events = Sequence[tuple[str | None, dict[str, object], dict[str, object]]]

@@ -36,8 +36,9 @@ from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.explain.explainer import Explainer
+from stagewright.traces.explain.explanation import Explanation
 from stagewright.traces.replay.exact_verdicts import Finding
-from stagewright.traces.report.results import Explanation, TraceReport
+from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 
 Mutated = Callable[[str, int], list[Event]]

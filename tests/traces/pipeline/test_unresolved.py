@@ -12,7 +12,7 @@ import pytest
 from stagewright.spec.errors import InputError
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines.engine import Embedded
-from stagewright.traces.pipeline import unresolved
+from stagewright.traces.inputs import unresolved
 from stagewright.traces.report.results import TraceReport
 from stagewright.traces.validate import validate
 

@@ -18,18 +18,19 @@ from stagewright.commands.reports import github, junit, sarif
 from stagewright.commands.reports.of_traces import suite_of
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict
+from stagewright.traces.automaton.judge import Judge
 from stagewright.traces.automaton.nfa import of_model
 from stagewright.traces.coverage.exercised import coverage_of
 from stagewright.traces.engines.engine import Embedded
 from stagewright.traces.events.event_block import EntityKey, Stream
 from stagewright.traces.events.observability import Recording
 from stagewright.traces.events.symbols import symbol_of
-from stagewright.traces.explain.explainer import Judge
+from stagewright.traces.events.where import Where
 from stagewright.traces.options import Options
 from stagewright.traces.replay.exact_verdicts import Cause
 from stagewright.traces.report.files import write_report
 from stagewright.traces.report.page import render_page
-from stagewright.traces.report.results import EntityReport, TraceReport, UnparsedLine, Where
+from stagewright.traces.report.results import EntityReport, TraceReport, UnparsedLine
 from stagewright.traces.validate import validate
 
 EVIL = "</script><script>document.title='broken'</script>{{title}};end #1 \"'`&\x1b[31m\ud800\u202e"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def known(args: argparse.Namespace) -> int:
     """Check every known bug (of one machine, if one is named), print, and return the exit code."""
-    from stagewright.checker.explicit.engines import cores
+    from stagewright.checker.engines import cores
     from stagewright.checker.limits import Limits
     from stagewright.checker.mutation.known import rediscover_all
     from stagewright.commands.output import console

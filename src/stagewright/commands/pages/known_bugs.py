@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stagewright.checker.explicit.engines import cores
+from stagewright.checker.engines import cores
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.known import rediscover_all
 from stagewright.commands.pages.machine_page import prose, table

@@ -9,7 +9,7 @@ from tests.checker.explicit.random_models import Maker, model_of
 from tests.checker.explicit.tallies import counted
 
 from stagewright.checker.check import check, watch_for
-from stagewright.checker.explicit.engines import EngineKind
+from stagewright.checker.engines import EngineKind
 from stagewright.checker.explicit.exploration import Exploration, Watch, Watched
 from stagewright.checker.explicit.native.engine import NativeEngine
 from stagewright.checker.explicit.native.search import explore

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stagewright.compiled import compiled
-from stagewright.traces.cross_entity.formula import ClassOf, evaluate
-from stagewright.traces.cross_entity.views import Related, Seen
+from stagewright.traces.replay.related.classes import Related, Seen
+from stagewright.traces.replay.related.formula import ClassOf, evaluate
 from stagewright.traces.replay.transition_table import slot_of
 
 Ints = NDArray[Any]

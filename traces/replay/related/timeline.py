@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from stagewright.compiled import compiled
 from stagewright.traces.automaton.subset_automaton import ANY, START
-from stagewright.traces.cross_entity.views import Seen
 from stagewright.traces.events.column_packing import (
     Packed,
     packed,
@@ -27,6 +26,7 @@ from stagewright.traces.events.column_packing import (
 from stagewright.traces.events.event_block import NO_TIME, EntityKey, Stream
 from stagewright.traces.events.string_pool import Interner, Names, joined
 from stagewright.traces.replay.ordering import by_entity
+from stagewright.traces.replay.related.classes import Seen
 from stagewright.traces.replay.rows import (
     BODY,
     CARRIED,

@@ -14,7 +14,7 @@ from itertools import product
 from typing import NamedTuple
 
 from stagewright.traces.automaton.step_code import Instruction, State, compile_values
-from stagewright.traces.cross_entity.formula import Formula
+from stagewright.traces.replay.related.formula import Formula
 
 POSSIBLE_MAX = 32  # values that an entity may have; with more it may have any
 

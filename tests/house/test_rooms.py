@@ -1,0 +1,75 @@
+"""The rooms of a package lie one above the other: imports run down, no folder is too large to be read at a glance."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.house.test_layout import PACKAGES, ROOT, imported_names
+
+# From the bottom to the top: a room imports those before it. A module beside the rooms has a dot before its name.
+ORDER = {
+    "traces": (
+        "events automaton engines .options readers mapping databases replay coverage inputs explain "
+        "cross_entity report incremental pipeline .validate"
+    ),
+    "checker": (
+        ".limits .vacuity explicit symmetry .engines .goals .liveness .fair_runs .verdicts counterexample "
+        "tla conformance .initial .coverage refinement .check .exercise symbolic .prove mutation "
+        ".reached_edges sharded"
+    ),
+    "machines": "couchbase scylladb recorded yugabytedb systems documents refinements known_bugs",
+}
+MOST = 17  # modules in a folder, `__init__` among them
+ONE_A_COMMAND = "src/stagewright/commands"
+
+
+def room_of(module: str, package: str) -> str:
+    """The room that a module of a package lies in, or the module itself if it lies beside the rooms."""
+    first = module.removeprefix(f"stagewright.{package}.").partition(".")[0]
+    return first if (ROOT / package / first).is_dir() else f".{first}"
+
+
+def imports_of(path: Path, package: str) -> set[str]:
+    """The rooms of its own package that a file imports from."""
+    names = set(imported_names(ast.parse(path.read_text("utf-8"))))
+    return {room_of(n, package) for n in names if n.startswith(f"stagewright.{package}.")}
+
+
+def upward(package: str) -> list[str]:
+    """The imports of a package that run up."""
+    order = ORDER[package].split()
+    floors = {room: floor for floor, room in enumerate(order)}
+    found: list[str] = []
+    for path in sorted((ROOT / package).rglob("*.py")):
+        parts = path.relative_to(ROOT / package).with_suffix("").parts
+        if parts == ("__init__",):
+            continue
+        here = parts[0] if len(parts) > 1 else f".{parts[0]}"
+        found += [
+            f"{path.relative_to(ROOT)} imports {there}"
+            for there in sorted(imports_of(path, package) - {here})
+            if floors[there] > floors[here]
+        ]
+    return found
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_imports_between_rooms_run_down(package: str) -> None:
+    assert upward(package) == []
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_every_room_has_its_place(package: str) -> None:
+    rooms = {p.name for p in (ROOT / package).iterdir() if (p / "__init__.py").is_file()}
+    named = {room for room in ORDER[package].split() if not room.startswith(".")}
+    assert rooms - named == set()
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    files = [path for top in (*PACKAGES, "src") for path in (ROOT / top).rglob("*.py")]
+    sizes = Counter(path.parent.relative_to(ROOT).as_posix() for path in files)
+    large = {folder: size for folder, size in sizes.items() if size > MOST}
+    assert set(large) <= {ONE_A_COMMAND}, large

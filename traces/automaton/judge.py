@@ -1,0 +1,26 @@
+"""What decides on the traces of one machine: its definition at a scope, ground, as an automaton."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagewright.spec.definition import Definition
+from stagewright.spec.grounding.ground import GroundModel
+from stagewright.spec.scope import Scope
+from stagewright.traces.automaton.nfa import Automaton
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Everything that judges the traces of one machine."""
+
+    definition: Definition
+    scope: Scope
+    model: GroundModel
+    automaton: Automaton
+
+    def __str__(self) -> str:
+        """Name and profile, and the scope, if there is anything that has one."""
+        profile = f" ({self.definition.profile})" if self.definition.profile else ""
+        scope = f", {self.scope}" if self.scope.sizes or self.scope.budgets else ""
+        return f"{self.definition.name}{profile}{scope}"

@@ -1,0 +1,1 @@
+"""What properties over several entities see while events are replayed."""
