@@ -16,6 +16,7 @@ from stagewright.machines.known_bugs.couchbase import (
     partition_data,
     partition_lists,
     partitions,
+    view_server,
 )
 from stagewright.machines.known_bugs.scylladb import (
     cdc,
@@ -65,6 +66,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
     *tablets.BUGS,
     *topology.BUGS,
     *view_coordinator.BUGS,
+    *view_server.BUGS,
     *views.BUGS,
     *views_of_tablets.BUGS,
 )
@@ -94,6 +96,7 @@ NOT_FOUND: tuple[NotFound, ...] = (
     *stream_session.NOT_FOUND,
     *tablets.NOT_FOUND,
     *topology.NOT_FOUND,
+    *view_server.NOT_FOUND,
     *views.NOT_FOUND,
 )
 """What it cannot find, and why."""

@@ -163,12 +163,8 @@ class IndexCompaction(Machine):
     @action(by=MANAGER, spends=requests)
     def set_cleanup(self, p: Term[Partition]) -> None:
         """The partition is to be removed: workers that know it are stopped."""
-        require(self.compactor != Compactor.renamed, "the new file is not the index's yet")
         require(self._is_indexed(p), "partition is active or passive")
-        self.state[p] = PartitionState.cleanup
-        self.seqs[p] = 0
-        self._stop_updater()
-        self._stop_compactor()
+        self.leave(p)
 
     # -- the updater -------------------------------------------------------------------------------------
 
@@ -309,6 +305,18 @@ class IndexCompaction(Machine):
 
     # -- what recurs -------------------------------------------------------------------------------------
 
+    def leave(self, p: Term[Partition]) -> None:
+        """The partition is in cleanup, and workers that know it are stopped."""
+        self.state[p] = PartitionState.cleanup
+        self.seqs[p] = 0
+        self.stop_workers()
+
+    def stop_workers(self) -> None:
+        """What they do would be of another index."""
+        require(self.compactor != Compactor.renamed, "the new file is not the index's yet")
+        self._stop_updater()
+        self._stop_compactor()
+
     def _adds(self, p: Term[Partition]) -> None:
         require(self.state[p] != PartitionState.cleanup, "partition is clean")
 
@@ -322,7 +330,7 @@ class IndexCompaction(Machine):
     def _is_behind(self, p: Term[Partition]) -> Bool:
         return self._is_indexed(p) & (self.seqs[p] < self.source[p])
 
-    def _rows(self, p: Term[Partition]) -> Number:
+    def rows_of(self, p: Term[Partition]) -> Number:
         """The rows of a partition that a walk from the group's roots finds in its file."""
         return choose(self.roots == self.file, self.rows[self.file][p], 0)
 
@@ -406,7 +414,7 @@ class IndexCompaction(Machine):
         """004: "Unless newly created btrees are up to date with the current index, we cannot switch": a query
         finds the rows of the documents up to the sequence number that the header has of their partition.
         """
-        return self._is_indexed(p).implies(self._rows(p) == self.seqs[p])
+        return self._is_indexed(p).implies(self.rows_of(p) == self.seqs[p])
 
     @invariant
     def what_is_indexed_is_on_disk(self, p: Term[Partition]) -> Bool:
@@ -418,7 +426,7 @@ class IndexCompaction(Machine):
     def a_new_file_has_no_rows_to_clean_up(self, after: Self, p: Term[Partition]) -> Bool:
         """004, "Partition states": a partition in cleanup "will be removed": compaction does not copy it."""
         removed = self._switches(after) & (self.state[p] == PartitionState.cleanup)
-        return removed.implies(after._rows(p) == 0)
+        return removed.implies(after.rows_of(p) == 0)
 
     @step_property
     def a_switch_changes_no_state(self, after: Self, p: Term[Partition]) -> Bool:
@@ -429,7 +437,7 @@ class IndexCompaction(Machine):
     @invariant
     def partitions_that_are_not_there_have_no_rows(self, p: Term[Partition]) -> Bool:
         """004: "After cleanup a partition will not be part of the index any more"."""
-        return (self.state[p] == PartitionState.not_present).implies(self._rows(p) == 0)
+        return (self.state[p] == PartitionState.not_present).implies(self.rows_of(p) == 0)
 
     @final
     def nothing_is_left_to_do(self) -> Bool:
@@ -455,7 +463,7 @@ class IndexCompaction(Machine):
     def the_index_catches_up(self, p: Term[Partition]) -> LeadsTo:
         """004: "We cannot stop the view engine updates from happening"; active and passive are indexed."""
         there = self.state[p].any_of(PartitionState.active, PartitionState.passive)
-        behind = there & (self._rows(p) < self.source[p])
+        behind = there & (self.rows_of(p) < self.source[p])
         return leads_to(behind, ~behind)
 
     @liveness

@@ -13,6 +13,7 @@ from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.index_build import IndexBuild
 from stagewright.machines.systems.indexed_table import IndexedTable, Row
+from stagewright.machines.systems.view_server import ViewServer
 from stagewright.spec import Bool, Machine, SetOf, Term, choose, require
 from stagewright.spec.declarations.exercised import exercising_scopes
 from stagewright.spec.define import define
@@ -64,6 +65,11 @@ def test_an_index_is_built_whatever_befalls_its_job_and_its_rows(number: int) ->
     definition = define(IndexBuild)
     scope = exercising_scopes(definition)[number]
     assert broken(check(definition, scope, coverage=False)) == set()
+
+
+def test_a_server_finds_its_rows_through_a_rebalance_a_failover_and_a_compaction() -> None:
+    definition = define(ViewServer)
+    assert broken(check(definition, scope_of(definition), coverage=False)) == set()
 
 
 @pytest.mark.parametrize("machine", [ClusterViews, IndexedTable])

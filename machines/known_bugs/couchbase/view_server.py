@@ -1,0 +1,90 @@
+"""Bugs of a server's indexes in which a rebalance, a failover and a compaction meet; none of these has them alone."""
+
+from __future__ import annotations
+
+from stagewright.machines.couchbase.indexes.index_compaction import IndexCompaction
+from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
+from stagewright.machines.systems.view_server import WEAK, FileOfMainIndex, ViewServer
+from stagewright.spec import Bool, Term, action, choose, part, require
+from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
+
+
+@known_bug(
+    "K11-transfer",
+    "design document 004, replica indexes",
+    breaks=ViewServer.queries_lose_no_rows,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 1},
+)
+class TransferEndsWithWhatIsWritten(ViewServer):
+    """A transfer ends when the updater of the main index has written the rows that the replica has.
+
+    The group process has no header of that batch yet: a query that comes now does not find it.
+    """
+
+    @action(fair=WEAK)
+    def finish_transfer(self, p: Term[Partition]) -> None:
+        require(self.indexes.on_transfer.has(p), "it is on transfer")
+        require(self.indexes.main.group[p].pbit, "the main index has it")
+        require(self.indexes.replica.paused.has(p), "the replica is unindexable")
+        written = choose(self.file.written == p, 1, 0)
+        caught_up = self.file.seqs[p] + written >= self.indexes.target[p]
+        require(caught_up, "the updater has written what the replica has")
+        self.indexes.on_transfer.discard(p)
+        self.indexes.replicas.discard(p)
+        self.indexes.main.set_active(p)
+        self.file.state[p] = PartitionState.active
+
+
+@known_bug(
+    "K11-pending",
+    "design document 004, index compaction",
+    breaks=ViewServer.the_file_has_the_rows_of_the_index,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class PartitionsAreCleanWhenTheyAreCopied(ViewServer):
+    """The compactor says what it has not copied, and those partitions are no longer in cleanup.
+
+    One that is wanted again is added at once, and indexed in the old file among rows of an earlier time.
+    """
+
+    @action(fair=WEAK)
+    def copy(self) -> None:
+        self.file.copy()
+        for p in Partition:
+            self._find_clean(p)
+
+
+class CopiesWhatIsIndexed(FileOfMainIndex):
+    """The compactor copies the partitions that have a sequence number in `seqs`."""
+
+    def _is_copied(self, p: Term[Partition]) -> Bool:
+        return self._is_indexed(p)
+
+
+@known_bug(
+    "K11-paused",
+    "design document 004, index compaction",
+    breaks=ViewServer.queries_lose_no_rows,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class PausedPartitionsAreNotCopied(ViewServer):
+    """A partition that moves away is unindexable, and not in the list by which the compactor copies: after a switch
+    of the file its rows are gone, while it is still queried here.
+    """
+
+    file = part(
+        CopiesWhatIsIndexed,
+        without=(
+            IndexCompaction.set_active,
+            IndexCompaction.set_passive,
+            IndexCompaction.set_cleanup,
+            IndexCompaction.lose_headers,
+        ),
+    )
+
+
+BUGS = known_bugs_in(globals())
+NOT_FOUND: tuple[NotFound, ...] = ()
