@@ -46,6 +46,10 @@ COMMANDS = (
     Command("prove", "stagewright.commands.prove", "prove a machine's invariants with a solver"),
     Command("mutate", "stagewright.commands.mutate", "mutate a machine; some property must fail"),
     Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
+    Command(
+        "cluster", "stagewright.commands.cluster", "start and change a cluster of real processes"
+    ),
+    Command("shell", "stagewright.commands.shell", "write and read rows of a running cluster"),
     Command("simulate", "stagewright.commands.simulate", "let any machine take steps at random"),
     Command("test", "stagewright.commands.test", "test an implementation against its definition"),
     Command(

@@ -1,0 +1,176 @@
+"""A client of a cluster: it knows the secret, asks any node that answers, and tries again at another one."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stagewright.impl.node.messages import (
+    Cell,
+    ClientRead,
+    ClientReply,
+    ClientScan,
+    ClientWrite,
+    Level,
+    Message,
+    ScanReply,
+)
+from stagewright.impl.processes.codec import codec
+from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.frames import Frames, framed
+from stagewright.impl.processes.handshake import Calling
+from stagewright.impl.processes.links import split
+
+PAGE = 200  # rows of a scan at a time
+
+
+class Conversation:
+    """A connection to one node, which answers one question at a time.
+
+    Raises:
+        OSError: it cannot be reached, or hangs up.
+        WireError: it does not know the secret, or is something else.
+    """
+
+    def __init__(self, address: str, secret: bytes, seconds: float = 5.0) -> None:
+        self._codec = codec()
+        self._frames = Frames()
+        self._bodies: list[bytes] = []
+        self._socket = socket.create_connection(split(address), timeout=seconds)
+        try:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            handshake = Calling(secret, "", "")
+            while (answer := handshake.answer(self._next())) is not None:
+                self._socket.sendall(framed(answer))
+            self._frames.trusts = True
+        except BaseException:
+            self._socket.close()
+            raise
+        self.node = handshake.node
+
+    def ask(self, message: Any, seconds: float = 5.0) -> Any:
+        """The answer to a question, which has the question's number."""
+        until = time.monotonic() + seconds
+        self._socket.settimeout(seconds)
+        self._socket.sendall(framed(self._codec.encode(message)))
+        while True:
+            answer = self._codec.decode(self._next())
+            if answer.number == message.number:
+                return answer
+            self._socket.settimeout(max(0.01, until - time.monotonic()))
+
+    def _next(self) -> bytes:
+        while True:
+            if not self._bodies:
+                self._bodies = self._frames.feed(b"")
+            while self._bodies:
+                body = self._bodies.pop(0)
+                if body:  # else a heartbeat
+                    return body
+            data = self._socket.recv(1 << 16)
+            if not data:
+                raise ConnectionResetError("the node has hung up")
+            self._bodies = self._frames.feed(data)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+class Session:
+    """Reads and writes of one client. A request that fails at one node is repeated at the next one.
+
+    A write keeps its timestamp when it is repeated: it counts once, however often it arrives.
+    """
+
+    def __init__(
+        self, addresses: Mapping[str, str], secret: bytes, table: str, seconds: float = 15.0
+    ) -> None:
+        self.table = table
+        self.level = Level.quorum
+        self._addresses = dict(addresses)
+        self._secret = secret
+        self._seconds = seconds
+        self._conversation: Conversation | None = None
+        self._turn = 0
+        self._number = 0
+        self._last = 0
+
+    def put(self, key: bytes, value: bytes | None) -> int:
+        """Write a row, or delete it with None; its timestamp, in microseconds since 1970.
+
+        Raises:
+            ClusterError: (as of all that follow) not enough nodes answered in time. A write may have
+                happened all the same.
+        """
+        self._last = max(self._last + 1, time.time_ns() // 1000)
+        stamp = self._last
+        self._ask(ClientWrite(self._numbered(), self.table, key, value, stamp, self.level))
+        return stamp
+
+    def get(self, key: bytes) -> bytes | None:
+        """The row of a key, if there is one."""
+        reply = self._ask(ClientRead(self._numbered(), self.table, key, self.level))
+        assert isinstance(reply, ClientReply)
+        return reply.value
+
+    def scan(self, limit: int | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values in the order of their tokens."""
+        start: bytes | None = b""
+        left = limit
+        while start is not None and left != 0:
+            page = PAGE if left is None else min(PAGE, left)
+            reply = self._ask(ClientScan(self._numbered(), self.table, start, page, self.level))
+            assert isinstance(reply, ScanReply)
+            yield from map(_row, reply.cells)
+            left = None if left is None else max(0, left - len(reply.cells))
+            start = reply.following
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._conversation is not None:
+            self._conversation.close()
+            self._conversation = None
+
+    def _numbered(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _ask(self, message: Message) -> ClientReply | ScanReply:
+        until, why = time.monotonic() + self._seconds, "no node runs"
+        pause = 0.02
+        while time.monotonic() < until:
+            try:
+                if self._conversation is None:
+                    self._conversation = self._connect()
+                reply = self._conversation.ask(message, max(0.1, until - time.monotonic()))
+                if reply.succeeded:
+                    assert isinstance(reply, ClientReply | ScanReply)
+                    return reply
+                why = reply.reason
+            except OSError as error:
+                why = str(error) or type(error).__name__
+            except WireError as error:
+                why = error.problem
+            self.close()
+            time.sleep(pause)
+            pause = min(2 * pause, 0.5)
+        raise ClusterError(
+            f"not answered within {self._seconds:g} s at level {self.level.value}: {why}",
+            help="see `stagewright cluster status`, or ask for a lower level",
+        )
+
+    def _connect(self) -> Conversation:
+        names = list(self._addresses)
+        if not names:
+            raise ConnectionRefusedError("no node runs")
+        self._turn += 1
+        return Conversation(self._addresses[names[self._turn % len(names)]], self._secret, 2.0)
+
+
+def _row(cell: Cell) -> tuple[bytes, bytes]:
+    stored, _, value = cell
+    assert value is not None, "a scan gives no tombstones"
+    return stored[8:], value

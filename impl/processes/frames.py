@@ -1,0 +1,48 @@
+"""Frames: four bytes of length, most significant first, and so many bytes."""
+
+from __future__ import annotations
+
+from stagewright.impl.processes.errors import WireError
+
+MOST = 32 << 20  # bytes in a frame; rows are streamed in chunks far smaller
+MOST_OF_A_STRANGER = 1 << 10
+
+_HEAD = 4
+
+
+def framed(body: bytes) -> bytes:
+    """A frame with this in it."""
+    if len(body) > MOST:
+        raise WireError(f"{len(body)} bytes are too long for a frame", help="send them in parts")
+    return len(body).to_bytes(_HEAD, "big") + body
+
+
+class Frames:
+    """Cuts what arrives into frames. Until `trusts` is set, no frame may be longer than a greeting."""
+
+    def __init__(self) -> None:
+        self.trusts = False
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The frames that are complete now.
+
+        Raises:
+            WireError: one is said to be longer than a frame may be.
+        """
+        self._buffer += data
+        found: list[bytes] = []
+        start = 0
+        while len(self._buffer) - start >= _HEAD:
+            length = int.from_bytes(self._buffer[start : start + _HEAD], "big")
+            if length > (MOST if self.trusts else MOST_OF_A_STRANGER):
+                raise WireError(f"a frame of {length} bytes", help="speak this program's protocol")
+            if len(self._buffer) - start - _HEAD < length:
+                break
+            start += _HEAD
+            found.append(bytes(self._buffer[start : start + length]))
+            start += length
+            if not self.trusts:
+                break  # what follows is judged when the greeting is
+        del self._buffer[:start]
+        return found

@@ -1,0 +1,190 @@
+"""The directory of a cluster, and which of its nodes run.
+
+cluster.json            what all nodes share
+secret                  what shows that one belongs to it, for its owner's eyes alone
+group0.sqlite           the log of commands, unless it lies in etcd
+nodes/NAME/node.json    who a node is
+nodes/NAME/rows/        its rows
+nodes/NAME/process      the number of its process, which holds a lock on this file as long as it lives
+nodes/NAME/stopped      why it is not to be started again
+nodes/NAME/log          what it had to say
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stagewright.impl.node.messages import HostInfo
+from stagewright.impl.node.port import Identity, Timing
+from stagewright.impl.processes.errors import ClusterError
+
+REAL = Timing(
+    request=2_000, resend=200, lease=3_000, ring_delay=2_500, retry=300, compact_after=500
+)
+"""Milliseconds: a machine with other work to do must not look like one that is dead."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all nodes share. `etcd`: endpoints `http://HOST:PORT` of the log, if it is not in SQLite."""
+
+    name: str = field(default_factory=lambda: secrets.token_hex(8))  # tells logs in one etcd apart
+    etcd: tuple[str, ...] = ()
+    timing: Timing = REAL
+
+
+@dataclass(frozen=True)
+class NodeFile:
+    """Who a node is, and where it finds others before it has learned the topology."""
+
+    identity: Identity
+    book: dict[str, str] = field(default_factory=dict[str, str])  # addresses by name
+
+
+class Layout:
+    """The files of a cluster in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    # -- the cluster -----------------------------------------------------------------------------------
+
+    @property
+    def exists(self) -> bool:
+        """Whether a cluster is there."""
+        return (self.directory / "cluster.json").exists()
+
+    def create(self, settings: Settings) -> None:
+        """Begin a cluster, with a secret of its own.
+
+        Raises:
+            ClusterError: the directory is another's, or cannot be made.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            if any(self.directory.iterdir()):
+                raise ClusterError(f"{self.directory} is not empty", help="name a new directory")
+            handle = os.open(self.directory / "secret", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(secrets.token_hex(32))
+            _write(self.directory / "cluster.json", asdict(settings))
+        except OSError as error:
+            raise ClusterError(
+                f"{self.directory}: {error.strerror}", help="name another directory"
+            ) from None
+
+    def settings(self) -> Settings:
+        """What all nodes share.
+
+        Raises:
+            ClusterError: (as of all that reads here) there is no cluster, or its file is damaged.
+        """
+        read = _read(self.directory / "cluster.json", f"there is no cluster in {self.directory}")
+        return Settings(read["name"], tuple(read["etcd"]), Timing(**read["timing"]))
+
+    def secret(self) -> bytes:
+        """The secret that its processes share."""
+        path = self.directory / "secret"
+        try:
+            return bytes.fromhex(path.read_text("ascii"))
+        except (OSError, ValueError):
+            raise ClusterError(f"{path} cannot be read", help="ask its owner") from None
+
+    # -- nodes -----------------------------------------------------------------------------------------
+
+    def node(self, name: str) -> Path:
+        """The directory of a node."""
+        return self.directory / "nodes" / name
+
+    def names(self) -> list[str]:
+        """Every node that there ever was, in the order of their numbers."""
+        found = [p.parent.name for p in self.directory.glob("nodes/*/node.json")]
+        return sorted(found, key=lambda n: (len(n), n))
+
+    def add_node(self, node: NodeFile) -> None:
+        """Write down who a node is."""
+        directory = self.node(node.identity.name)
+        directory.mkdir(parents=True)
+        _write(directory / "node.json", asdict(node))
+
+    def node_file(self, name: str) -> NodeFile:
+        """Who a node is."""
+        known = ", ".join(self.names())
+        path = self.node(name) / "node.json"
+        if not path.exists():
+            raise ClusterError(f"there is no node {name}", help=f"known: {known}")
+        read = _read(path, f"{path} is gone")
+        who = read["identity"]
+        founders = tuple(HostInfo(**h) for h in who["founders"])
+        identity = Identity(
+            HostInfo(**who["host"]), founders, tuple(who["contacts"]), who["replaces"]
+        )
+        return NodeFile(identity, read["book"])
+
+    # -- processes -------------------------------------------------------------------------------------
+
+    def running(self, name: str) -> int | None:
+        """The number of a node's process, if it lives."""
+        try:
+            with (self.node(name) / "process").open("r") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    return int(file.read() or 0) or None
+        except (FileNotFoundError, ValueError):
+            pass
+        return None
+
+    def claim(self, name: str) -> int:
+        """Say that this process is the node, for as long as it lives; the handle that holds the lock.
+
+        Raises:
+            ClusterError: another process is.
+        """
+        handle = os.open(self.node(name) / "process", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise ClusterError(f"{name} runs already", help="stop it first") from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        return handle
+
+    def stopped(self, name: str) -> str:
+        """Why a node is not to be started again; empty if it may be."""
+        path = self.node(name) / "stopped"
+        return path.read_text("utf-8") if path.exists() else ""
+
+    def stop_for_good(self, name: str, reason: str) -> None:
+        """Write down that a node is not to be started again."""
+        (self.node(name) / "stopped").write_text(reason, "utf-8")
+
+    def last_words(self, name: str) -> str:
+        """The end of a node's log."""
+        path = self.node(name) / "log"
+        if not path.exists():
+            return "nothing"
+        lines = path.read_text("utf-8", errors="replace").strip().splitlines()
+        return lines[-1] if lines else "nothing"
+
+
+def _write(path: Path, content: object) -> None:
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps(content, indent=1), "utf-8")
+    beside.replace(path)
+
+
+def _read(path: Path, missing: str) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ClusterError(missing, help="`stagewright cluster start --dir D` makes one") from None
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"{path} is damaged: {error}", help="restore a copy") from None

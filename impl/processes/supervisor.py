@@ -1,0 +1,368 @@
+"""Starts and stops the nodes of a directory, and carries an operator's wishes to them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import stagewright
+from stagewright.impl.node.messages import (
+    Ask,
+    ClientRead,
+    CreateTable,
+    HostInfo,
+    Level,
+    NodeStatus,
+    OperatorRequest,
+    StatusReply,
+    StatusRequest,
+)
+from stagewright.impl.node.port import Identity
+from stagewright.impl.processes.client import Conversation, Session
+from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.layout import Layout, NodeFile, Settings
+
+TABLE = "ks.rows"
+LOOPBACK = "127.0.0.1"
+PATIENCE = 120.0  # seconds for nodes to start, and for what an operator asks for
+
+_PORTS = range(20_000, 32_000)  # below those that systems give to callers
+_LOOK = 0.1
+
+
+class OperationFailedError(ClusterError):
+    """The cluster refused, or could not do, what was asked of it; the message says why."""
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """A node, by its files and by what the cluster says of it."""
+
+    name: str
+    process: int | None
+    stopped: str
+    said: NodeStatus | None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is as it should be: it runs and serves, or has left."""
+        if self.stopped or (self.said is not None and self.said.state == "left"):
+            return self.process is None
+        return self.process is not None and self.said is not None and self.said.state == "normal"
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a cluster is."""
+
+    nodes: tuple[NodeReport, ...]
+    said: StatusReply | None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether all nodes are, and some node answers."""
+        return self.said is not None and all(n.is_well for n in self.nodes)
+
+
+class Supervisor:
+    """Acts on the cluster of a directory; `tell` is called with what goes on."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        tell: Callable[[str], None] = lambda _: None,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.layout = layout
+        self._tell = tell
+        self._patience = patience
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    # -- starting --------------------------------------------------------------------------------------
+
+    def create(
+        self, nodes: int, settings: Settings | None = None, address: str = LOOPBACK
+    ) -> list[str]:
+        """Begin a cluster of so many nodes; their names. Nothing is started yet."""
+        self.layout.create(settings or Settings())
+        founders = tuple(
+            HostInfo(f"n{i + 1}", address=where)
+            for i, where in enumerate(_free_addresses(nodes, address))
+        )
+        for founder in founders:
+            self.layout.add_node(NodeFile(Identity(founder, founders)))
+        return [f.name for f in founders]
+
+    def start(self, replicas: int = 3) -> list[str]:
+        """Start every node that does not run and has not left, and wait until all of them serve."""
+        layout = self.layout
+        names = [n for n in layout.names() if not layout.stopped(n)]
+        missing = [n for n in names if layout.running(n) is None]
+        for name in missing:
+            self._spawn(name)
+        self._wait("the cluster to begin", lambda: self._create_table(names, replicas), missing)
+        for name in names:
+            self._wait(f"{name} to serve", lambda n=name: self.serves(n), [name])  # type: ignore[misc]
+        return missing
+
+    def _create_table(self, names: list[str], replicas: int) -> bool:
+        """Make the table for rows, which may be there already."""
+        wanted = CreateTable(1, TABLE, min(replicas, len(names)))
+        return any(self._asked(n, wanted, "accepted") for n in names)
+
+    def serves(self, name: str) -> bool:
+        """Whether a node answers clients now."""
+        return self._asked(name, ClientRead(1, TABLE, b"", Level.one), "succeeded")
+
+    def _asked(self, name: str, message: Any, granted: str) -> bool:
+        answer = self._ask(name, message)
+        return answer is not None and bool(getattr(answer, granted))
+
+    def _spawn(self, name: str) -> None:
+        directory = self.layout.node(name)
+        words = ["-m", "stagewright.impl.processes.node", "--dir", str(self.layout.directory)]
+        with (directory / "log").open("ab") as log:
+            self._children[name] = subprocess.Popen(
+                [sys.executable, "-P", *words, "--name", name],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=environment(),
+            )
+        self._tell(f"{name} starts")
+
+    # -- stopping --------------------------------------------------------------------------------------
+
+    def kill(self, name: str) -> int:
+        """End a node's process without warning (SIGKILL); its number."""
+        process = self._process(name)
+        os.kill(process, signal.SIGKILL)
+        self._wait(f"{name} to be gone", lambda: self.running(name) is None)
+        return process
+
+    def stop(self, names: Iterable[str] | None = None) -> list[str]:
+        """Let nodes, or all, end what they do and stop; those that did not run are passed over."""
+        chosen = self.layout.names() if names is None else list(names)
+        running = {n: p for n in chosen if (p := self.running(n)) is not None}
+        for process in running.values():
+            os.kill(process, signal.SIGTERM)
+        until = time.monotonic() + 15
+        while any(self.running(n) for n in running) and time.monotonic() < until:
+            time.sleep(_LOOK)
+        for name in running:
+            if self.running(name) is not None:
+                self._tell(f"{name} does not stop and is killed")
+                self.kill(name)
+        for name in chosen:
+            child = self._children.get(name)
+            if child is not None and child.poll() is None and name not in running:
+                child.terminate()  # it has not come so far as to say that it runs
+                child.wait(15)
+        return list(running)
+
+    def running(self, name: str) -> int | None:
+        """The number of a node's process, if it lives."""
+        child = self._children.get(name)
+        if child is not None:
+            child.poll()  # lets a process that has ended be forgotten by the system
+        return self.layout.running(name)
+
+    def _process(self, name: str) -> int:
+        self.layout.node_file(name)  # refuses a name that nobody has
+        process = self.running(name)
+        if process is None:
+            raise ClusterError(f"{name} does not run", help="see `stagewright cluster status`")
+        return process
+
+    # -- what operators ask for ------------------------------------------------------------------------
+
+    def add(self, replaces: str = "") -> str:
+        """A new node joins, maybe in the place of a dead one; its name.
+
+        Raises:
+            OperationFailedError: (as of all that follow) the cluster refuses, or fails to do it.
+        """
+        layout = self.layout
+        contacts = self._contacts(replaces)
+        if replaces:
+            self._refuse_living(replaces)
+        address = layout.node_file(contacts[0]).identity.host.address.rpartition(":")[0]
+        number = 1 + max(int(n[1:]) for n in layout.names())
+        host = HostInfo(f"n{number}", address=_free_addresses(1, address)[0])
+        book = {n: layout.node_file(n).identity.host.address for n in contacts}
+        layout.add_node(NodeFile(Identity(host, contacts=tuple(contacts), replaces=replaces), book))
+        self._spawn(host.name)
+        self._wait(f"{host.name} to join", lambda: self.serves(host.name), [host.name])
+        self._settled(host.name, {"normal"})
+        if replaces:
+            layout.stop_for_good(replaces, f"{host.name} has replaced it")
+        return host.name
+
+    def decommission(self, name: str) -> None:
+        """A node gives its rows to the others and leaves; its process ends."""
+        self._process(name)
+        self._request(Ask.leave, name)
+        self._settled(name, {"left"})
+        until = time.monotonic() + 10
+        while self.running(name) is not None and time.monotonic() < until:
+            time.sleep(_LOOK)
+        self.stop([name])
+        self.layout.stop_for_good(name, self.layout.stopped(name) or "it has left the cluster")
+
+    def remove(self, name: str) -> None:
+        """A dead node leaves; the others fetch the rows that it had from each other."""
+        self.layout.node_file(name)
+        self._refuse_living(name)
+        self._request(Ask.remove, name)
+        self._settled(name, {"left"})
+        self.layout.stop_for_good(name, "it was removed from the cluster")
+
+    def _refuse_living(self, name: str) -> None:
+        self.layout.node_file(name)
+        if self.running(name) is not None:
+            raise ClusterError(
+                f"{name} runs", help="decommission it, or stop or kill it before it is given up"
+            )
+
+    def _contacts(self, but: str) -> list[str]:
+        running = [n for n in self.layout.names() if n != but and self.running(n) is not None]
+        if not running:
+            raise ClusterError("no node runs", help="`stagewright cluster start` starts them")
+        return running
+
+    def _request(self, ask: Ask, name: str) -> None:
+        """Ask until the request is accepted; a node that has died may not count as dead yet."""
+        until, reason = time.monotonic() + 10, "no node answers"
+        while time.monotonic() < until:
+            for contact in sorted(self._contacts(""), key=name.__eq__):  # itself last
+                reply = self._ask(contact, OperatorRequest(1, ask, name), 10.0)
+                if reply is not None and reply.accepted:
+                    return
+                reason = reason if reply is None else reply.reason
+            time.sleep(0.5)
+        raise OperationFailedError(
+            f"{name}: the cluster refuses to {ask.name} it: {reason}",
+            help="see `stagewright cluster status`",
+        )
+
+    def _settled(self, name: str, states: set[str]) -> None:
+        """Wait until the cluster has done what it was asked for."""
+
+        def look() -> bool:
+            said = self.said(but=name) or self.said()
+            nodes = () if said is None else said.nodes
+            node = next((n for n in nodes if n.name == name), None)
+            if node is None:
+                return False
+            if node.state not in states and node.outcome not in ("", "pending", "started", "done"):
+                raise OperationFailedError(
+                    f"{name}: the cluster gave up what it was asked for: {node.outcome}",
+                    help="see `stagewright cluster status`; mend that first, and ask again",
+                )
+            return node.state in states
+
+        self._wait(f"{name} to be {' or '.join(sorted(states))}", look)
+
+    # -- how it is -------------------------------------------------------------------------------------
+
+    def status(self) -> Report:
+        """How the cluster is, by its files and by what a node says."""
+        layout, said = self.layout, self.said()
+        of = {n.name: n for n in said.nodes} if said is not None else {}
+        layout.settings()
+        return Report(
+            tuple(
+                NodeReport(n, self.running(n), layout.stopped(n), of.get(n)) for n in layout.names()
+            ),
+            said,
+        )
+
+    def said(self, but: str = "") -> StatusReply | None:
+        """What the first node that answers says; of those that do, one that knows who coordinates."""
+        found: StatusReply | None = None
+        for name in self.layout.names():
+            if name == but or self.running(name) is None:
+                continue
+            reply = self._ask(name, StatusRequest(1))
+            if reply is not None and (found is None or reply.coordinator):
+                found = reply
+            if found is not None and found.coordinator:
+                break
+        return found
+
+    def session(self, table: str = TABLE) -> Session:
+        """A client of the nodes that run."""
+        names = [n for n in self.layout.names() if self.running(n) is not None]
+        addresses = {n: self.layout.node_file(n).identity.host.address for n in names}
+        return Session(addresses, self.layout.secret(), table)
+
+    def _ask(self, name: str, message: Any, seconds: float = 3.0) -> Any:
+        """What a node answers; None if it does not."""
+        address = self.layout.node_file(name).identity.host.address
+        try:
+            conversation = Conversation(address, self.layout.secret(), seconds)
+            try:
+                return conversation.ask(message, seconds)
+            finally:
+                conversation.close()
+        except (OSError, WireError):
+            return None
+
+    def _wait(self, what: str, done: Callable[[], bool], processes: Iterable[str] = ()) -> None:
+        """Look again and again, while the processes that are to do it live."""
+        until = time.monotonic() + self._patience
+        while not done():
+            for name in processes:
+                child = self._children.get(name)
+                if child is not None and child.poll() is not None:
+                    why = self.layout.stopped(name) or self.layout.last_words(name)
+                    raise OperationFailedError(
+                        f"{name} has ended: {why}", help=f"see {self.layout.node(name) / 'log'}"
+                    )
+            if time.monotonic() > until:
+                raise OperationFailedError(
+                    f"waited {self._patience:g} s in vain for {what}",
+                    help="see `stagewright cluster status`, and the logs of the nodes",
+                )
+            time.sleep(_LOOK)
+
+
+def environment() -> dict[str, str]:
+    """In which a node runs the code that its supervisor does."""
+    here = str(Path(stagewright.__file__).parent.parent)
+    paths = [here, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _free_addresses(count: int, host: str) -> list[str]:
+    """Addresses at which nobody listens, all held at once until they are known."""
+    held: list[socket.socket] = []
+    found: list[str] = []
+    try:
+        for port in random.sample(_PORTS, 50 * count + 100):
+            if len(found) == count:
+                break
+            one = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            try:
+                one.bind((host, port))
+            except OSError:
+                one.close()
+                continue
+            held.append(one)
+            found.append(f"{host}:{port}")
+    finally:
+        for one in held:
+            one.close()
+    if len(found) < count:
+        raise ClusterError(f"no free ports at {host}", help="name an address of this machine")
+    return found

@@ -1,0 +1,193 @@
+"""Starts a cluster of real processes in a directory, and carries an operator's wishes to it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from stagewright.impl.processes.layout import Settings
+    from stagewright.impl.processes.supervisor import NodeReport, Report, Supervisor
+
+_EXAMPLE = """\
+examples:
+  stagewright cluster start --nodes 3 --dir /tmp/c     begin a cluster, or start what was stopped
+  stagewright shell --dir /tmp/c -c "put a 1; get a"   write and read rows
+  stagewright cluster add --dir /tmp/c                 n4 joins, while clients go on
+  stagewright cluster kill n1 --dir /tmp/c             kill -9
+  stagewright cluster replace n1 --dir /tmp/c          n5 takes the dead node's place
+  stagewright cluster decommission n2 --dir /tmp/c     n2 gives its rows away and leaves
+  stagewright cluster stop --dir /tmp/c
+
+Each node is a process with its rows in RocksDB; the log that they agree on is one SQLite file, or lies in
+etcd (--etcd). Nodes listen on the loopback unless --listen names another address; callers must know the
+secret that lies in the directory, but what is said is not hidden.
+
+exit codes of `status`: 0 all is well, 1 a node is not. Of the others: 1 the cluster refused or failed.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright cluster``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, summary: str) -> argparse.ArgumentParser:
+        one = actions.add_parser(name, help=summary, description=f"{summary.capitalize()}.")
+        one.add_argument("--dir", type=Path, required=True, metavar="D", help="its directory")
+        one.add_argument("--json", action="store_true", help="print one JSON object")
+        return one
+
+    start = action(
+        "start", "begin a cluster in a new directory, or start the nodes that do not run"
+    )
+    start.add_argument("--nodes", type=_nodes, metavar="N", help="nodes of a new cluster (3)")
+    start.add_argument("--replicas", type=_nodes, default=3, metavar="N", help="of each row (3)")
+    start.add_argument(
+        "--listen", default="127.0.0.1", metavar="HOST", help="address of the nodes (127.0.0.1)"
+    )
+    start.add_argument(
+        "--etcd", metavar="URL,URL", help="endpoints of an etcd that keeps the log of commands"
+    )
+    action("status", "say how each node is")
+    action("add", "let a new node join")
+    for name, summary in (
+        ("decommission", "let a node give its rows away and leave"),
+        ("remove", "give up a dead node"),
+        ("replace", "let a new node take the place of a dead one"),
+        ("kill", "end a node's process without warning"),
+    ):
+        action(name, summary).add_argument("node", metavar="NODE", help="such as n2")
+    stop = action("stop", "stop a node, or all")
+    stop.add_argument("node", nargs="?", metavar="NODE", help="such as n2 (all)")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Do it; 1 if the cluster refuses or fails, or is not well."""
+    from stagewright.impl.processes.layout import Layout
+    from stagewright.impl.processes.supervisor import OperationFailedError, Supervisor
+
+    def tell(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    supervisor = Supervisor(Layout(args.dir), tell)
+    try:
+        if args.action == "start":
+            _refuse_what_cannot_change(args, supervisor)
+            if not supervisor.layout.exists:
+                supervisor.create(args.nodes or 3, _settings(args), args.listen)
+        supervisor.layout.settings()  # refuses a directory that has no cluster
+        return _done(args, supervisor)
+    except OperationFailedError as error:
+        if args.json:
+            print(json.dumps({"failed": error.problem}))
+        print(error, file=sys.stderr)
+        return ExitCode.VIOLATED
+
+
+def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
+    node: str = getattr(args, "node", None) or ""
+    match args.action:
+        case "start":
+            started = supervisor.start(args.replicas)
+            said = f"{', '.join(started) or 'no node'} started; all nodes serve"
+        case "status":
+            return _status(args, supervisor.status())
+        case "add":
+            started = [supervisor.add()]
+            said = f"{started[0]} has joined"
+        case "replace":
+            started = [supervisor.add(replaces=node)]
+            said = f"{started[0]} has replaced {node}"
+        case "decommission":
+            supervisor.decommission(node)
+            started, said = [node], f"{node} has left"
+        case "remove":
+            supervisor.remove(node)
+            started, said = [node], f"{node} is removed"
+        case "kill":
+            supervisor.kill(node)
+            started, said = [node], f"{node} is killed"
+        case _:
+            if node:
+                supervisor.layout.node_file(node)
+            started = supervisor.stop([node] if node else None)
+            said = f"{', '.join(started) or 'no node'} stopped"
+    print(json.dumps({"action": args.action, "nodes": started}) if args.json else said)
+    return ExitCode.HOLDS
+
+
+def _status(args: argparse.Namespace, report: Report) -> int:
+    if args.json:
+        print(json.dumps({"well": report.is_well, **asdict(report)}, indent=1))
+    else:
+        _print(report)
+    return ExitCode.HOLDS if report.is_well else ExitCode.VIOLATED
+
+
+def _print(report: Report) -> None:
+    from rich.table import Table
+
+    from stagewright.commands.output import console
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("node", "process", "state", "address", "tokens", "asked for"):
+        table.add_column(title)
+    for node in report.nodes:
+        table.add_row(*_cells(node))
+    out = console()
+    out.print(table)
+    said = report.said
+    if said is None:
+        out.print("no node answers", markup=False)
+        return
+    out.print(
+        f"coordinator {said.coordinator or 'not known'}, topology version {said.version} "
+        f"(fence {said.fence_version}), {said.transition_state or 'no transition'}, "
+        f"log at {said.position}; "
+        + ", ".join(f"{name} with {count} replicas" for name, count in said.tables),
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _cells(node: NodeReport) -> tuple[str, ...]:
+    runs = "does not run" if node.process is None else str(node.process)
+    process = node.stopped or runs
+    if node.said is None:
+        return node.name, process, "-", "-", "-", ""
+    said = node.said
+    asked = f"{said.request}: {said.outcome}" if said.request else ""
+    return node.name, process, said.state, said.address, str(said.tokens), asked
+
+
+def _refuse_what_cannot_change(args: argparse.Namespace, supervisor: Supervisor) -> None:
+    from stagewright.spec.errors import InputError
+
+    if not supervisor.layout.exists or args.nodes is None:
+        return
+    has = len([n for n in supervisor.layout.names() if not supervisor.layout.stopped(n)])
+    if args.nodes != has:
+        raise InputError(
+            f"the cluster in {args.dir} has {has} nodes, not {args.nodes}",
+            help="start it without --nodes; `add` and `decommission` change their number",
+        )
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    from stagewright.impl.processes.layout import Settings
+
+    return Settings(etcd=tuple(args.etcd.split(",")) if args.etcd else ())
+
+
+def _nodes(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 100")
+    return int(text)

@@ -1,0 +1,192 @@
+"""Writes and reads rows of a running cluster, line by line or at once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stagewright.commands.exit_codes import ExitCode
+from stagewright.spec.errors import InputError, StagewrightError
+
+if TYPE_CHECKING:
+    from stagewright.impl.processes.client import Session
+
+_COMMANDS = """\
+commands, one a line or with semicolons between them:
+  put KEY VALUE        write a row
+  get KEY              read it
+  delete KEY           delete it
+  scan [LIMIT]         all rows, in the order of their tokens
+  consistency [LEVEL]  one, quorum or all; from now on
+  help, exit
+"""
+
+_EXAMPLE = f"""\
+examples:
+  stagewright shell --dir /tmp/c
+  stagewright shell --dir /tmp/c -c "put a 1; get a" --consistency all
+  echo "scan 10" | stagewright shell --dir /tmp/c --json
+
+{_COMMANDS}
+A key or value with spaces or semicolons is quoted, as in a shell: put greeting 'hello, world'.
+Exit codes: 0 every command was answered, 1 one was not (a write may have happened), 2 bad input or use.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``stagewright shell``."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
+    add = parser.add_argument
+    add("--dir", type=Path, required=True, metavar="D", help="the directory of the cluster")
+    add("-c", "--command", metavar="TEXT", help="commands, instead of those on standard input")
+    add(
+        "--consistency",
+        choices=("one", "quorum", "all"),
+        default="quorum",
+        help="how many replicas must answer (quorum)",
+    )
+    add("--json", action="store_true", help="print one JSON object a command")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the commands; the first that is not answered, or that is none, ends a list of them."""
+    from stagewright.impl.node.messages import Level
+    from stagewright.impl.processes.layout import Layout
+    from stagewright.impl.processes.supervisor import Supervisor
+
+    layout = Layout(args.dir)
+    layout.settings()  # refuses a directory that has no cluster
+    session = Supervisor(layout).session()
+    session.level = Level(args.consistency)
+    shell = Shell(session, _as_json if args.json else _as_text)
+    try:
+        if args.command is not None:
+            return shell.run([args.command], forgiving=False)
+        if not sys.stdin.isatty():
+            return shell.run(sys.stdin, forgiving=False)
+        print(_COMMANDS)
+        return shell.run(_typed(), forgiving=True)
+    finally:
+        session.close()
+
+
+class Shell:
+    """Carries commands out, and prints what comes of them."""
+
+    def __init__(self, session: Session, show: Callable[[dict[str, object]], str]) -> None:
+        self._session = session
+        self._show = show
+
+    def run(self, lines: Iterable[str], *, forgiving: bool) -> int:
+        """Run lines of commands. Who types may go on after a mistake; a list of commands ends there."""
+        from stagewright.impl.processes.errors import ClusterError
+
+        code = ExitCode.HOLDS
+        for line in lines:
+            try:
+                for words in split_commands(line):
+                    if words[0] in ("exit", "quit"):
+                        return code
+                    self._do(words)
+            except StagewrightError as error:
+                print(error, file=sys.stderr, flush=True)
+                failed = isinstance(error, ClusterError)
+                code = ExitCode.VIOLATED if failed else ExitCode.BAD_INPUT
+                if not forgiving:
+                    return code
+        return code
+
+    def _do(self, words: list[str]) -> None:
+        session = self._session
+        match words:
+            case ["put", key, value]:
+                stamp = session.put(key.encode(), value.encode())
+                self._say({"put": key, "timestamp": stamp})
+            case ["delete", key]:
+                self._say({"delete": key, "timestamp": session.put(key.encode(), None)})
+            case ["get", key]:
+                row = session.get(key.encode())
+                self._say({"get": key, "value": None if row is None else _text(row)})
+            case ["scan"]:
+                self._scan(None)
+            case ["scan", limit] if limit.isdecimal():
+                self._scan(int(limit))
+            case ["consistency"]:
+                self._say({"consistency": session.level.value})
+            case ["consistency", "one" | "quorum" | "all" as level]:
+                session.level = type(session.level)(level)
+                self._say({"consistency": level})
+            case ["help"]:
+                print(_COMMANDS)
+            case _:
+                raise InputError(f"no such command: {shlex.join(words)}", help=_COMMANDS.rstrip())
+
+    def _scan(self, limit: int | None) -> None:
+        count = 0
+        for key, value in self._session.scan(limit):
+            self._say({"key": _text(key), "value": _text(value)})
+            count += 1
+        self._say({"rows": count})
+
+    def _say(self, what: dict[str, object]) -> None:
+        print(self._show(what), flush=True)
+
+
+def split_commands(line: str) -> list[list[str]]:
+    """The commands of a line, each as its words.
+
+    Raises:
+        InputError: a quotation is not closed.
+    """
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    found: list[list[str]] = [[]]
+    try:
+        for word in lexer:
+            if word.strip(";"):
+                found[-1].append(word)
+            else:
+                found.append([])
+    except ValueError as error:
+        raise InputError(f"{line.strip()}: {error}", help="close the quotation") from None
+    return [words for words in found if words]
+
+
+def _typed() -> Iterable[str]:
+    while True:
+        try:
+            yield input("stagewright> ")
+        except EOFError:
+            print()
+            return
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", errors="backslashreplace")
+
+
+def _as_json(what: dict[str, object]) -> str:
+    return json.dumps(what, ensure_ascii=False)
+
+
+def _as_text(what: dict[str, object]) -> str:
+    match what:
+        case {"get": key, "value": None}:
+            return f"{key} has no row"
+        case {"get": _, "value": value}:
+            return str(value)
+        case {"key": key, "value": value}:
+            return f"{key}\t{value}"
+        case {"rows": count}:
+            return f"{count} row{'' if count == 1 else 's'}"
+        case {"consistency": level}:
+            return f"consistency {level}"
+        case _:
+            return "done"

@@ -1,0 +1,79 @@
+"""`stagewright cluster` and `stagewright shell`: what one types, what is printed, exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from stagewright.commands import run_command_line
+from stagewright.commands.shell import split_commands
+
+
+def test_a_cluster_is_started_written_to_read_and_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ["--dir", str(tmp_path / "c")]
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = run_command_line([words[0], *words[1:], *where])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    code, out, err = run("cluster", "start", "--nodes", "1")
+    try:
+        assert (code, out, err) == (0, "n1 started; all nodes serve\n", "n1 starts\n")
+        code, out, _ = run("shell", "-c", "put a 1; get a; put 'b c' 'x; y'; delete a; get a; scan")
+        assert code == 0
+        assert out == "done\n1\ndone\ndone\na has no row\nb c\tx; y\n1 row\n"
+        monkeypatch.setattr("sys.stdin", io.StringIO("get 'b c'\nconsistency one\n"))
+        code, out, _ = run("shell", "--json")
+        assert [json.loads(line) for line in out.splitlines()] == [
+            {"get": "b c", "value": "x; y"},
+            {"consistency": "one"},
+        ]
+        code, out, err = run("shell", "-c", "put a 2; got a; put a 3")
+        assert (code, out) == (2, "done\n")
+        assert "no such command: got a" in err
+        assert run("shell", "-c", "get a")[1] == "2\n"  # a mistake ends a list of commands
+        code, out, _ = run("cluster", "status", "--json")
+        status = json.loads(out)
+        assert (code, status["well"], status["said"]["coordinator"]) == (0, True, "n1")
+        code, _, err = run("cluster", "start", "--nodes", "3")
+        assert code == 2
+        assert "has 1 nodes, not 3" in err
+        code, _, err = run("cluster", "decommission", "n1")
+        assert code == 1
+        assert "refuses to leave it" in err or "gave up" in err
+        assert run("cluster", "kill", "n1")[0] == 0
+        code, out, _ = run("cluster", "status")
+        assert code == 1
+        assert "does not run" in out
+        assert "no node answers" in out
+    finally:
+        code, out, _ = run("cluster", "stop")
+    assert (code, out) == (0, "no node stopped\n")
+
+
+@pytest.mark.parametrize("action", ["status", "add", "stop", "kill n1"])
+def test_a_directory_without_a_cluster_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str
+) -> None:
+    assert run_command_line(["cluster", *action.split(), "--dir", str(tmp_path)]) == 2
+    assert "there is no cluster" in capsys.readouterr().err
+    assert run_command_line(["shell", "-c", "get a", "--dir", str(tmp_path)]) == 2
+
+
+@pytest.mark.parametrize("command", ["cluster", "shell"])
+def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line([command, "--help"]) == 0
+    assert f"stagewright {command}" in capsys.readouterr().out.partition("examples:")[2]
+
+
+def test_commands_are_cut_at_semicolons_outside_of_quotations() -> None:
+    assert split_commands("put a 'b;c';; get a #1;") == [["put", "a", "b;c"], ["get", "a", "#1"]]

@@ -1,0 +1,178 @@
+"""Real processes: they start light, keep what they acknowledged when they are killed, and leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from tests.impl.processes.clusters import cluster
+
+from stagewright.impl.processes.client import Conversation, Session
+from stagewright.impl.processes.errors import ClusterError, WireError
+from stagewright.impl.processes.layout import Layout
+from stagewright.impl.processes.supervisor import OperationFailedError, Supervisor, environment
+
+HEAVY = ("numpy", "pandas", "numba", "llvmlite", "pyspark", "pyarrow", "z3", "hypothesis", "rich")
+
+
+def test_a_node_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, json, resource\n"
+        "import stagewright.impl.processes.node, stagewright.impl.group0.sqlite, msgspec, rocksdict\n"
+        "from stagewright.impl.topology.planning import program\n"
+        "program()\n"
+        f"heavy = sorted({set(HEAVY)!r} & set(sys.modules))\n"
+        "print(json.dumps([heavy, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        env=environment(),
+    )
+    heavy, mebibytes = json.loads(ran.stdout)
+    assert heavy == []
+    assert mebibytes < 64
+
+
+class Writer(Thread):
+    """A client that writes to keys of its own and knows what was acknowledged."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        super().__init__()
+        self.session = session
+        self.key_prefix = name
+        self.acknowledged: dict[bytes, list[bytes | None]] = {}  # what a key may hold
+        self.count = 0
+        self.stop = Event()
+
+    def run(self) -> None:
+        chance = Random(self.key_prefix)
+        while not self.stop.is_set():
+            key = f"{self.key_prefix}/{chance.randrange(30)}".encode()
+            value = None if chance.random() < 0.1 else b"%d" % self.count
+            before = self.acknowledged.get(key, [None])
+            self.acknowledged[key] = [*before, value]  # until it is known
+            try:
+                self.session.put(key, value)
+            except ClusterError:
+                continue
+            self.acknowledged[key] = [value]
+            self.count += 1
+            time.sleep(0.005)  # the processes of the cluster want to work, too
+        self.session.close()
+
+
+def writing(supervisor: Supervisor, count: int) -> list[Writer]:
+    writers = [Writer(supervisor.session(), f"w{i}") for i in range(count)]
+    for writer in writers:
+        writer.start()
+    return writers
+
+
+def all_is_there(supervisor: Supervisor, writers: list[Writer]) -> None:
+    """Every write that was acknowledged is read, or a later one of the same client."""
+    for writer in writers:
+        writer.stop.set()
+    for writer in writers:
+        writer.join(60)
+    session = supervisor.session()
+    for writer in writers:
+        for key, possible in writer.acknowledged.items():
+            assert session.get(key) in possible, key
+    expected = {k for w in writers for k, p in w.acknowledged.items() if None not in p}
+    scanned = dict(session.scan())
+    assert expected <= set(scanned)
+    session.close()
+
+
+def kills(supervisor: Supervisor, chance: Random, count: int) -> None:
+    """Kill a node at random, start it again; a majority is always there."""
+    for _ in range(count):
+        time.sleep(chance.random() * 0.5)
+        supervisor.kill(chance.choice(supervisor.layout.names()))
+        time.sleep(chance.random() * 0.2)
+        supervisor.start()
+
+
+def test_what_is_acknowledged_survives_kills_and_restarts(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        writers = writing(supervisor, 2)
+        kills(supervisor, Random(1), 3)
+        all_is_there(supervisor, writers)
+        assert all(w.count for w in writers)
+        assert sorted(supervisor.stop()) == ["n1", "n2", "n3"]
+        assert supervisor.start() == ["n1", "n2", "n3"]
+        all_is_there(supervisor, writers)
+        assert supervisor.status().is_well
+
+
+@pytest.mark.thorough
+def test_so_it_does_for_a_hundred_kills(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        writers = writing(supervisor, 2)
+        kills(supervisor, Random(2), 100)
+        all_is_there(supervisor, writers)
+
+
+def test_nodes_come_and_go_while_clients_write(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        writers = writing(supervisor, 2)
+        assert supervisor.add() == "n4"
+        supervisor.kill("n1")
+        with pytest.raises(OperationFailedError, match="n1 is down"):
+            supervisor.decommission("n2")
+        assert supervisor.add(replaces="n1") == "n5"
+        supervisor.decommission("n2")
+        supervisor.kill("n3")
+        supervisor.remove("n3")
+        assert supervisor.start() == []  # who has left is not started again
+        all_is_there(supervisor, writers)
+        report = supervisor.status()
+        assert report.is_well
+        assert [n.name for n in report.nodes if n.process is not None] == ["n4", "n5"]
+
+
+def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 1) as supervisor:
+        address = supervisor.layout.node_file("n1").identity.host.address
+        assert address.startswith("127.0.0.1:")
+        chance = Random(3)
+        for _ in range(30):
+            with socket.create_connection(address.split(":"), 5) as stranger:  # type: ignore[arg-type]
+                stranger.sendall(chance.randbytes(chance.randrange(1, 3000)))
+        with pytest.raises(WireError, match="refused"):
+            Conversation(address, b"not the secret")
+        with pytest.raises(ClusterError, match="n1 runs"):
+            supervisor.remove("n1")
+        with pytest.raises(ClusterError, match="there is no node n9"):
+            supervisor.kill("n9")
+        assert supervisor.start() == []
+        assert supervisor.serves("n1")
+        assert (supervisor.layout.directory / "secret").stat().st_mode & 0o77 == 0
+        process = supervisor.running("n1")
+        assert process is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_a_directory_of_something_else_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x", "utf-8")
+    with pytest.raises(ClusterError, match="is not empty"):
+        Supervisor(Layout(tmp_path)).create(1)
+    with pytest.raises(ClusterError, match="there is no cluster"):
+        Layout(tmp_path / "none").settings()
