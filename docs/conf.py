@@ -1,0 +1,53 @@
+"""How Sphinx builds the site: from the repository's root, so that links to examples and sources lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+project = "Stagewright"
+author = "the Stagewright contributors"
+root_doc = "docs/index"
+include_patterns = ["docs/**.md", "examples/**.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
+exclude_patterns = [".*", "src", "tests", "build", "reports"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence"]
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+default_role = "literal"  # a docstring's `name` is code
+suppress_warnings = ["toc.not_included"]  # machines and examples are linked from their tables
+
+html_theme = "furo"
+html_title = "Stagewright"
+html_show_copyright = False
+
+_INDENTED = re.compile(r"^(\S.*)\n\n(?=    \S)", re.MULTILINE)
+_CODE = re.compile(r"``?([^`]+)``?(\w?)")
+
+
+def from_markdown(*event: Any) -> None:
+    """Docstrings are Markdown: an indented block is code, and `State`s is code with an ending."""
+    lines: list[str] = event[-1]
+    text = _INDENTED.sub(r"\1\n\n::\n\n", "\n".join(lines))
+    lines[:] = _CODE.sub(_literal, text).split("\n")
+
+
+def _literal(code: re.Match[str]) -> str:
+    return f"``{code[1]}``" + (f"\\ {code[2]}" if code[2] else "")
+
+
+def setup(app: Sphinx) -> None:
+    """Languages of code blocks that Pygments does not know are shown as text; pages have SVG beside Mermaid."""
+    app.connect("autodoc-process-docstring", from_markdown, priority=400)
+    for name in ("mermaid", "tla"):
+        app.add_lexer(name, TextLexer)
