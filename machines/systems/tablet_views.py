@@ -466,6 +466,25 @@ class TabletViews(Machine):
         empty = batch.type.is_none() & batch.rows.is_empty() & ~batch.done & ~batch.stale
         return batch.tablet.is_none().implies(empty & ~self.called.has(n))
 
+    @invariant
+    def calls_are_for_stored_tasks(self, n: Term[Node]) -> Bool:
+        """000: a call waits for tasks that group0 stores, or for one whose place another has taken."""
+        batch = self.batch[n]
+        stored = some(
+            (batch.tablet == t) & (batch.type == k) & (self.tasks[t][k] != Life.absent)
+            for t in Tablet
+            for k in Type
+        )
+        return self.called.has(n).implies(stored | batch.stale)
+
+    @step_property
+    def staging_tasks_are_created_for_something(self, after: Self, t: Term[Tablet]) -> Bool:
+        """000: a process_staging task is created when "a staging sstable was registered", or the tablet splits."""
+        kind = Type.process_staging
+        created = (self.tasks[t][kind] == Life.absent) & (after.tasks[t][kind] != Life.absent)
+        registered = some(after.staged[n].has(r) & (self.host[t] == n) for n in Node for r in Row)
+        return created.implies(registered | (after.split & ~self.split))
+
     @step_property
     def one_batch_on_a_shard(self, after: Self, n: Term[Node]) -> Bool:
         """000: the worker "can execute only one batch per shard"."""
@@ -500,7 +519,6 @@ class TabletViews(Machine):
     harmless = equivalents(
         equivalent_drop(write, "a new row", because="a row may be written again"),
         equivalent_drop(repair, "a new row", because="a repair may bring what is there"),
-        equivalent_loss(_register, tasks, because="a task too many finds nothing"),
         equivalent_loss(create_view, status, because="a view that is never started is never built"),
         equivalent_drop(
             send, "ranges are built first", because="in which order is view-coordinator's to say"
@@ -512,8 +530,12 @@ class TabletViews(Machine):
             attach,
             "the tablet is not in transition",
             "no call to the node is under way",
+            because="a call may be made again, and starts nothing where a batch runs",
+        ),
+        equivalent_weakening(
+            attach,
             "the worker has the task's batch",
-            because="a call starts nothing where a batch runs, and is answered when that is done",
+            because="a worker has one batch, and a finished one counts for its own task alone",
         ),
         equivalent_weakening(
             finish_batch, "a batch is executed", because="a batch may be executed again"
@@ -522,9 +544,6 @@ class TabletViews(Machine):
             remove_finished,
             "the coordinator waits for it",
             because="what a worker has done is done, whoever asks for it",
-        ),
-        equivalent_loss(
-            remove_finished, batch, called, because="a batch that has no task any more is given up"
         ),
         equivalent_drop(
             restart, "the worker has a batch", because="a restart that loses nothing does no harm"

@@ -31,6 +31,7 @@ SEEN = {
     "TopologyRequest",
     "CdcGeneration",
     "ViewTask",  # of which a batch has several
+    "ViewDestinations",  # where a worker's staging sstables are
     "BackfillTablet",
     "PromptIndex",
     "StageBarrier",

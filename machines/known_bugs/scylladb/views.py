@@ -19,12 +19,17 @@ from stagewright.machines.scylladb.views.view_destinations import (
 )
 from stagewright.machines.scylladb.views.view_range import ViewRange
 from stagewright.machines.scylladb.views.view_resize import Ends, Slot, Tablet, ViewResize
-from stagewright.machines.scylladb.views.view_staging import Sstable as StagingSstable, ViewStaging
-from stagewright.machines.scylladb.views.view_task import Life, ViewTask, Work
+from stagewright.machines.scylladb.views.view_staging import (
+    WEAK,
+    Place,
+    Sstable as StagingSstable,
+    ViewStaging,
+)
+from stagewright.machines.scylladb.views.view_task import WORKER, Life, ViewTask, Work
 from stagewright.machines.scylladb.views.view_updates import Key, ViewUpdates
 from stagewright.machines.scylladb.views.view_wakeups import ViewWakeups
 from stagewright.machines.scylladb.views.view_worker import ViewWorker
-from stagewright.spec import Bool, Number, Term, choose, every, require, some
+from stagewright.spec import Bool, FlagVar, Number, Term, action, choose, every, flag, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -313,6 +318,41 @@ class TermsAreNotCompared(ViewTask):
 
     def _has_current_term(self) -> None:
         require(~self.late.is_empty(), "a request arrives, of whatever term")
+
+
+@known_bug(
+    "000-14",
+    "design document 000, View building task",
+    breaks=(
+        ViewStaging.staging_sstables_are_known,
+        ViewStaging.staging_sstables_are_processed,
+    ),
+    sizes={StagingSstable: 1},
+    budgets={ViewStaging.moves: 1, ViewStaging.restarts: 0},
+)
+class TasksAreStoredBeforeTheirSstablesAreHeld(ViewStaging):
+    """The registrator takes sstables off its queue when their task is stored, and holds them for the task a step
+    later: a batch that begins in between finds none, its task is removed, and they wait for ever.
+    """
+
+    stored: FlagVar = flag()
+
+    @action(by=WORKER, fair=WEAK)
+    def register(self) -> None:
+        require(~self.registering.is_empty() & ~self.stored, "a command is under way")
+        self.waiting = choose(self._needs_no_task(), self.waiting, self._one_more())
+        self.to_register = self.to_register - self.registering
+        self.stored = True
+
+    @action(by=WORKER, fair=WEAK)
+    def hold(self) -> None:
+        """What was to be registered waits for the batch."""
+        require(self.stored, "the task is stored")
+        for s in StagingSstable:
+            there = self.registering.has(s) & (self.place[s] == Place.staging)
+            self.staging.put(s, self.staging.has(s) | there)
+        self.registering = frozenset()
+        self.stored = False
 
 
 BUGS = known_bugs_in(globals())

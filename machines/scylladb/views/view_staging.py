@@ -145,7 +145,10 @@ class ViewStaging(Machine):
 
     @action(by=WORKER, fair=WEAK)
     def register(self) -> None:
-        """The command is applied: a task is stored, and the sstables that still exist wait for it."""
+        """The command is applied: a task is stored, and the sstables that still exist wait for it.
+
+        That is one step here: a batch that begins between the two would find no sstable.
+        """
         require(~self.registering.is_empty(), "a command is under way")
         known = self.registering & self.to_register
         self.waiting = choose(self._needs_no_task(), self.waiting, self._one_more())
