@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stagewright.impl.processes.layout import Layout
+from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import Supervisor
 
 
 @contextmanager
-def cluster(directory: Path, nodes: int, patience: float = 240.0) -> Iterator[Supervisor]:
+def cluster(directory: Path, nodes: int, settings: Settings | None = None) -> Iterator[Supervisor]:
     """A cluster that serves, while the context lasts."""
-    supervisor = Supervisor(Layout(directory), patience=patience)
-    supervisor.create(nodes)
+    supervisor = Supervisor(Layout(directory), patience=240)
+    supervisor.create(nodes, settings)
     try:
         supervisor.start()
         yield supervisor

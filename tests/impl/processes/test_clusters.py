@@ -17,11 +17,13 @@ import pytest
 pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
+from tests.impl.group0.ports import NO_ETCD
 from tests.impl.processes.clusters import cluster
 
+from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
 from stagewright.impl.processes.client import Conversation, Session
 from stagewright.impl.processes.errors import ClusterError, WireError
-from stagewright.impl.processes.layout import Layout
+from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import OperationFailedError, Supervisor, environment
 
 HEAVY = ("numpy", "pandas", "numba", "llvmlite", "pyspark", "pyarrow", "z3", "hypothesis", "rich")
@@ -112,13 +114,28 @@ def kills(supervisor: Supervisor, chance: Random, count: int) -> None:
 def test_what_is_acknowledged_survives_kills_and_restarts(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 3) as supervisor:
         writers = writing(supervisor, 2)
-        kills(supervisor, Random(1), 3)
+        kills(supervisor, Random(1), 2)
         all_is_there(supervisor, writers)
         assert all(w.count for w in writers)
         assert sorted(supervisor.stop()) == ["n1", "n2", "n3"]
         assert supervisor.start() == ["n1", "n2", "n3"]
         all_is_there(supervisor, writers)
         assert supervisor.status().is_well
+
+
+@pytest.mark.skipif(find_etcd() is None, reason=NO_ETCD)
+def test_the_log_of_commands_may_lie_in_etcd_members_of_which_are_killed(tmp_path: Path) -> None:
+    with EtcdCluster(tmp_path / "etcd", 3) as etcd:
+        settings = Settings(etcd=etcd.endpoints)
+        with cluster(tmp_path / "c", 2, settings) as supervisor:
+            writers = writing(supervisor, 1)
+            etcd.kill(0)
+            assert supervisor.add() == "n3"
+            etcd.start(0)
+            etcd.kill(1)
+            supervisor.decommission("n1")
+            all_is_there(supervisor, writers)
+            assert not (supervisor.layout.directory / "group0.sqlite").exists()
 
 
 @pytest.mark.thorough
@@ -145,6 +162,20 @@ def test_nodes_come_and_go_while_clients_write(tmp_path: Path) -> None:
         report = supervisor.status()
         assert report.is_well
         assert [n.name for n in report.nodes if n.process is not None] == ["n4", "n5"]
+
+
+@pytest.mark.thorough
+def test_a_cluster_grows_to_seven_and_shrinks_to_two(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        writers = writing(supervisor, 2)
+        for _ in range(4):
+            supervisor.add()
+        for name in ("n1", "n4", "n2", "n6", "n3"):
+            supervisor.decommission(name)
+        all_is_there(supervisor, writers)
+        report = supervisor.status()
+        assert report.is_well
+        assert [n.name for n in report.nodes if n.process is not None] == ["n5", "n7"]
 
 
 def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Benchmarks of real nodes beside the stores that they use."""
