@@ -1,4 +1,4 @@
-"""`stagewright demo`: the main job, end to end: check, prove, run under faults, validate what was recorded."""
+"""`stagewright demo`: the main job, end to end: check, prove, run under faults, validate what was recorded; a real cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from stagewright.commands.demo_cluster import Beside, actions, is_possible
 from stagewright.commands.exit_codes import ExitCode
 
 
@@ -24,6 +25,7 @@ class Stop:
 def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
     """What the demo runs, in order."""
     recorded = reports / "run"
+    cluster = actions(reports / "cluster") if is_possible() else ()
     return (
         Stop(
             "Is tablet migration right, also with lagging nodes, a crash and a failed action?",
@@ -60,13 +62,15 @@ def tour(reports: Path, sample_log: Path) -> tuple[Stop, ...]:
                 *("--out", str(reports / "validate-scylla")),
             ),
         ),
+        *(Stop(*one) for one in cluster),
     )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The flags of `demo`."""
     parser.description = (
-        "Check, prove, run and validate tablet migration, and say where the reports are."
+        "Check, prove, run and validate tablet migration, let a cluster of real processes grow and "
+        "lose a node, and say where the reports are."
     )
     parser.epilog = "example:\n  stagewright demo --out reports"
     parser.add_argument(
@@ -82,7 +86,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run every stop, then say which came out as it should."""
     from importlib.resources import as_file, files
 
-    from stagewright.commands.output import check_directory
+    from stagewright.commands.output import check_directory, console
 
     reports: Path = args.out
     check_directory("--out", reports)
@@ -92,11 +96,14 @@ def execute(args: argparse.Namespace) -> int:
     ) as sample:
         stops = tour(reports, sample)
         results: list[tuple[int, float]] = []
-        for number, stop in enumerate(stops, 1):
-            results.append(_run(number, stop, len(stops)))
-            code = results[-1][0]
-            if code not in (ExitCode.HOLDS, ExitCode.VIOLATED):
-                return code  # broken off; it has said why
+        with Beside(reports / "cluster") as beside:
+            for number, stop in enumerate(stops, 1):
+                results.append(_run(number, stop, len(stops)))
+                code = results[-1][0]
+                if code not in (ExitCode.HOLDS, ExitCode.VIOLATED):
+                    return code  # broken off; it has said why
+                if said := beside.after(stop.arguments):
+                    console().print(said, markup=False)
     return _summary(reports, stops, results)
 
 

@@ -1,0 +1,29 @@
+"""The demo's cluster: its commands come out as they should while a client writes, and nothing is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from stagewright.commands import demo_cluster, run_command_line
+from stagewright.impl.processes.layout import Layout
+
+
+@pytest.mark.thorough
+def test_a_cluster_grows_and_loses_a_node_while_a_client_writes(tmp_path: Path) -> None:
+    directory = tmp_path / "cluster"
+    assert demo_cluster.is_possible()
+    said: list[str] = []
+    for _ in range(2):  # a demo may be shown again
+        with demo_cluster.Beside(directory) as beside:
+            for _, arguments, expected in demo_cluster.actions(directory):
+                assert run_command_line(arguments) == expected, arguments
+                said.append(beside.after(arguments))
+        assert not Layout(directory).exists
+    sentences = [s for s in said if s]
+    assert len(sentences) == 2
+    assert all("each of them is read" in s for s in sentences)
