@@ -20,6 +20,7 @@ SHIPPED = {
     "topology-sessions": "stagewright.machines.scylladb.topology.topology_sessions:TopologySessions",
     "topology-transition": "stagewright.machines.scylladb.topology.topology_transition:TopologyTransition",
     "group0": "stagewright.machines.scylladb.topology.group0:Group0",
+    "shared-fence": "stagewright.machines.scylladb.topology.shared_fence:SharedFence",
     "fencing": "stagewright.machines.scylladb.topology.fencing:Fencing",
     "view-coordinator": "stagewright.machines.scylladb.views.view_coordinator:ViewCoordinator",
     "view-worker": "stagewright.machines.scylladb.views.view_worker:ViewWorker",

@@ -18,8 +18,9 @@ from stagewright.machines.scylladb.tablets.tablet_migration import Progress, Tab
 from stagewright.machines.scylladb.tablets.tablet_repair import TabletRepair
 from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
-from stagewright.machines.scylladb.topology import fencing
+from stagewright.machines.scylladb.topology import fencing, shared_fence
 from stagewright.machines.scylladb.topology.fencing import Fencing
+from stagewright.machines.scylladb.topology.shared_fence import SharedFence
 from stagewright.machines.scylladb.views import view_building
 from stagewright.machines.scylladb.views.view_building import ViewBuilding
 from stagewright.spec import Term, refinement
@@ -87,6 +88,27 @@ def a_tablet_behind_a_fence(nodes: Fencing, seen: M) -> None:
 
 def _stage_behind_a_fence(stage: fencing.Stage) -> Stage:
     return OF_FENCING[stage]
+
+
+@refinement(
+    profiles={"seed": "seed", "scylla-master": NEWEST},
+    at=({SharedFence.writes: 0},),
+    steps={
+        SharedFence.advance: [
+            (M.start, M.read_new, M.use_new, None),
+            (M.write_both, None),
+            (M.begin_streaming, None),
+        ],
+    },
+)
+def a_tablet_that_shares_its_fence(both: SharedFence, seen: M, k: Term[shared_fence.Kind]) -> None:
+    """Its stages are named as those of the ring are: writes go to both replicas while rows are streamed."""
+    seen.stage = both.stage[k].column(_stage_that_is_shared)
+
+
+def _stage_that_is_shared(stage: shared_fence.Stage) -> Stage:
+    streams = stage is shared_fence.Stage.write_both_read_old
+    return Stage.streaming if streams else Stage[stage.name]
 
 
 @refinement(profiles={"": NEWEST})

@@ -51,6 +51,7 @@ WITH_A_STAGE = {
     "TabletCommits",
     "Fencing",
     "LoadBalancer",
+    "SharedFence",
 }
 
 

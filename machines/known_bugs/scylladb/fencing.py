@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from stagewright.machines.scylladb import cluster
 from stagewright.machines.scylladb.topology.fencing import Fencing, Node, NodeState, Phase
-from stagewright.spec import Bool, Number, Term
+from stagewright.machines.scylladb.topology.shared_fence import LAST_VERSION, Kind, SharedFence
+from stagewright.spec import Bool, Number, Term, choose, number
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in, released_bug
 
 QUIET = {Fencing.bumps: 0, Fencing.cleanups: 0}
@@ -65,6 +67,46 @@ class FallbackLeavesOutDecommissioningNodes(Fencing):
     def _is_asked(self, n: Term[Node]) -> Bool:
         drains = self.phase == Phase.draining
         return super()._is_asked(n) & (drains | (self.node[n] == NodeState.normal))
+
+
+SHARED = "design document 001: one infrastructure for fencing"
+
+
+@known_bug(
+    "F01",
+    SHARED,
+    breaks=SharedFence.reads_see_acknowledged_writes,
+    budgets={SharedFence.failures: 0},
+)
+class StagesOfTabletsHaveNoVersion(SharedFence):
+    """Only a change of the ring committed a version: the stage of a tablet was taken for known as soon as it was
+    committed.
+    """
+
+    def _commit(self, k: Term[Kind]) -> None:
+        committed = choose(k == Kind.tablets, self.version, self.version + 1)
+        self.since[k] = committed
+        self.version = committed
+
+
+@known_bug("F02", SHARED, breaks=SharedFence.reads_see_acknowledged_writes)
+class TwoFences(SharedFence):
+    """Requests of tablets had a fence of their own. A barrier that fell back on the fence moved that of the last
+    change, and the other change went on while replicas stored what was older.
+    """
+
+    of_tablets = number(0, LAST_VERSION)
+
+    def _pass(self) -> None:
+        last = self.since[Kind.tablets] == self.barrier
+        self.of_tablets = choose(last, self.barrier, self.of_tablets)
+        super()._pass()
+
+    def _passes_the_fence(self, r: Term[cluster.Node]) -> Bool:
+        of_vnodes = (self.request.kind == Kind.vnodes) & super()._passes_the_fence(r)
+        return of_vnodes | (
+            (self.request.kind == Kind.tablets) & (self.request.version >= self.of_tablets)
+        )
 
 
 BUGS = known_bugs_in(globals())

@@ -35,6 +35,7 @@ def checked(
         ("topology-rebuild", 12_848),
         ("topology-coordinator", 5_856),
         ("topology-sessions", 1_310),
+        ("shared-fence", 555_648),
     ],
 )
 def test_the_newest_release_keeps_every_promise(name: str, states: int) -> None:

@@ -1,0 +1,401 @@
+"""One version and one fence for two kinds of change: of the ring of vnodes, and of a tablet.
+
+001: the load balancer "is part of the main state machine" because "we want to share the infrastructure for fencing
+between vnode-based topology changes and tablet migration"; the two are excluded "so that they don't interfere". Later
+releases let tablets move while a node bootstraps: both kinds commit versions, and a barrier is for all of them. One
+row of a table with vnodes, and one of a table with tablets, move from one node to another. How nodes answer a barrier
+and learn the fence is in `fencing.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
+from stagewright.spec import (
+    Actor,
+    Bool,
+    Fairness,
+    LeadsTo,
+    Machine,
+    NumberVar,
+    OneVar,
+    Profile,
+    Record,
+    States,
+    Term,
+    action,
+    always_reachable,
+    budget,
+    constant,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_value,
+    equivalents,
+    every,
+    final,
+    initially,
+    invariant,
+    leads_to,
+    liveness,
+    number,
+    one_of,
+    only_when,
+    optional,
+    per,
+    profiles,
+    record,
+    require,
+    scopes,
+    set_of,
+    some,
+    step_property,
+    volatile,
+)
+
+WEAK = Fairness.WEAK
+COORDINATOR = Actor("topology coordinator")
+LAST_VERSION = 7
+
+
+class Kind(Enum):
+    """What is changed, and what a table's replicas are found by."""
+
+    vnodes = auto()
+    tablets = auto()
+
+
+class Stage(States):
+    """How far a change is: the transition states of the topology, and the stages of a tablet, alike."""
+
+    # fmt: off
+    #                     writes old, new     reads new
+    none                = True,       False,  False
+    write_both_read_old = True,       True,   False
+    write_both_read_new = True,       True,   True
+    use_new             = False,      True,   True
+    # fmt: on
+
+    def __init__(self, writes_old: bool, writes_new: bool, reads_new: bool) -> None:
+        self.writes_old = writes_old
+        self.writes_new = writes_new
+        self.reads_new = reads_new
+
+
+NEXT = {
+    Stage.none: Stage.write_both_read_old,
+    Stage.write_both_read_old: Stage.write_both_read_new,
+    Stage.write_both_read_new: Stage.use_new,
+    Stage.use_new: Stage.use_new,
+}
+
+
+def _next(stage: Stage) -> Stage:
+    return NEXT[stage]
+
+
+class Request(Record):
+    """The write that is on its way, if any, and the version of the token metadata that it holds."""
+
+    coordinator = optional(Node)
+    kind = one_of(Kind, init=Kind.vnodes)  # of the table
+    version = number(0, LAST_VERSION)
+    targets = set_of(Node)
+    reached = set_of(Node)
+
+
+@dataclass(frozen=True)
+class Tracks(Profile):
+    """Whether changes of both kinds may go on at once."""
+
+    exclude: bool  # "the tablet migration track excludes with other topology changes"
+
+
+class SharedFence(Machine):
+    """Two changes on one version and one fence, under clients of both tables."""
+
+    release = profiles(Tracks("seed", True), Tracks("scylla-master", False))
+    writes = budget(1, doc="rows that clients write")
+    failures = budget(1, doc="barriers to which a node does not answer in time")
+
+    exercised_at = scopes({failures: 0}, {})
+
+    old: OneVar[Node] = constant(one_of(Node))  # the replica of both rows
+    new: OneVar[Node] = constant(one_of(Node))  # the one that they move to
+    # committed
+    version: NumberVar = number(1, LAST_VERSION)
+    fence: NumberVar = number(0, LAST_VERSION)
+    stage = per(Kind, one_of(Stage, init=Stage.none))
+    since = per(Kind, number(0, LAST_VERSION))  # the version of its stage
+    # the coordinator of the moment
+    barrier: NumberVar = volatile(number(0, LAST_VERSION), of=COORDINATOR)  # that it runs; 0: none
+    passed: NumberVar = volatile(number(0, LAST_VERSION), of=COORDINATOR)  # the last that passed
+    streamed = volatile(set_of(Kind), of=COORDINATOR)  # changes whose new replica has the rows
+    # what a node has learned of group0
+    known_version = per(Node, number(1, LAST_VERSION))
+    known_fence = per(Node, number(0, LAST_VERSION))
+    known_stage = per(Node, per(Kind, one_of(Stage, init=Stage.none)))
+    # requests and rows
+    request = record(Request)
+    stored = per(Kind, set_of(Node))
+    acknowledged = set_of(Kind)
+
+    @initially
+    def each_row_moves(self) -> Bool:
+        """From one node to another."""
+        return self.old != self.new
+
+    # -- clients ---------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def begin_write(self, n: Term[Node], k: Term[Kind]) -> None:
+        """A client writes the row of a table through a node, to the replicas that the node knows of."""
+        request, stage = self.request, self.known_stage[n][k]
+        require(request.coordinator.is_none(), "no request is on its way")
+        request.coordinator = n
+        request.kind = k
+        request.version = self.known_version[n]
+        for m in Node:
+            of_old = (self.old == m) & stage.column(lambda stage: stage.writes_old)
+            of_new = (self.new == m) & stage.column(lambda stage: stage.writes_new)
+            request.targets.put(m, of_old | of_new)
+
+    @action(fair=WEAK)
+    def store(self, r: Term[Node], k: Term[Kind]) -> None:
+        """A replica stores the row, unless the request is below the fence, as far as it has learned."""
+        request = self.request
+        require(request.targets.has(r) & (request.kind == k), "it is sent to the replica")
+        require(~request.reached.has(r), "the replica has not stored it yet")
+        require(self._passes_the_fence(r), "it is not below the replica's fence")
+        self.stored[k].add(r)
+        request.reached.add(r)
+
+    def _passes_the_fence(self, r: Term[Node]) -> Bool:
+        return self.request.version >= self.known_fence[r]
+
+    @action(fair=WEAK)
+    def acknowledge(self, k: Term[Kind]) -> None:
+        """All replicas that it was sent to have stored it."""
+        request = self.request
+        going_on = request.coordinator.is_some() & (request.kind == k)
+        require(going_on, "a write is on its way")
+        require(request.targets <= request.reached, "every replica has stored it")
+        self.acknowledged.add(k)
+        self._forget()
+
+    @action(by=NETWORK, fair=WEAK)
+    def time_out(self) -> None:
+        """It is refused, or lost: what it has reached it has reached."""
+        require(self.request.coordinator.is_some(), "a request is on its way")
+        self._forget()
+
+    def _forget(self) -> None:
+        request = self.request
+        request.coordinator = None
+        request.kind = Kind.vnodes
+        request.version = 0
+        request.targets = frozenset()
+        request.reached = frozenset()
+
+    # -- the barrier -----------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def begin_barrier(self) -> None:
+        """`barrier_and_drain` goes to every node: for whatever was committed by now, of either kind."""
+        require(self.barrier == 0, "no barrier is run")
+        require(self.passed < self.version, "a version was committed since the last one")
+        self.barrier = self.version
+
+    @action(fair=WEAK)
+    def learn(self, n: Term[Node]) -> None:
+        """A node applies what is committed."""
+        behind = (self.known_version[n] < self.version) | (self.known_fence[n] < self.fence)
+        require(behind, "the node is behind")
+        self.known_version[n] = self.version
+        self.known_fence[n] = self.fence
+        for k in Kind:
+            self.known_stage[n][k] = self.stage[k]
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self) -> None:
+        """Every node has learned the version, and what was before it is drained, or refused by every replica."""
+        require(self.barrier > 0, "a barrier is run")
+        learned = every(self.known_version[n] >= self.barrier for n in Node)
+        require(learned, "every node has learned the version")
+        refused = every(self.known_fence[r] >= self.barrier for r in Node)
+        require(~self._holds_older() | refused, "older versions are released, or refused")
+        self._pass()
+
+    def _pass(self) -> None:
+        self.fence = self.barrier
+        self.passed = self.barrier
+        self.barrier = 0
+
+    @action(by=NETWORK, spends=failures)
+    def fail_to_drain(self) -> None:
+        """A node does not drain in time: the fence moves before that, and every replica is to learn it."""
+        require(self._holds_older(), "a node holds an older version")
+        self.fence = self.barrier
+
+    def _holds_older(self) -> Bool:
+        """A node coordinates a request, of whichever table, that began under a version before the barrier's."""
+        older = self.request.version < self.barrier
+        return self.request.coordinator.is_some() & older
+
+    # -- the changes -----------------------------------------------------------------------------------
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self, k: Term[Kind]) -> None:
+        """Writes go to both replicas, the cluster knows it: the new one gets the rows of the old one."""
+        require(self.stage[k] == Stage.write_both_read_old, "writes go to both")
+        require(~self.streamed.has(k), "it has not streamed yet")
+        self._is_known(k)
+        had = some(self.stored[k].has(m) & (self.old == m) for m in Node)
+        for m in Node:
+            self.stored[k].put(m, self.stored[k].has(m) | (had & (self.new == m)))
+        self.streamed.add(k)
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def advance(self, k: Term[Kind]) -> None:
+        """The next stage is committed, with a version of its own."""
+        require(self.stage[k] != Stage.use_new, "a stage is left")
+        self._has_the_track(k)
+        begins = self.stage[k] == Stage.none
+        streams = self.stage[k] == Stage.write_both_read_old
+        require(~streams | self.streamed.has(k), "the rows are streamed")
+        require(begins | (self.passed >= self.since[k]), "a barrier passed since its last stage")
+        self.stage[k] = self.stage[k].column(_next)
+        self._commit(k)
+
+    def _commit(self, k: Term[Kind]) -> None:
+        self.since[k] = self.version + 1
+        self.version = self.version + 1
+
+    def _is_known(self, k: Term[Kind]) -> None:
+        require(self.passed >= self.since[k], "a barrier passed since its stage")
+
+    def _has_the_track(self, k: Term[Kind]) -> None:
+        """One kind of change at a time, where they exclude each other."""
+        if self.release.exclude:
+            others = every((m == k) | ~self._is_going_on(m) for m in Kind)
+            require(others, "no change of the other kind goes on")
+
+    def _is_going_on(self, k: Term[Kind] | Kind) -> Bool:
+        stage = self.stage[k]
+        unknown = self.passed < self.since[k]
+        return (stage != Stage.none) & ((stage != Stage.use_new) | unknown)
+
+    # -- promises --------------------------------------------------------------------------------------
+
+    @invariant
+    def reads_see_acknowledged_writes(self, n: Term[Node], k: Term[Kind], r: Term[Node]) -> Bool:
+        """001: the replicas that are read "will reflect all successful writes": whichever node a client reads
+        through, also one that is behind, and whatever the change of the other kind commits meanwhile.
+        """
+        reads_new = self.known_stage[n][k].column(lambda stage: stage.reads_new)
+        reads = (reads_new & (self.new == r)) | (~reads_new & (self.old == r))
+        asked = reads & (self.known_version[n] >= self.known_fence[r])
+        return (self.acknowledged.has(k) & asked).implies(self.stored[k].has(r))
+
+    @invariant
+    def nothing_older_has_effects(self, r: Term[Node]) -> Bool:
+        """After a barrier what began before it, at whichever table, is drained, or refused by every replica."""
+        older = self.request.coordinator.is_some() & (self.request.version < self.passed)
+        return older.implies(~self._passes_the_fence(r))
+
+    @step_property
+    def what_is_learned_is_what_is_committed(self, after: Self, n: Term[Node]) -> Bool:
+        """A node applies group0 as a whole: the version, the fence, and the stages of both kinds."""
+        learns = (self.known_version[n] != after.known_version[n]) | (
+            self.known_fence[n] != after.known_fence[n]
+        )
+        whole = (after.known_version[n] == self.version) & (after.known_fence[n] == self.fence)
+        stages = every(after.known_stage[n][k] == self.stage[k] for k in Kind)
+        return learns.implies(whole & stages)
+
+    @step_property
+    def the_fence_moves_with_the_barrier(self, after: Self) -> Bool:
+        """It never falls, and where a barrier has passed, it is at the barrier's version."""
+        passes = self.passed != after.passed
+        return (self.fence <= after.fence) & passes.implies(after.fence == after.passed)
+
+    @step_property
+    def a_version_is_of_one_stage(self, after: Self) -> Bool:
+        """Every stage of either kind has a version of its own: what a request began under tells both apart."""
+        moved = some(self.stage[k] != after.stage[k] for k in Kind)
+        return moved.implies(after.version == self.version + 1)
+
+    @step_property
+    def tracks_exclude_each_other(self, after: Self, k: Term[Kind], other: Term[Kind]) -> Bool:
+        """001: "The tablet migration track excludes with other topology changes"."""
+        only_when(self.release.exclude)
+        begins = self.stage[k] != after.stage[k]
+        rests = (self.stage[other] == Stage.none) | (self.stage[other] == Stage.use_new)
+        return ((k != other) & begins).implies(rests)
+
+    @final
+    def nobody_waits(self) -> Bool:
+        """All barriers have passed, and no client waits."""
+        return self.request.coordinator.is_none() & (self.passed == self.version)
+
+    @liveness
+    def changes_end(self, k: Term[Kind]) -> LeadsTo:
+        """A change does not hold up the other one for good: each ends."""
+        return leads_to(self.stage[k] != Stage.none, self.stage[k] == Stage.use_new)
+
+    @always_reachable
+    def both_can_end(self) -> Bool:
+        """Whatever failed, both changes can end."""
+        return every(self.stage[k] == Stage.use_new for k in Kind)
+
+    # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_loss(begin_write, Request.coordinator, because="a client need not write"),
+        equivalent_drop(
+            begin_write, "no request is on its way", because="the one before is lost instead"
+        ),
+        equivalent_drop(
+            store, "the replica has not stored it yet", because="it is stored once, or twice"
+        ),
+        equivalent_loss(store, Request.reached, because="a write need not be acknowledged"),
+        equivalent_loss(acknowledge, acknowledged, because="a write need not be acknowledged"),
+        equivalent_loss(
+            _forget,
+            Request.kind,
+            Request.version,
+            Request.targets,
+            Request.reached,
+            because="nobody looks at what is left of a request that is over",
+        ),
+        equivalent_drop(
+            time_out, "a request is on its way", because="nothing is lost where nothing is sent"
+        ),
+        equivalent_drop(
+            begin_barrier,
+            "no barrier is run",
+            "a version was committed since the last one",
+            because="a barrier more does no harm",
+        ),
+        equivalent_drop(learn, "the node is behind", because="who learns again learns nothing"),
+        equivalent_loss(
+            fail_to_drain, fence, because="the fence moves when the barrier passes at the latest"
+        ),
+        equivalent_drop(
+            stream, "it has not streamed yet", because="rows may be streamed more than once"
+        ),
+        equivalent_value(
+            Stage.use_new,
+            lambda stage: stage.writes_old,
+            True,
+            because="a replica that nobody reads may be written",
+        ),
+        equivalent_value(
+            Stage.none,
+            lambda stage: stage.writes_new,
+            True,
+            because="a replica that nobody reads yet may be written",
+        ),
+    )
