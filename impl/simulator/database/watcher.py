@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stagewright.impl.catalog.view import View
 from stagewright.impl.node.keys import bounds, token_in
@@ -31,18 +31,16 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
-from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.runtime import Program
+from stagewright.impl.simulator.database.folding import Arguments, Folding
+from stagewright.impl.simulator.database.hosts import Host
 from stagewright.machines.recorded import OF_NODES
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
-from stagewright.spec import RefusedError
 from stagewright.spec.loading import load
 from stagewright.spec.trace import TraceWriter
 from stagewright.spec.values import FrozenMap
 from stagewright.spec.verdict import Step
-
-if TYPE_CHECKING:
-    from stagewright.impl.simulator.database.world import Host
 
 RELIES = frozenset(
     {
@@ -60,9 +58,9 @@ _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: 
 
 
 @lru_cache(maxsize=1)
-def programs() -> dict[str, Program]:
-    """The definitions of what is recorded, by kind."""
-    return {kind: Program(load(place)) for kind, place in OF_NODES.items()}
+def foldings() -> dict[str, Folding]:
+    """The definitions of what is recorded, by kind; all runs of a process share what they compute."""
+    return {kind: Folding(Program(load(place))) for kind, place in OF_NODES.items()}
 
 
 class Watcher:
@@ -71,11 +69,9 @@ class Watcher:
     def __init__(self) -> None:
         self.problems: list[str] = []
         self.now = 0
-        self._programs = programs()
-        self._running: dict[
-            tuple[str, str], Instance | None
-        ] = {}  # None: refused, and judged no more
-        self._events: list[tuple[str, str, Step | None, dict[str, Any], str, int]] = []
+        self._kinds = foldings()
+        self._states: dict[tuple[str, str], int | None] = {}  # None: refused, judged no more
+        self._events: list[tuple[str, str, str, Arguments, str, int]] = []
         self._rounds: dict[tuple[int, int], int] = {}  # the versions of barriers
         self._writes: dict[tuple[str, int], int] = {}  # client's number → that of the request
         self._answered: dict[int, set[str]] = {}
@@ -88,37 +84,40 @@ class Watcher:
         self._passed_at = 0
 
     def _take(self, kind: str, entity: str, node: str, action: str, **arguments: Any) -> None:
-        found = self._start(kind, entity, node)
-        if found is None:
+        state = self._start(kind, entity, node)
+        if state is None:
             return
-        step = Step(action, FrozenMap(arguments))
-        self._events.append((kind, entity, step, {}, node, self.now))
-        try:
-            found.fire(step)
-        except RefusedError as error:
-            self.problems.append(f"{kind} {entity}: {error.problem}")
-            self._running[kind, entity] = None
+        step = tuple(arguments.items())
+        self._events.append((kind, entity, action, step, node, self.now))
+        found = self._kinds[kind].step(state, action, step)
+        if isinstance(found, str):
+            self.problems.append(f"{kind} {entity}: {found}")
+            self._states[kind, entity] = None
+        else:
+            self._states[kind, entity] = found
 
-    def _start(self, kind: str, entity: str, node: str, **known: Any) -> Instance | None:
+    def _start(self, kind: str, entity: str, node: str, **known: Any) -> int | None:
         key = kind, entity
-        if key not in self._running:
-            self._running[key] = Instance(self._programs[kind], known)
-            self._events.append((kind, entity, None, known, node, self.now))
-        return self._running[key]
+        if key not in self._states:
+            begun = tuple(known.items())
+            self._states[key] = self._kinds[kind].start(begun)
+            self._events.append((kind, entity, "", begun, node, self.now))
+        return self._states[key]
 
     def write(self, directory: Path, trace: str) -> tuple[Path, ...]:
         """One file for each kind."""
         paths: list[Path] = []
-        for kind, rules in self._programs.items():
+        for kind, folding in self._kinds.items():
             path = directory / f"{kind}.jsonl"
-            with TraceWriter(path, rules.definition, trace) as writer:
-                for of, entity, step, known, node, now in self._events:
+            with TraceWriter(path, folding.rules.definition, trace) as writer:
+                for of, entity, action, values, node, now in self._events:
                     if of != kind:
                         continue
-                    if step is None:
-                        writer.start(entity, FrozenMap(known), node=node, time=now)
+                    known = FrozenMap(dict(values))
+                    if action:
+                        writer.record(entity, Step(action, known), {}, node=node, time=now)
                     else:
-                        writer.record(entity, step, {}, node=node, time=now)
+                        writer.start(entity, known, node=node, time=now)
             paths.append(path)
         return tuple(paths)
 

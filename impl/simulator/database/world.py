@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, StateId
 from stagewright.impl.group0.dice import Dice
@@ -38,6 +37,7 @@ from stagewright.impl.node.port import (
     Wake,
 )
 from stagewright.impl.simulator.database.events import Events
+from stagewright.impl.simulator.database.hosts import Host
 from stagewright.impl.simulator.database.log import HeardLog
 from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import NONE, Faults
@@ -50,23 +50,6 @@ NOTICED = (30, 120)  # until the failure detector of a peer notices
 TAIL = 30  # entries that group0 keeps beside a snapshot
 OF_ROWS = (ClientWrite, ClientRead, ClientReply, ReplicaWrite, ReplicaRead, ReplicaReply)
 EPOCH = 1_700_000_000_000  # milliseconds
-
-
-@dataclass
-class Host:
-    """The machine of a node: its disk, and the life that runs on it, if one does."""
-
-    identity: Identity
-    disk: ModelledDisk
-    rows: MemoryRows
-    node: DatabaseNode | None = None
-    life: int = 0
-    started_at: int = 0
-    cause: Message | None = None  # what the node handles
-    syncing: list[int] = field(default_factory=list[int])
-    unsubscribe: Callable[[], None] = lambda: None
-    stopped: str = ""  # why the node is not to start again
-    fuse: int | None = None  # so many effects until it crashes
 
 
 class World:

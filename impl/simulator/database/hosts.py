@@ -1,0 +1,28 @@
+"""The machines of nodes: what survives a life of a node, and that life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from stagewright.impl.node.messages import Message
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.node.port import Identity
+from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
+
+
+@dataclass
+class Host:
+    """The machine of a node: its disk, and the life that runs on it, if one does."""
+
+    identity: Identity
+    disk: ModelledDisk
+    rows: MemoryRows
+    node: DatabaseNode | None = None
+    life: int = 0
+    started_at: int = 0
+    cause: Message | None = None  # what the node handles
+    syncing: list[int] = field(default_factory=list[int])
+    unsubscribe: Callable[[], None] = lambda: None
+    stopped: str = ""  # why the node is not to start again
+    fuse: int | None = None  # so many effects until it crashes
