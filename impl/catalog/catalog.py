@@ -14,6 +14,7 @@ from stagewright.impl.catalog.columns import (
     REQUESTS,
     STATUS,
     TABLES,
+    TIMESTAMPS,
     TOPOLOGY,
     Row,
     Rows,
@@ -23,7 +24,7 @@ from stagewright.impl.catalog.view import View, view_of
 from stagewright.impl.group0 import Entry, Mutation, Snapshot
 from stagewright.impl.node.messages import HostInfo
 
-KNOWN = (TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TABLES)
+KNOWN = (TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES)
 _STATIC: Row = {
     "transition_state": None,
     "version": 0,

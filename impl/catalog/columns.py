@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from stagewright.impl.group0 import Mutation
 from stagewright.impl.runtime import Place, Taken
+from stagewright.machines.scylladb.cdc.cdc_streams import Sharding, generate
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
     GlobalRequest,
@@ -28,12 +30,14 @@ REQUESTS = "topology_requests"
 MEMBERS = "raft_snapshot_config"
 STATUS = "cluster_status"
 GENERATIONS = "cdc_generations_v3"
+TIMESTAMPS = "cdc_generation_timestamps"
 TABLES = "tables"
 
 Row = dict[str, Any]
 Rows = dict[tuple[str, ...], Row]
 ALL: tuple[str, ...] = ()  # the key of the static columns
 FAILED = "the request failed"
+COMMITS_GENERATION = ("commit_cdc_generation", "commit_generation")
 
 
 @dataclass
@@ -43,6 +47,8 @@ class Details:
     new_id: Callable[[], str]  # a time UUID
     now: Callable[[], str]
     tokens: Mapping[Node, tuple[int, ...]] = field(default_factory=dict[Node, tuple[int, ...]])
+    vnodes: Mapping[int, int] = field(default_factory=dict[int, int])  # ends, with shards of owners
+    from_then_on: str = ""  # when a CDC generation begins to operate
     error: str = FAILED
 
 
@@ -69,6 +75,7 @@ def mutations_of(
     found: dict[tuple[str, tuple[str, ...]], Row | None] = {}
     writer = _Writer(tables, details, found)
     for taken in steps:
+        writer.action = taken.step.action
         for place, value in taken.mutations.items():
             write = _WRITES.get(place.column)
             if write is not None:
@@ -81,6 +88,7 @@ class _Writer:
     tables: Mapping[str, Rows]
     details: Details
     found: dict[tuple[str, tuple[str, ...]], Row | None]
+    action: str = ""  # of the step whose changes are written
 
     def put(self, table: str, key: tuple[str, ...], **columns: object) -> None:
         row = self.found.get((table, key))
@@ -105,6 +113,8 @@ class _Writer:
 
     def topology_request(self, place: Place, value: Request | None) -> None:
         self.node(place.key, topology_request=None if value is None else value.name)
+        if value is None and self.action.startswith(("accept_", "start_")):
+            self.request(place.key, start_time=self.details.now())
 
     def replaced_id(self, place: Place, value: Node | None) -> None:
         self.node(place.key, replaced_id=None if value is None else value.name)
@@ -129,17 +139,33 @@ class _Writer:
         self.static(session=self.details.new_id() if value else None)
 
     def new_cdc_generation(self, _: Place, value: bool) -> None:
-        generation = self.details.new_id() if value else None
-        self.static(new_cdc_generation_data_uuid=generation)
+        """The data of a generation are written; or it is committed; or given up with its operation."""
+        if value:
+            generation = self.details.new_id()
+            self.static(new_cdc_generation_data_uuid=generation)
+            self._describe(generation)
+            return
+        before = self.tables[TOPOLOGY][ALL]
+        self.static(new_cdc_generation_data_uuid=None)
+        if self.action in COMMITS_GENERATION:
+            committed = [self.details.from_then_on, before["new_cdc_generation_data_uuid"]]
+            for column in ("committed_cdc_generations", "unpublished_cdc_generations"):
+                self.static(**{column: [*before[column], committed]})
+
+    def _describe(self, generation: str) -> None:
+        """The streams of each vnode, one for each shard of its owner."""
+        ring = [(end, Sharding(shards)) for end, shards in sorted(self.details.vnodes.items())]
+        for one in generate(ring, Random(generation)).ranges:
+            streams = [f"0x{stream.to_bytes().hex()}" for stream in one.streams]
+            key = (generation, str(one.end))
+            self.put(GENERATIONS, key, streams=streams, ignore_msb=one.ignore_msb)
 
     def unpublished_cdc_generations(self, _: Place, value: bool) -> None:
-        """A generation that is committed is the one whose data was written last."""
-        before = self.tables[TOPOLOGY][ALL]
-        generation = [before["new_cdc_generation_data_uuid"]] if value else []
-        self.static(unpublished_cdc_generations=generation)
-        if value:
-            committed = [*before["committed_cdc_generations"], *generation]
-            self.static(committed_cdc_generations=committed)
+        """What is committed is published: users read its streams from these tables."""
+        if not value:
+            for timestamp, generation in self.tables[TOPOLOGY][ALL]["unpublished_cdc_generations"]:
+                self.put(TIMESTAMPS, (timestamp,), generation=generation)
+            self.static(unpublished_cdc_generations=[])
 
     def global_request(self, _: Place, value: GlobalRequest | None) -> None:
         self.static(global_topology_request=None if value is None else value.name)
@@ -153,7 +179,7 @@ class _Writer:
             (number,),
             initiating_host=place.key.name,
             request_type=value.name,
-            start_time=self.details.now(),
+            start_time=None,
             done=False,
             error=None,
             end_time=None,

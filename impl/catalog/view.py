@@ -38,6 +38,7 @@ class Member:
     in_group0: bool
     address: str
     num_tokens: int
+    shards: int
     request: Row | None  # the newest in the request table
     cleanup_needed: bool
 
@@ -144,6 +145,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
             in_group0=key in tables[MEMBERS],
             address=row["address"],
             num_tokens=row["num_tokens"],
+            shards=row["shard_count"],
             request=requests[row["request_id"],] if row["request_id"] else None,
             cleanup_needed=row["cleanup_status"] == "needed",
         )

@@ -111,9 +111,9 @@ class Context:
         """What steps need beside their arguments."""
         return Details(self.new_id, self.time, **beside)  # type: ignore[arg-type]
 
-    def time(self) -> str:
-        """Now, as a column has it."""
-        seconds, micros = divmod(self.around.now(), 1_000_000)
+    def time(self, later: int = 0) -> str:
+        """Now, or so many milliseconds later, as a column has it."""
+        seconds, micros = divmod(self.around.now() + later * 1000, 1_000_000)
         return f"{seconds}.{micros // 1000:03d}"
 
 

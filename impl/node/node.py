@@ -230,8 +230,10 @@ class DatabaseNode:
     # -- the topology coordinator ----------------------------------------------------------------------------
 
     def _serve(self) -> list[Effect]:
-        """The node is ready: it takes part in elections from now on."""
-        return [*self._leave(), *self._campaign()]
+        """The node is ready: it takes part in elections, once its failure detector knows the cluster."""
+        if self.context.member.head.position <= 1:  # there is nobody else yet
+            return [*self._leave(), *self._campaign()]
+        return [*self._leave(), Wake(self.context.timing.lease, ("campaign",))]
 
     def _leader(self) -> str:
         return self.name if self.coordinator is not None else ""

@@ -182,7 +182,13 @@ class TopologyCoordinator:
                 board.take(one)
             after.clear()
             after.update(board.volatile())
-            details = self.node.details(tokens=self._tokens(step), error=self._reason())
+            tokens = self._tokens(step)
+            details = self.node.details(
+                tokens=tokens,
+                vnodes=self._vnodes(tokens),
+                from_then_on=self.node.time(2 * self.node.timing.ring_delay),
+                error=self._reason(),
+            )
             return board.command(described(step), self.node.catalog, details, self._beside())
 
         def then(ended: Ended) -> list[Effect]:
@@ -213,6 +219,14 @@ class TopologyCoordinator:
         if row.replaced is not None:
             return {n: tuple(self.node.view.nodes[row.replaced].tokens)}
         return {n: tokens_for(n.name, row.num_tokens)}
+
+    def _vnodes(self, tokens: Mapping[Node, tuple[int, ...]]) -> dict[int, int]:
+        """The vnodes of the ring to come, with how many shards their owners have."""
+        members = self.node.view.nodes.values()
+        found = {t: m.shards for m in members if m.state.will_own for t in m.tokens}
+        for n, own in tokens.items():
+            found |= dict.fromkeys(own, self.node.view.nodes[n.name].shards)
+        return found
 
     def _beside(self) -> tuple[Mutation, ...]:
         if not self.node.has(Defect.rows_of_left_nodes_are_dropped):

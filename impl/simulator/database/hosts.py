@@ -10,6 +10,8 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Identity
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 
+EPOCH = 1_700_000_000_000  # milliseconds since 1970, as a run begins
+
 
 @dataclass
 class Host:

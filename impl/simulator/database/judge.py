@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from stagewright.impl.catalog.catalog import Catalog
-from stagewright.impl.catalog.columns import KEPT
+from stagewright.impl.catalog.columns import KEPT, REQUESTS, TOPOLOGY
+from stagewright.impl.catalog.dumps import dump, history
 from stagewright.impl.group0 import Entry
 from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.topology.planning import INSTANCE
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, NodeState
@@ -25,17 +27,24 @@ from stagewright.spec.verdict import Step
 class Judge:
     """What the log comes to, twice: by its rows, and by its steps."""
 
-    def __init__(self, rules: Program) -> None:
+    def __init__(self, rules: Program, *, dumps: bool = False) -> None:
+        self.dumps = dumps  # after each commit
         self.catalog = Catalog()
         self.problems: list[str] = []
         self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
         self._rules = rules
         self._instance: Instance | None = None
         self._events: list[tuple[Step | None, State, str, int]] = []
+        self._entries: list[Entry] = []
+        self._dumps: dict[str, list[str]] = {TOPOLOGY: [], REQUESTS: []}
 
     def hear(self, entry: Entry, now: int) -> None:
         """An entry is committed."""
         self.catalog.apply(entry)
+        self._entries.append(entry)
+        if self.dumps:
+            for table, texts in self._dumps.items():
+                texts.append(dump(self.catalog, table, EPOCH + now))
         if self._instance is None:
             self._instance = Instance(self._rules, self.catalog.state(), name=INSTANCE)
             self._events.append((None, self._instance.state, "", now))
@@ -77,6 +86,13 @@ class Judge:
         now: Any = after["transition_state"]
         if was is not now:
             self.edges.add(("topology", was.name, now.name))
+
+    def write_dumps(self, directory: Path) -> None:
+        """The dumps of the tables after each commit, and the history of group0."""
+        directory.mkdir(parents=True, exist_ok=True)
+        for table, texts in self._dumps.items():
+            (directory / f"{table}.json").write_text("\n".join(texts), "utf-8")
+        (directory / "group0_history.json").write_text(history(self._entries), "utf-8")
 
     def write(self, path: Path, trace: str) -> None:
         """The trace of the topology state machine; nodes are numbered as they came."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from stagewright.impl.catalog.columns import Rows
 from stagewright.impl.group0 import Entry
 from stagewright.impl.group0.simulated import CALM
 from stagewright.impl.node.defects import Defect
@@ -33,6 +34,7 @@ from stagewright.spec.errors import InputError
 
 BEGIN_MS = 5_000
 OPERATION_MS = 60_000
+UNFINISHED = "not yet"  # faults may hold it up for as long as they last
 AGAIN_MS = 150  # until an operator asks anew
 HEAL_MS = 60_000
 SETTLE_MS = 1_500
@@ -57,7 +59,7 @@ class Plan:
     script: tuple[Operation, ...] = ()
     faults: Faults = NONE
     workload: Workload = field(default_factory=Workload)
-    timing: Timing = field(default_factory=Timing)
+    timing: Timing = field(default_factory=lambda: Timing(compact_after=15))
     defects: frozenset[Defect] = frozenset()
     profile: str = ""
 
@@ -93,6 +95,7 @@ class Report:
     simulated_ms: int
     commits: int
     nodes: dict[str, str]
+    tables: Mapping[str, Rows]  # the system tables
 
     @property
     def kept(self) -> bool:
@@ -106,15 +109,15 @@ def run(plan: Plan, directory: Path | None = None) -> Report:
     Raises:
         InputError: the script names a node that is not there, or that is there already.
     """
-    return _Run(plan).report(directory)
+    return _Run(plan, dumps=directory is not None).report(directory)
 
 
 class _Run:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, *, dumps: bool) -> None:
         self.plan = plan
         self.world = World(plan.seed, NONE, plan.timing, plan.defects)
         self.events = self.world.events
-        self.judge = Judge(program(plan.profile))
+        self.judge = Judge(program(plan.profile), dumps=dumps)
         self.oracle = Oracle()
         self.clients = Clients(
             plan.workload,
@@ -169,6 +172,7 @@ class _Run:
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
             self.judge.write(directory / "topology.jsonl", f"run-{self.plan.seed}")
+            self.judge.write_dumps(directory / "dumps")
             self.watcher.write(directory, f"run-{self.plan.seed}")
         counted = self.world.counted
         counted["reads checked"] = self.oracle.checked
@@ -182,6 +186,7 @@ class _Run:
             self.events.now,
             self.world.log.head.position,
             {name: m.state.name for name, m in view.nodes.items()},
+            self.judge.catalog.tables,
         )
 
     def _begin(self) -> None:
@@ -312,8 +317,7 @@ class _Run:
             return ended or bool(host.stopped)
 
         if not self._until(over, OPERATION_MS):
-            self.oracle.broken(f"{name} neither joined nor was refused")
-            return "stuck"
+            return UNFINISHED
         nodes = self.judge.catalog.view.nodes
         if name in nodes and nodes[name].state is NodeState.normal:
             return "done"
@@ -331,8 +335,7 @@ class _Run:
             reply = self._request(OperatorRequest(0, ASKS[verb], node), node)
             if reply is not None and reply.accepted:
                 if not self._until(lambda: self._has_ended(verb, node), OPERATION_MS):
-                    self.oracle.broken(f"{verb} {node} was accepted and never ended")
-                    return "stuck"
+                    return UNFINISHED
                 return self._result(verb, node)
             if reply is not None:
                 refusal = reply.reason

@@ -37,7 +37,7 @@ from stagewright.impl.node.port import (
     Wake,
 )
 from stagewright.impl.simulator.database.events import Events
-from stagewright.impl.simulator.database.hosts import Host
+from stagewright.impl.simulator.database.hosts import EPOCH, Host
 from stagewright.impl.simulator.database.log import HeardLog
 from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import NONE, Faults
@@ -47,9 +47,8 @@ LATENCY = (1, 3)
 LATE = (20, 260)
 SYNC = 1  # until a disk has synced
 NOTICED = (30, 120)  # until the failure detector of a peer notices
-TAIL = 30  # entries that group0 keeps beside a snapshot
+TAIL = 10  # entries that group0 keeps beside a snapshot
 OF_ROWS = (ClientWrite, ClientRead, ClientReply, ReplicaWrite, ReplicaRead, ReplicaReply)
-EPOCH = 1_700_000_000_000  # milliseconds
 
 
 class World:
@@ -217,6 +216,7 @@ class World:
             case Resign(leadership):
                 self.log.resign(leadership)
             case Compact(snapshot):
+                self.counted["snapshots"] += 1
                 self.log.compact(snapshot, TAIL)
             case _:
                 raise AssertionError(f"{name} wants {effect}")

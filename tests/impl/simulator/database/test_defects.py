@@ -25,42 +25,43 @@ SLOW_STREAMS = Plan(
     script=parse_script(
         "write 200; wait 500; decommission n1; decommission n2; remove n3; join n7; join n8"
     ),
-    faults=parse_faults("delay=0.3,crash=150"),
+    faults=parse_faults("delay=0.3,crash=60"),
     workload=Workload(keys=60, gap=(0, 2), deletes=0.05),
-    timing=Timing(chunk=3),
+    timing=Timing(chunk=3, compact_after=15),
 )
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Where a defect shows: what the definitions say of it, and whether clients notice in that run."""
+    """What the definitions say of a defect, from which seed on to look, and whether clients notice there."""
 
     defect: Defect
-    seed: int
     says: str
+    seed: int = 0
     oracle: bool = False
     plan: Plan = CHANGES
 
 
 D = Defect
 SHOWN = (
-    Shown(D.barrier_asks_nobody, 0, "the node has acknowledged that it drained"),
-    Shown(D.barrier_does_not_learn, 0, "the node has learned what is committed"),
-    Shown(D.barrier_does_not_drain, 1, "the node has drained older requests"),
-    Shown(D.fence_is_ignored, 1, "the request is not older than the fence"),
-    Shown(D.session_is_not_checked, 5, "the session is open", True, SLOW_STREAMS),
-    Shown(D.writes_skip_pending, 0, "every replica that the stage writes to", True),
-    Shown(D.pending_is_not_awaited, 0, "the pending one among them", True),
-    Shown(D.reads_use_the_new_ring_early, 4, "of the ring that reads use", True),
-    Shown(D.streaming_misses_rows, 8, "every row of the range is sent", True),
-    Shown(D.streaming_from_one_source, 0, "came from enough replicas"),
-    Shown(D.streaming_is_skipped, 0, "came from enough replicas", True),
-    Shown(D.sync_is_forgotten, 1, "the row is on the disk", True),
-    Shown(D.cleanup_drops_owned_rows, 0, "has no part in the range", True),
-    Shown(D.compare_and_set_is_ignored, 1, "cannot happen now"),
-    Shown(D.rows_of_left_nodes_are_dropped, 0, "the rows say that"),
-    Shown(D.unready_replica_answers, 0, "there is storage"),
+    Shown(D.barrier_asks_nobody, "the node has acknowledged that it drained"),
+    Shown(D.barrier_does_not_learn, "the node has learned what is committed"),
+    Shown(D.barrier_does_not_drain, "the node has drained older requests"),
+    Shown(D.fence_is_ignored, "the request is not older than the fence"),
+    Shown(D.session_is_not_checked, "the session is open", 4, plan=SLOW_STREAMS),
+    Shown(D.writes_skip_pending, "every replica that the stage writes to", oracle=True),
+    Shown(D.pending_is_not_awaited, "the pending one among them", oracle=True),
+    Shown(D.reads_use_the_new_ring_early, "of the ring that reads use"),
+    Shown(D.streaming_misses_rows, "every row of the range is sent"),
+    Shown(D.streaming_from_one_source, "came from enough replicas"),
+    Shown(D.streaming_is_skipped, "came from enough replicas", oracle=True),
+    Shown(D.sync_is_forgotten, "the row is on the disk"),
+    Shown(D.cleanup_drops_owned_rows, "has no part in the range", oracle=True),
+    Shown(D.compare_and_set_is_ignored, "cannot happen now"),
+    Shown(D.rows_of_left_nodes_are_dropped, "the rows say that"),
+    Shown(D.unready_replica_answers, "there is storage"),
 )
+SEEDS = 5  # from the first on
 
 
 def test_every_defect_is_shown() -> None:
@@ -69,13 +70,19 @@ def test_every_defect_is_shown() -> None:
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
 def test_a_wrong_build_is_refused_by_what_judges_its_records(shown: Shown) -> None:
-    report = run(replace(shown.plan, seed=shown.seed, defects=frozenset({shown.defect})))
-    assert any(shown.says in text for text in report.refused), report.refused[:3]
-    assert bool(report.breaches) >= shown.oracle
+    said: list[str] = []
+    noticed = not shown.oracle
+    for seed in range(shown.seed, shown.seed + SEEDS):
+        report = run(replace(shown.plan, seed=seed, defects=frozenset({shown.defect})))
+        said += report.refused
+        noticed = noticed or bool(report.breaches)
+        if noticed and any(shown.says in text for text in said):
+            return
+    raise AssertionError(f"noticed by clients: {noticed}; {said[:5]}")
 
 
 def test_slow_streams_of_a_sound_build_are_accepted() -> None:
-    report = run(replace(SLOW_STREAMS, seed=5))
+    report = run(replace(SLOW_STREAMS, seed=4))
     assert (report.breaches, report.refused) == ([], [])
 
 

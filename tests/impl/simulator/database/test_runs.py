@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     plan = Plan(seed=5, script=parse_script("write 60; join n4"), faults=parse_faults("all"))
     first, second = run(plan, tmp_path / "first"), run(plan, tmp_path / "second")
     assert first == second
-    for path in (tmp_path / "first").iterdir():
+    for path in (tmp_path / "first").glob("*.jsonl"):
         assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
 
 
