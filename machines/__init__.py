@@ -70,6 +70,7 @@ SHIPPED = {
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
     "index-build": "stagewright.machines.systems.index_build:IndexBuild",
     "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",
+    "backfill-jobs": "stagewright.machines.systems.backfill_jobs:BackfillJobs",
     "view-server": "stagewright.machines.systems.view_server:ViewServer",
     # what the executable system records of itself
     "recorded-stage-barrier": "stagewright.machines.recorded.barriers:StageBarrier",

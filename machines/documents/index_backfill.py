@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.systems.backfill_jobs import BackfillJobs
+from stagewright.machines.systems.index_build import IndexBuild
 from stagewright.machines.systems.indexed_table import IndexedTable
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
@@ -58,6 +60,11 @@ INDEX_BACKFILL = Document(
                 BackfillThrottle.checkpoints_only_advance,
                 BackfillVersions.writes_are_not_locked_out,
                 BackfillVersions.no_orphan_entry,
+                IndexBuild.what_clients_are_told_is_so,
+                IndexBuild.keys_are_refused_only_if_taken,
+                BackfillJobs.jobs_run_at_once,
+                BackfillJobs.a_failure_is_of_its_table,
+                BackfillJobs.every_build_ends,
                 BackfillVersions.reads_through_the_index_find_the_rows,
                 IndexedTable.a_published_index_is_complete,
                 IndexedTable.builds_end,
@@ -114,6 +121,7 @@ INDEX_BACKFILL = Document(
             (
                 IndexRows.no_missing_entry,
                 BackfillVersions.no_missing_entry,
+                IndexBuild.servers_that_read_find_the_rows,
             ),
         ),
         Section(
@@ -138,6 +146,7 @@ INDEX_BACKFILL = Document(
                 BackfillTablet.tablets_are_scanned_from_their_start,
                 BackfillVersions.the_scan_sees_t_read,
                 BackfillVersions.history_can_go,
+                BackfillJobs.a_job_keeps_its_read_time,
             ),
         ),
         Section(
@@ -165,16 +174,21 @@ INDEX_BACKFILL = Document(
                 IndexRows.transactions_write_several_rows,
                 BackfillSafeTime.rows_have_entries,
                 BackfillSafeTime.every_scan_is_made,
+                IndexBuild.transactions_are_pending_over_the_scan,
             ),
         ),
         Section(
             "Fault tolerance using checkpointing",
-            (BackfillThrottle.large_tablets_take_several_requests,),
+            (
+                BackfillThrottle.large_tablets_take_several_requests,
+                IndexBuild.another_master_goes_on_from_a_checkpoint,
+            ),
         ),
         Section(
             "Checkpointing",
             (
                 BackfillChunks.checkpoints_tell_what_is_built,
+                IndexBuild.checkpoints_stand_for_entries,
                 BackfillChunks.only_the_last_chunk_is_repeated,
                 BackfillTablet.chunks_that_end_well_are_not_repeated,
                 BackfillTablet.what_is_done_was_scanned,

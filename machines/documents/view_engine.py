@@ -19,6 +19,7 @@ from stagewright.machines.couchbase.partitions.partition_states import (
     PartitionStates,
 )
 from stagewright.machines.documents.document import Document, Section
+from stagewright.machines.systems.view_server import ViewServer
 
 VIEW_ENGINE = Document(
     "004",
@@ -77,6 +78,8 @@ VIEW_ENGINE = Document(
                 IndexTriggers.an_update_has_something_to_do,
                 IndexUpdate.an_index_that_is_up_to_date_is_right,
                 IndexUpdate.changes_are_indexed,
+                ViewServer.the_file_has_the_rows_of_the_index,
+                ViewServer.both_updaters_are_at_work,
             ),
         ),
         Section("Back index", (IndexUpdate.the_views_have_what_the_back_index_says,)),
@@ -137,7 +140,13 @@ VIEW_ENGINE = Document(
                 IndexCompaction.a_switch_changes_no_state,
             ),
         ),
-        Section("Replica partitions", (PartitionReplicas.the_main_index_has_what_is_asked_for,)),
+        Section(
+            "Replica partitions",
+            (
+                PartitionReplicas.the_main_index_has_what_is_asked_for,
+                ViewServer.workers_know_the_partitions,
+            ),
+        ),
         Section(
             "Queries during failover",
             (
@@ -148,6 +157,8 @@ VIEW_ENGINE = Document(
                 PartitionReplicas.no_row_is_lost,
                 PartitionReplicas.transfers_end,
                 PartitionReplicas.copies_are_cleaned_up,
+                ViewServer.queries_lose_no_rows,
+                ViewServer.transfers_end_while_the_file_is_copied,
             ),
         ),
         Section(

@@ -35,6 +35,7 @@ from stagewright.machines.known_bugs.scylladb import (
 )
 from stagewright.machines.known_bugs.yugabytedb import (
     backfill,
+    backfill_jobs,
     index_build,
     index_rows,
     unique_index,
@@ -43,6 +44,7 @@ from stagewright.spec.known_bugs import KnownBug, NotFound
 
 KNOWN_BUGS: tuple[KnownBug, ...] = (
     *backfill.BUGS,
+    *backfill_jobs.BUGS,
     *cdc.BUGS,
     *fencing.BUGS,
     *group0.BUGS,
@@ -74,6 +76,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
 
 NOT_FOUND: tuple[NotFound, ...] = (
     *backfill.NOT_FOUND,
+    *backfill_jobs.NOT_FOUND,
     *cdc.NOT_FOUND,
     *fencing.NOT_FOUND,
     *group0.NOT_FOUND,

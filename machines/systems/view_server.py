@@ -274,6 +274,13 @@ class ViewServer(Machine):
         return ends & (self.file.compactor == Compactor.catching_up)
 
     @sometimes(at={Partition: 1})
+    def both_updaters_are_at_work(self, after: Self, p: Term[Partition]) -> Bool:
+        """004: "one updater instance per group server": the replica index is updated while the main index is, too."""
+        updates = self.file.updating.is_some() & self.file.written.is_some()
+        before, then = self.indexes.replica.group[p], after.indexes.replica.group[p]
+        return updates & (then.content.seq > before.content.seq)
+
+    @sometimes(at={Partition: 1})
     def a_compaction_cleans_up_for_a_transfer(self, after: Self, p: Term[Partition]) -> Bool:
         """A transfer that waits for the removal of older rows goes on after a switch of the file."""
         waits = self.indexes.main.group[p].pending_passive

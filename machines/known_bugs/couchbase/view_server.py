@@ -86,5 +86,21 @@ class PausedPartitionsAreNotCopied(ViewServer):
     )
 
 
+@known_bug(
+    "K5-two",
+    "design document 004, index updater operation",
+    breaks=ViewServer.both_updaters_are_at_work,
+    sizes={Partition: 1},
+    budgets={ViewServer.crashes: 0},
+)
+class OneUpdaterForBothIndexes(ViewServer):
+    """The replica index is updated when the updater of the main index has come to its end: they never run at once."""
+
+    @action
+    def index_replica(self, p: Term[Partition]) -> None:
+        require(self.file.updating.is_none(), "the updater of the main index does not run")
+        self.indexes.index_replica(p)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

@@ -10,6 +10,7 @@ from stagewright.machines import SHIPPED
 from stagewright.machines.scylladb.cdc.cdc_publication import Generation
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.systems.backfill_jobs import BackfillJobs
 from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.index_build import IndexBuild
 from stagewright.machines.systems.indexed_table import IndexedTable, Row
@@ -70,6 +71,12 @@ def test_an_index_is_built_whatever_befalls_its_job_and_its_rows(number: int) ->
 def test_a_server_finds_its_rows_through_a_rebalance_a_failover_and_a_compaction() -> None:
     definition = define(ViewServer)
     assert broken(check(definition, scope_of(definition), coverage=False)) == set()
+
+
+def test_two_tables_are_backfilled_at_once() -> None:
+    definition = define(BackfillJobs)
+    scope = scope_of(definition, {"index": 1})
+    assert broken(check(definition, scope, coverage=False)) == set()
 
 
 @pytest.mark.parametrize("machine", [ClusterViews, IndexedTable])

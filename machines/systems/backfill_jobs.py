@@ -1,0 +1,162 @@
+"""Two tables whose indexes are built at once (002): each has its job, and one master leads both.
+
+What a job is, and what it promises, is said in `backfill_job.py`. The masters keep jobs of several tables in one
+catalog and in one memory, which is lost for all of them when another master becomes the leader; the tablet servers
+share their slots among them (`backfill_throttle.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
+from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
+from stagewright.machines.yugabytedb.backfill.backfill_table import Index, Tablet
+from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+from stagewright.spec import (
+    ANY,
+    Bool,
+    Entity,
+    LeadsTo,
+    Machine,
+    Profile,
+    Term,
+    action,
+    budget,
+    constant,
+    every,
+    invariant,
+    judged_alone,
+    leads_to,
+    liveness,
+    many,
+    one_of,
+    profiles,
+    require,
+    scopes,
+    some,
+    sometimes,
+    step_property,
+    unexercised,
+    vacuous,
+)
+
+
+class BaseTable(Entity, scope=2):
+    """A table with an index."""
+
+
+@dataclass(frozen=True)
+class MasterRelease(Profile):
+    """The version of the jobs."""
+
+
+NEWEST = MasterRelease("yugabyte-2026")
+
+
+class JobOfOneIndex(BackfillJob):
+    """The job of a table that has one index: what a job does for several is promised by backfill-job."""
+
+    def one_scan_is_for_all_indexes(self, after: BackfillJob) -> Bool:
+        """No promise here."""
+        return after.created.size() > 1
+
+    def a_second_job_follows(self) -> Bool:
+        """Nor is this."""
+        return self.created.size() > 1
+
+
+class BackfillJobs(Machine):
+    """The jobs of two tables, under one master leader."""
+
+    release = profiles(NEWEST)
+    faults = budget(1, doc="changes of the master leader, and writes to the sys catalog that fail")
+
+    exercised_at = scopes({Index: 1})
+
+    jobs = many(
+        JobOfOneIndex, over=BaseTable, without=(BackfillJob.drop_index, BackfillJob.give_up)
+    )
+
+    each_alone = judged_alone(jobs)
+
+    the_index = constant(one_of(Index, init=ANY))  # that is created
+
+    @action(by=CLIENT)
+    def create_index(self, b: Term[BaseTable], i: Term[Index]) -> None:
+        """CREATE INDEX of a table."""
+        require(self.the_index == i, "it is the index of the table")
+        self.jobs[b].create_index(i)
+
+    @action(spends=faults)
+    def fail_over(self) -> None:
+        """Another master becomes the leader, of all tables."""
+        for b in BaseTable:
+            self.jobs[b].fail_over()
+
+    def _scans(self, b: Term[BaseTable]) -> Bool:
+        """The rows of the table are being read, and some are in the index."""
+        begun = some(
+            self.jobs[b].checkpoint[t][i] == Checkpoint.in_the_middle for t in Tablet for i in Index
+        )
+        return (self.jobs[b].step == Step.backfill_tablets) & begun
+
+    # -- promises ------------------------------------------------------------------------------------------
+
+    @sometimes(at={Index: 1, Tablet: 1, faults: 0})
+    def jobs_run_at_once(self) -> Bool:
+        """002, Design Goals: an index is built without locking others out: two tables are scanned at once."""
+        return every(self._scans(b) for b in BaseTable)
+
+    @sometimes(at={Index: 1, Tablet: 1, faults: 1})
+    def a_new_leader_takes_up_both_jobs(self) -> Bool:
+        """002, "Fault tolerance": what another leader has begun is gone on with, for every table."""
+        return every(self._is_left(b) for b in BaseTable)
+
+    def _is_left(self, b: Term[BaseTable]) -> Bool:
+        recorded = some(self.jobs[b].job[i] == Status.in_progress for i in Index)
+        return (self.jobs[b].step == Step.none) & recorded & self.jobs[b].read_time.is_some()
+
+    @step_property
+    def a_step_is_of_one_job(self, after: Self, b: Term[BaseTable], c: Term[BaseTable]) -> Bool:
+        """Only another leader changes two jobs at once: by taking up neither of them yet."""
+        both = (self.jobs[b].step != after.jobs[b].step) & (self.jobs[c].step != after.jobs[c].step)
+        idle = (after.jobs[b].step == Step.none) & (after.jobs[c].step == Step.none)
+        return ((b != c) & both).implies(idle)
+
+    @step_property
+    def a_job_keeps_its_read_time(self, after: Self, b: Term[BaseTable]) -> Bool:
+        """002: "the scan is performed at a fixed timestamp": that of the table, whatever is chosen for another one."""
+        stays = (self.jobs[b].step == Step.backfill_tablets) & (
+            after.jobs[b].step == Step.backfill_tablets
+        )
+        return stays.implies(after.jobs[b].chosen_time == self.jobs[b].chosen_time)
+
+    @invariant
+    def a_failure_is_of_its_table(self, b: Term[BaseTable], i: Term[Index]) -> Bool:
+        """002: "if a problem arises while scanning the table", the index of that table fails, and no other."""
+        failed = (self.jobs[b].job[i] == Status.failed) | self.jobs[b].permission[i].column(
+            lambda p: p.removed
+        )
+        return failed.implies(self.jobs[b].unbuildable == i)
+
+    @liveness
+    def every_build_ends(self, b: Term[BaseTable], i: Term[Index]) -> LeadsTo:
+        """Whatever becomes of the other table, and whoever leads: the index can be read, or is deleted."""
+        permission = self.jobs[b].permission[i]
+        begun = permission == Permission.delete_only
+        return leads_to(
+            begun, permission.any_of(Permission.read_write_and_delete, Permission.absent)
+        )
+
+    # -- what no promise can tell --------------------------------------------------------------------------
+
+    beyond_the_default_scope = unexercised(
+        vacuous(
+            BackfillJob.abandoned_indexes_are_not_published,
+            BackfillJob.dropped_indexes_are_deleted,
+            because="no client drops an index, and no job gives up: backfill-job has that",
+        ),
+    )
