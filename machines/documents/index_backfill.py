@@ -61,6 +61,7 @@ INDEX_BACKFILL = Document(
                 BackfillVersions.writes_are_not_locked_out,
                 BackfillVersions.no_orphan_entry,
                 IndexBuild.what_clients_are_told_is_so,
+                IndexBuild.answers_are_final,
                 IndexBuild.keys_are_refused_only_if_taken,
                 BackfillJobs.jobs_run_at_once,
                 BackfillJobs.a_failure_is_of_its_table,
@@ -182,6 +183,7 @@ INDEX_BACKFILL = Document(
             (
                 BackfillThrottle.large_tablets_take_several_requests,
                 IndexBuild.another_master_goes_on_from_a_checkpoint,
+                BackfillJobs.a_new_leader_takes_up_both_jobs,
             ),
         ),
         Section(
