@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_all(parser)
     add_scope(parser)
     parser.add_argument(
-        "--property", action="append", default=[], metavar="NAME", help="decide only this promise"
+        "--property", action="append", default=[], metavar="NAME", help="decide only this property"
     )
     parser.add_argument(
         "--no-deadlock",
@@ -131,7 +131,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         "--no-symmetry",
         action="store_true",
         help="search all states, also where the definition treats entities alike and one state of "
-        "each orbit decides everything (never used where promises speak of fairness)",
+        "each orbit decides everything (never used where properties depend on fairness)",
     )
     group.add_argument(
         "--lean",

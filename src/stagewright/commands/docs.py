@@ -20,10 +20,11 @@ examples:
   stagewright docs tablet tablet-migration --out pages
   stagewright docs --no-runs
 
-A page a machine: its diagram, the tables of its states, its steps and promises, what its versions differ in, and
-the known bugs that are found in it. Each older version is checked, and the shortest run that breaks a promise
-is written beside the page. All known bugs are searched for, and listed on a page of their own. A page a design
-document has its sections, the promises that state them, and what shows that those are needed. The directory `docs` of the repository is made so."""
+Each machine has a page: its diagram, the tables of its states, its steps and properties, how its versions differ,
+and the known bugs found in it. Each older version is checked, and the shortest run that violates a property is
+written beside the page. All known bugs are searched for and listed on a page of their own. Each design document
+has a page with its sections, the properties that state them, and what shows that those are needed. This is how
+`docs/machines` in the repository is generated."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -30,7 +30,11 @@ def add_machine(parser: argparse.ArgumentParser, *, optional: bool = False) -> N
 def add_scope(parser: argparse.ArgumentParser) -> None:
     """Declare --size and --budget."""
     parser.add_argument(
-        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
+        "--size",
+        action="append",
+        default=[],
+        metavar="SORT=N",
+        help="how many members an entity has",
     )
     parser.add_argument(
         "--budget",

@@ -55,19 +55,19 @@ examples:
   stagewright mutate --known
   stagewright mutate --known my/machine.py:Counter
 
-A mutant is the machine with one requirement dropped or weakened (skip: a barrier waits for all but one), one
+A mutant is the machine with one guard dropped or weakened (skip: a barrier waits for all but one), one
 effect lost (or all that a method assigns, or that a step of a system joins of a part), one entry of a table
 swapped, one step added, or one action that asks for more (tighten): it never happens, is locked in a state, waits
-for all others, or asks for what its neighbour does. Those of the last kind that survive are listed by themselves
-and fail nothing: nothing observes them until something is promised to happen.
- It is caught if a promise breaks at one of the scopes at which the machine is judged: those of its
-`scopes(...)`, else the default one; or if the definition is refused, as a step would assign a place twice. A
-survivor is a hole to close, noise to remove, or has its reason beside the bodies, in a member
-`harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)` of the machine, keyed by method and
-requirement, or by method and variable; for steps, tables and what a step joins there are equivalent_step,
-equivalent_value and equivalent_without.
-What fairness assumes is made weaker, too: what no promise needs is listed, and is no fault.
-What a part of a system says is judged with that part alone, if the system says so: `judged_alone(part)`.
+for all others, or requires what its neighbour does. Survivors of the last kind are listed separately and do
+not affect the exit code: no property notices them until one says that something must happen.
+A mutant is caught if a property fails at one of the machine's scopes (those of its `scopes(...)`, else the default
+one), or if the definition is refused because a step would assign a variable twice. A survivor means a missing
+property or a superfluous guard; where it is harmless, the machine gives the reason, in a member
+`harmless = equivalents(equivalent_drop(...), equivalent_loss(...), ...)`, keyed by method and guard, or by method
+and variable; for steps, tables and what a step joins there are equivalent_step, equivalent_value and
+equivalent_without.
+Fairness is weakened, too: assumptions that no property needs are listed, and do not affect the exit code.
+Mutants of a part of a system are checked with that part alone if the system says `judged_alone(part)`.
 
 exit codes here: 0 no survivor without a reason, 1 there are such, or a reason is stale, 2 bad input,
 or a reason matches nothing, 3 undecided within the budget
@@ -84,33 +84,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--known",
         action="store_true",
-        help="find the known bugs again instead, or those that a file of yours declares",
+        help="put back the known bugs instead, or those that your file declares",
     )
-    add("--profile", default="", help="the version to change (default: the newest)")
+    add("--profile", default="", help="the version to mutate (default: the newest)")
     add_scope(parser)
     add(
         "--scope",
         action="append",
         default=[],
         metavar="NAME=N,...",
-        help="judge at this scope, and at each other one that is given so",
+        help="check at this scope; repeat it for several",
     )
     add("--kind", action="append", default=[], choices=_KINDS, help="only mutants of this kind")
     add("--action", action="append", default=[], metavar="NAME", help="only mutants of this action")
     add(
         "--mutant",
         metavar="TEXT",
-        help="only mutants whose words contain it; of a single one the whole run is told",
+        help="only mutants whose description contains TEXT; if it is a single one, print its whole run",
     )
     add(
         "--parts",
         action="store_true",
-        help="of a system: also mutants that are judged with a part of it",
+        help="of a system: also mutants that are checked with one part of it",
     )
     add(
         "--alone",
         action="store_true",
-        help="look also for a mutant that each property alone catches",
+        help="for each property, also look for a mutant that it alone catches",
     )
     group = parser.add_argument_group("how far it goes")
     group.add_argument(

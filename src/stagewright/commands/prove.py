@@ -42,9 +42,9 @@ examples:
   stagewright prove --all --timeout 60
   stagewright prove my/machine.py --junit prove.xml --sarif prove.sarif
 
-A promise is proved by k-induction: if it holds in k states in a row, from any state whatever, it
-holds in the next one too. A proof covers every run at the scope, however long. Where none is found, the
-run that stopped it is shown: state an invariant that excludes its first state, and try again.
+A property is proved by k-induction: if it holds in any k consecutive states, it holds in the next one
+too. A proof covers every run at the scope, however long. If the proof fails, the counterexample to
+induction is shown: add an invariant that rules out its first state, and try again.
 """
 
 _PLAIN_SECONDS = 5.0  # between two lines of progress where it is no terminal
@@ -61,11 +61,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="prove every shipped machine at its default scope, and name the promises that resist",
+        help="prove every shipped machine at its default scope, and list the properties that are not proved",
     )
     add_scope(parser)
     add = parser.add_argument
-    add("--property", action="append", default=[], metavar="NAME", help="decide only this promise")
+    add("--property", action="append", default=[], metavar="NAME", help="decide only this property")
     add("--deadlock", action="store_true", help="also prove that there is no deadlock")
     add(
         "--k",

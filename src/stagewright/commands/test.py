@@ -51,11 +51,11 @@ makes random runs. Where budgets bound a check they do not bind an implementatio
 budget forbids is not tried.
 
 `w` and `wp` find every fault of an implementation that is deterministic and has at most --extra-states states
-more than can be told apart by what the adapter observes; `wp` needs fewer tests. The report says the bound.
+more than the adapter's observations distinguish; `wp` needs fewer tests. The report says the bound.
 
 With --aim, tour and refusals do only what production never did: the actions, edges, values and parts of
 requirements that recorded traces never exercised, and the refusals of actions that never happened. What
-cannot be reached at the scope is told.
+cannot be reached at the scope is reported.
 """
 
 
@@ -89,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cover",
         choices=("states", "control"),
         default="states",
-        help="whether tour and refusals tell all states apart, or only control states",
+        help="whether tour and refusals distinguish all states, or only control states",
     )
     parser.add_argument(
         "--aim",

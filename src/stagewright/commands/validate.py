@@ -36,7 +36,7 @@ _EXAMPLE = """\
 examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
-  stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     either may have written it
+  stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     either release may have written it
   stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
@@ -44,14 +44,14 @@ examples:
   stagewright validate traces/ --state validated     again tomorrow: only what is new is read
   stagewright validate --follow traces/ --state validated --idle 60
 
-Each entity is judged by itself: ok, violation (no run of the definition explains it), gap (events
-are missing), unparsed (a line is no event) or undecided (too many possible states). The exit code is
+Each entity has a verdict of its own: ok, violation (no run of the definition explains it), gap (events
+are missing), unparsed (a line is not an event) or undecided (too many possible states). The exit code is
 1 if there is a violation, and 3 if there are only gaps, unparsed lines, undecided entities or, with
 --skip-damaged, files that cannot be read.
 
-With --together the invariants of a system are judged over the traces of its parts. One that speaks of
-each entity by itself needs no order of events; one that relates entities is judged on all entities of a
-trace (or of a --group) in the order of their events' times, and is undecided where these have none.
+With --together the invariants of a system are checked over the traces of its parts. One about each
+entity alone needs no order of events; one that relates entities is checked on all entities of a trace
+(or of a --group) in the order of their events' times, and is undecided where events have no time.
 
 Into --out DIR go report.html, report.txt, report.json, violations.parquet (every entity that is not ok),
 coverage.json (what the traces exercised of each definition), and in violations/ for each violation its
@@ -73,7 +73,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--idle",
         type=positive,
         metavar="SECONDS",
-        help="end --follow when nothing new has come so long",
+        help="stop --follow after SECONDS without new input",
     )
     _add_judging(parser)
     _add_reading(parser)
@@ -82,35 +82,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SYSTEM",
-        help="judge this system's invariants over the traces of its parts: a shipped name or path.py:Class",
+        help="check this system's invariants over the traces of its parts: a shipped name or path.py:Class",
     )
     parser.add_argument(
         "--group",
         default="",
         metavar="REGEX",
-        help="with --together: relate only entities in whose names this matches the same "
+        help="with --together: relate only entities in which this matches the same text "
         "(default: all of a trace)",
     )
     add_engine(parser)
     parser.add_argument(
-        "--explain", action="store_true", help="tell how the verdicts were found, and why so"
+        "--explain", action="store_true", help="describe how the input was processed, and why"
     )
     parser.add_argument(
         "--state",
         type=Path,
         metavar="DIR",
-        help="go on from the last run with this directory: read only what is new",
+        help="continue from the last run with this directory: read only new input",
     )
     parser.add_argument("--cores", type=positive, metavar="N", help="use N cores (default: all)")
     parser.add_argument(
         "--driver-memory",
         type=megabytes,
         metavar="SIZE",
-        help="of a Spark that is started for this: its Java may take so much, as in 1g or 900m (default: 2g)",
+        help="driver memory of the Spark session that validate starts, such as 1g or 900m (default: 2g)",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write the report there, in the forms below"
+        "--out", type=Path, metavar="DIR", help="write the report files described below to DIR"
     )
     add_ci_reports(parser)
 
@@ -120,24 +120,28 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine",
         metavar="NAME",
-        help="a shipped name or path/to/file.py:Class (default: what the events say)",
+        help="a shipped name or path/to/file.py:Class (default: as named in the events)",
     )
     parser.add_argument(
         "--profile",
         action="append",
         default=[],
         metavar="NAME",
-        help="the version that judges (default: what the events say); several, or `any`: "
-        "each that may have recorded them is tried",
+        help="the version to check against (default: as named in the events); repeat it, or "
+        "write `any`, to try several",
     )
     parser.add_argument(
-        "--size", action="append", default=[], metavar="SORT=N", help="how many of an entity sort"
+        "--size",
+        action="append",
+        default=[],
+        metavar="SORT=N",
+        help="how many members an entity has",
     )
     parser.add_argument(
         "--max-states",
         type=positive,
         metavar="N",
-        help="give up on an entity where an event asks to look at more than N possible states",
+        help="give up on an entity when an event has more than N candidate states",
     )
 
 
@@ -147,7 +151,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("auto", *FORM_NAMES),
         default="auto",
-        help="the form of the files (default: by name and content)",
+        help="the format of the files (default: by name and content)",
     )
     parser.add_argument(
         "--mapping",
@@ -159,17 +163,17 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
         "--hidden-steps",
         default="",
         metavar="ACTIONS",
-        help="actions that left no event, separated by commas, or `all`",
+        help="actions that are not recorded, separated by commas, or `all`",
     )
     parser.add_argument(
         "--ignore-fingerprint",
         action="store_true",
-        help="judge traces of another version of the definition all the same",
+        help="accept traces recorded with another version of the definition",
     )
     parser.add_argument(
         "--skip-damaged",
         action="store_true",
-        help="leave out what cannot be read, and judge the rest: the exit code is never 0 then",
+        help="skip what cannot be read, and check the rest; the exit code is then never 0",
     )
 
 
@@ -247,14 +251,12 @@ def _check_source(args: argparse.Namespace) -> None:
     if bool(args.paths) == bool(args.follow):
         raise InputError(
             "give files and directories, or --follow SOURCE",
-            help="name what was recorded, or where it is being recorded",
+            help="name the recorded files, or the place where they are being recorded",
         )
     if args.idle and not args.follow:
         raise InputError("--idle needs --follow SOURCE", help="without it the run ends by itself")
     if args.follow and args.state is None:
-        raise InputError(
-            "--follow needs --state DIR", help="what is known of the traces is kept there"
-        )
+        raise InputError("--follow needs --state DIR", help="progress is kept there between inputs")
     if args.master and args.engine == "embedded":
         raise InputError("--master is for Spark", help="leave out --engine embedded, or --master")
     if args.follow and args.engine == "embedded":
@@ -317,7 +319,7 @@ def _systems(args: argparse.Namespace) -> tuple[type[Machine], ...]:
     from stagewright.spec.loading import find
 
     if args.group and not args.together:
-        raise InputError("--group needs --together SYSTEM", help="say whose invariants to judge")
+        raise InputError("--group needs --together SYSTEM", help="name the system to check")
     return tuple(find(name, SHIPPED) for name in args.together)
 
 

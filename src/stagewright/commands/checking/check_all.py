@@ -31,7 +31,7 @@ def add_all(parser: argparse.ArgumentParser) -> None:
         "--all",
         action="store_true",
         help="check every shipped machine at its default scope, and print a line each where all "
-        "holds; an action that never happens, or a vacuous promise, without a reason in the definition "
+        "holds; an action that never happens, or a vacuous property, without a reason in the definition "
         "counts as violated; with --all-profiles every version of it",
     )
 

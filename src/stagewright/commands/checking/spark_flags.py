@@ -32,7 +32,7 @@ _MASTER = re.compile(r"local(-cluster)?\[.+\]|local|yarn|(spark|k8s)://.+")
 def add_spark(parser: argparse.ArgumentParser) -> None:
     """Declare --spark and what belongs to it."""
     group = parser.add_argument_group(
-        "beyond one machine (promises about states and steps; goals and liveness stay undecided)"
+        "beyond one machine (invariants and step properties; goals and liveness stay undecided)"
     )
     group.add_argument(
         "--spark",
