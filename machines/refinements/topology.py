@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.topology import topology_coordinator, topology_sessions
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
+from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.machines.scylladb.topology.topology_node import TopologyNode
 from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_request import TopologyRequest
-from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.machines.scylladb.topology.topology_sessions import TopologySessions
+from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
 from stagewright.spec import Term, alike, choose, first_where, projection, refinement, some
 from stagewright.spec.declarations.exercised import Choice
@@ -93,3 +96,42 @@ def a_request_to_rebuild(rebuild: TopologyRebuild, seen: TopologyRequest, n: Ter
     """It is done with an error, or the node is whole again; who asks again makes another request."""
     seen.error = rebuild.failed.has(n)
     alike(seen.done, ~rebuild.waits.has(n) & (rebuild.rebuilding != n))
+
+
+@refinement(
+    profiles={"": "scylla-2026.2"},
+    steps={
+        TopologyCoordinator.complete_rollback: [T.complete_rollback, T.finish_tablets],
+    },
+)
+def what_coordinators_commit(coordinator: TopologyCoordinator, seen: TopologyTransition) -> None:
+    """Whichever coordinator commits, a decommission goes the way of the table; no tablet moves after a rollback."""
+    seen.transition_state = coordinator.transition_state.column(_committed)
+    leaves = coordinator.node_state == NodeState.decommissioning
+    alike(seen.in_transition == NodeState.decommissioning, leaves)
+    alike(seen.in_transition.is_some(), leaves)
+
+
+def _committed(state: topology_coordinator.Transition) -> TransitionState:
+    return TransitionState[state.name]
+
+
+S = TopologySessions
+
+
+@refinement(
+    profiles={"": "scylla-2026.2"},
+    steps={
+        S.finish: [
+            (T.leave_token_ring, T.complete_rollback, T.finish_request),
+            (T.finish_left, T.finish_tablets, None),
+        ],
+    },
+)
+def what_opens_a_session(sessions: TopologySessions, seen: TopologyTransition) -> None:
+    """A node that leaves streams in a session; its way out of the ring afterwards is one step, for it opens none."""
+    seen.transition_state = sessions.transition_state.column(_with_a_session)
+
+
+def _with_a_session(state: topology_sessions.Transition) -> TransitionState:
+    return TransitionState[state.name]

@@ -28,10 +28,6 @@ ACCIDENTAL = {
     frozenset({"tablet_views.Row", "backfill_split.Half"}): "halves of what splits",
     frozenset({"tablet_views.Tablet", "resize_guards.TabletId"}): "tablets are numbered",
 }
-NOT_TIED_YET = {
-    # Parts of `topology_states.TransitionState`, with columns of their own.
-    frozenset({"topology_coordinator.Transition", "topology_sessions.Transition"}),
-}
 
 
 def enums_of_machines() -> dict[str, tuple[str, frozenset[str]]]:
@@ -71,8 +67,8 @@ def untied() -> set[frozenset[str]]:
 
 
 def test_enums_of_like_members_are_tied_or_have_a_reason() -> None:
-    assert untied() - set(ACCIDENTAL) - NOT_TIED_YET == set()
+    assert untied() - set(ACCIDENTAL) == set()
 
 
 def test_no_reason_is_out_of_date() -> None:
-    assert (set(ACCIDENTAL) | NOT_TIED_YET) - untied() == set()
+    assert set(ACCIDENTAL) - untied() == set()
