@@ -20,10 +20,14 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.frames import Frames, framed
-from stagewright.impl.processes.handshake import Calling
+from stagewright.impl.processes.handshake import Calling, reason_of
 from stagewright.impl.processes.links import split
 
 PAGE = 200  # rows of a scan at a time
+
+
+class RefusedRequestError(WireError):
+    """A node takes no such request, from whoever it comes."""
 
 
 class Conversation:
@@ -31,6 +35,7 @@ class Conversation:
 
     Raises:
         OSError: it cannot be reached, or hangs up.
+        RefusedRequestError: it never takes such a question.
         WireError: it does not know the secret, or is something else.
     """
 
@@ -56,10 +61,21 @@ class Conversation:
         self._socket.settimeout(seconds)
         self._socket.sendall(framed(self._codec.encode(message)))
         while True:
-            answer = self._codec.decode(self._next())
+            answer = self._decoded(self._next())
             if answer.number == message.number:
                 return answer
             self._socket.settimeout(max(0.01, until - time.monotonic()))
+
+    def _decoded(self, body: bytes) -> Any:
+        try:
+            return self._codec.decode(body)
+        except WireError as error:
+            reason = reason_of(body)
+            if reason:
+                raise RefusedRequestError(
+                    reason, help="see docs/language/clusters.md, limits"
+                ) from None
+            raise error from None
 
     def _next(self) -> bytes:
         while True:
@@ -150,6 +166,9 @@ class Session:
                     assert isinstance(reply, ClientReply | ScanReply)
                     return reply
                 why = reply.reason
+            except RefusedRequestError:
+                self.close()
+                raise
             except OSError as error:
                 why = str(error) or type(error).__name__
             except WireError as error:

@@ -34,8 +34,15 @@ class Codec:
         self._inner = {kind.__name__: msgpack.Decoder(kind).decode for kind in kinds}
 
     def encode(self, message: Any) -> bytes:
-        """A message as bytes."""
-        encoded: bytes = self._encode((type(message).__name__, message))
+        """A message as bytes.
+
+        Raises:
+            WireError: a number in it has more than 64 bits.
+        """
+        try:
+            encoded: bytes = self._encode((type(message).__name__, message))
+        except OverflowError as error:
+            raise WireError(f"{message}: {error}", help="send smaller numbers") from None
         return encoded
 
     def decode(self, body: bytes) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stagewright.impl.processes.errors import WireError
 
-MOST = 32 << 20  # bytes in a frame; rows are streamed in chunks far smaller
+MOST = 256 << 20  # bytes in a frame: more than the largest page of the largest rows
 MOST_OF_A_STRANGER = 1 << 10
 
 _HEAD = 4

@@ -121,6 +121,15 @@ def refusal(reason: str) -> bytes:
     return _codec().encode(Refused(reason))
 
 
+def reason_of(body: bytes) -> str:
+    """Why the other side has cut this one off, if that is what it says."""
+    try:
+        said = _codec().decode(body)
+    except WireError:
+        return ""
+    return said.reason if isinstance(said, Refused) else ""
+
+
 def _expected(body: bytes, kind: type[T]) -> T:
     said = _codec().decode(body)
     if isinstance(said, Refused):

@@ -29,6 +29,7 @@ from stagewright.impl.node.port import (
     Timing,
     Wake,
 )
+from stagewright.impl.processes.admission import admit
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.handshake import Calling
@@ -214,6 +215,8 @@ class Host:
             self._accepted[connection.name] = connection
 
     def _asked(self, connection: Accepted, message: Message) -> None:
+        if not connection.address:
+            admit(message)
         self._heard(connection.name, message)
 
     def _hung_up(self, connection: Accepted) -> None:

@@ -70,7 +70,10 @@ class Connection(asyncio.Protocol):
     def send(self, message: Any) -> None:
         """Send a message, if the connection lasts; nobody says whether it arrives."""
         if self.is_open:
-            self._write(framed(self._codec.encode(message)))
+            try:
+                self._write(framed(self._codec.encode(message)))
+            except WireError as error:
+                _LOG.warning("lost a %s: %s", type(message).__name__, error.problem)
 
     def beat(self) -> None:
         """Send a heartbeat."""

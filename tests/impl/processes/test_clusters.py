@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -17,14 +18,22 @@ import pytest
 pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
+from hypothesis import given, settings
 from tests.impl.group0.ports import NO_ETCD
 from tests.impl.processes.clusters import cluster
+from tests.impl.processes.messages import messages
 
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
+from stagewright.impl.node.messages import ClientRead, ClientScan, ClientWrite, Message
 from stagewright.impl.processes.client import Conversation, Session
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.layout import Layout, Settings
-from stagewright.impl.processes.supervisor import OperationFailedError, Supervisor, environment
+from stagewright.impl.processes.supervisor import (
+    TABLE,
+    OperationFailedError,
+    Supervisor,
+    environment,
+)
 
 HEAVY = ("numpy", "pandas", "numba", "llvmlite", "pyspark", "pyarrow", "z3", "hypothesis", "rich")
 
@@ -125,17 +134,18 @@ def test_what_is_acknowledged_survives_kills_and_restarts(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(find_etcd() is None, reason=NO_ETCD)
 def test_the_log_of_commands_may_lie_in_etcd_members_of_which_are_killed(tmp_path: Path) -> None:
-    with EtcdCluster(tmp_path / "etcd", 3) as etcd:
-        settings = Settings(etcd=etcd.endpoints)
-        with cluster(tmp_path / "c", 2, settings) as supervisor:
-            writers = writing(supervisor, 1)
-            etcd.kill(0)
-            assert supervisor.add() == "n3"
-            etcd.start(0)
-            etcd.kill(1)
-            supervisor.decommission("n1")
-            all_is_there(supervisor, writers)
-            assert not (supervisor.layout.directory / "group0.sqlite").exists()
+    with (
+        EtcdCluster(tmp_path / "etcd", 3) as etcd,
+        cluster(tmp_path / "c", 2, Settings(etcd=etcd.endpoints)) as supervisor,
+    ):
+        writers = writing(supervisor, 1)
+        etcd.kill(0)
+        assert supervisor.add() == "n3"
+        etcd.start(0)
+        etcd.kill(1)
+        supervisor.decommission("n1")
+        all_is_there(supervisor, writers)
+        assert not (supervisor.layout.directory / "group0.sqlite").exists()
 
 
 @pytest.mark.thorough
@@ -178,6 +188,25 @@ def test_a_cluster_grows_to_seven_and_shrinks_to_two(tmp_path: Path) -> None:
         assert [n.name for n in report.nodes if n.process is not None] == ["n5", "n7"]
 
 
+def says_anything(address: str, secret: bytes) -> None:
+    """A client that knows the secret, and says whatever there is to say."""
+
+    @settings(max_examples=200, deadline=None, database=None)
+    @given(messages())
+    def say(message: Message) -> None:
+        if isinstance(message, ClientWrite | ClientRead | ClientScan):
+            message = replace(message, table=TABLE)
+        conversation = Conversation(address, secret)
+        try:
+            conversation.ask(message, 0.02)
+        except (OSError, WireError, AttributeError):
+            pass  # no answer, none that fits, or a message without a number
+        finally:
+            conversation.close()
+
+    say()
+
+
 def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path) -> None:
     with cluster(tmp_path / "c", 1) as supervisor:
         address = supervisor.layout.node_file("n1").identity.host.address
@@ -188,6 +217,13 @@ def test_strangers_and_mistakes_are_refused_and_the_node_goes_on(tmp_path: Path)
                 stranger.sendall(chance.randbytes(chance.randrange(1, 3000)))
         with pytest.raises(WireError, match="refused"):
             Conversation(address, b"not the secret")
+        says_anything(address, supervisor.layout.secret())
+        session = supervisor.session()
+        with pytest.raises(WireError, match="a value of 65537 bytes: at most 65536"):
+            session.put(b"k", bytes(65537))
+        session.put(b"k", bytes(65536))
+        assert session.get(b"k") == bytes(65536)
+        session.close()
         with pytest.raises(ClusterError, match="n1 runs"):
             supervisor.remove("n1")
         with pytest.raises(ClusterError, match="there is no node n9"):

@@ -10,6 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 pytest.importorskip("msgspec")
 
+from tests.impl.processes.messages import messages
+
 from stagewright.impl.node.messages import Message
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.errors import WireError
@@ -19,11 +21,9 @@ from stagewright.impl.processes.links import Accepted, Link, split
 
 SECRET = b"of this cluster"
 
-st.register_type_strategy(int, st.integers(-(1 << 63), (1 << 63) - 1))
-
 
 @settings(max_examples=150, deadline=None)
-@given(st.from_type(Message))  # type: ignore[arg-type]
+@given(messages())
 def test_every_message_arrives_as_it_was_sent(message: Message) -> None:
     assert codec().decode(codec().encode(message)) == message
 
@@ -39,7 +39,7 @@ def test_bytes_that_are_no_message_are_refused(body: bytes) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.from_type(Message), st.data())  # type: ignore[arg-type]
+@given(messages(), st.data())
 def test_a_message_with_a_byte_changed_is_another_one_or_refused(
     message: Message, data: st.DataObject
 ) -> None:
@@ -158,7 +158,7 @@ def test_strangers_bytes_get_a_refusal_and_never_a_crash(
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.lists(st.from_type(Message), max_size=20))  # type: ignore[arg-type]
+@given(st.lists(messages(), max_size=20))
 def test_a_link_carries_messages_and_says_when_the_peer_is_gone(messages: list[Message]) -> None:
     async def talk() -> None:
         listener, heard = Listener(), list[Any]()

@@ -1,0 +1,70 @@
+"""What clients may say: questions that a node can answer whatever is in them. Nodes may say anything."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from stagewright.impl.node.messages import (
+    ClientRead,
+    ClientScan,
+    ClientWrite,
+    CreateTable,
+    OperatorRequest,
+    StatusRequest,
+)
+from stagewright.impl.processes.errors import WireError
+
+LONGEST_KEY = 4 << 10  # bytes
+LONGEST_VALUE = 64 << 10
+LARGEST_PAGE = 1_000  # rows of a scan
+MOST_REPLICAS = 100
+LAST_TIMESTAMP = (1 << 63) - 1  # microseconds since 1970
+
+_TABLE = re.compile(r"[a-z_][a-z0-9_]{0,47}(\.[a-z_][a-z0-9_]{0,47})?")
+
+
+def admit(message: Any) -> None:
+    """Take a client's message.
+
+    Raises:
+        WireError: it is not for clients to send, or says something that cannot be.
+    """
+    wrong = _wrong(message)
+    if wrong:
+        raise WireError(wrong, help="see `docs/language/clusters.md`, limits")
+
+
+def _wrong(message: Any) -> str:
+    match message:
+        case ClientWrite(_, table, key, value, timestamp):
+            size = 0 if value is None else len(value)
+            if not 0 < timestamp <= LAST_TIMESTAMP:
+                return f"timestamp {timestamp}: it is from 1 to {LAST_TIMESTAMP}"
+            if size > LONGEST_VALUE:
+                return f"a value of {size} bytes: at most {LONGEST_VALUE}"
+            return _wrong_key(key) or _wrong_table(table)
+        case ClientRead(_, table, key):
+            return _wrong_key(key) or _wrong_table(table)
+        case ClientScan(_, table, start, limit):
+            if not 0 < limit <= LARGEST_PAGE:
+                return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
+            return _wrong_key(start[8:]) or _wrong_table(table)
+        case CreateTable(_, table, replicas):
+            if not 0 < replicas <= MOST_REPLICAS:
+                return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
+            return _wrong_table(table)
+        case OperatorRequest() | StatusRequest():
+            return ""
+        case _:
+            return f"a {type(message).__name__} is not for clients to send"
+
+
+def _wrong_key(key: bytes) -> str:
+    return f"a key of {len(key)} bytes: at most {LONGEST_KEY}" if len(key) > LONGEST_KEY else ""
+
+
+def _wrong_table(table: str) -> str:
+    if _TABLE.fullmatch(table):
+        return ""
+    return f"{table[:60]!r} names no table: small letters, digits and _, one dot between"
