@@ -37,6 +37,7 @@ _RATES = {
     "election": 10.0,
     "storm": 1.0,
 }
+FAULTS = tuple(_RATES)
 
 
 def parse_faults(text: str) -> Faults:

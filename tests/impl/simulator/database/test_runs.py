@@ -42,13 +42,6 @@ def test_a_cluster_changes_all_its_nodes_under_writes() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_no_fault_breaks_a_promise(seed: int) -> None:
-    script = "write 80; join n4; decommission n1; replace n2 by n5; remove n3"
-    report = done(script, seed, "all")
-    assert (report.breaches, report.refused) == ([], [])
-
-
 def test_a_node_that_dies_as_it_joins_is_left_and_the_cluster_goes_on() -> None:
     found: set[tuple[str, str]] = set()
     for seed in range(40, 50):
