@@ -156,6 +156,21 @@ class RegistratorKeepsTheMutex(ViewWakeups):
 
 
 @known_bug(
+    "V19",
+    "scylladb #27298",
+    breaks=ViewWakeups.stored_tasks_are_worked_on,
+    budgets={ViewWakeups.sstables: 0, ViewWakeups.batches: 0, ViewWakeups.changes: 0},
+)
+class CoordinatorSleepsWithoutLooking(ViewWakeups):
+    """The coordinator's loop releases the group0 guard and only then waits: what happens in between wakes nobody, and
+    a task that is stored then is not worked on.
+    """
+
+    def _loop_may_sleep(self) -> None:
+        """The wait has no predicate."""
+
+
+@known_bug(
     "V15",
     "scylladb bc4a4cc075",
     breaks=(ViewResize.missing_ranges_have_a_task, ViewResize.built_views_are_complete),

@@ -42,6 +42,7 @@ from stagewright.spec import (
 
 WEAK = Fairness.WEAK
 GROUP0 = Actor("group0")
+REMOVED = "of a finished task the loop has nothing to do, and another fiber removes it"
 AWAKE = "a fiber that does not sleep looks again"
 
 
@@ -74,12 +75,22 @@ class Observer(Enum):
     asleep = auto()  # waits on the condition variable
 
 
+class Loop(Enum):
+    """Where the loop of the view building coordinator is."""
+
+    awake = auto()  # about to take the group0 guard
+    looking = auto()  # holds it, and has what group0 stores worked on
+    drowsy = auto()  # has released it, and is about to wait
+    asleep = auto()  # waits on the condition variable
+
+
 class ViewWakeups(Machine):
-    """A worker's registrator, observer and batch, which wait for each other."""
+    """A worker's registrator, observer and batch, which wait for each other; and the coordinator's loop."""
 
     sstables = budget(2, doc="staging sstables that are queued")
     batches = budget(1, doc="batches that are started")
     changes = budget(1, doc="changes of group0 by others")
+    creations = budget(2, doc="tasks that are created for the coordinator")
 
     exercised_at = scopes({}, {batches: 2, sstables: 1, changes: 0})
 
@@ -91,6 +102,12 @@ class ViewWakeups(Machine):
     apply_mutex: SetVar[Fiber] = set_of(Fiber)
     registrator: OneVar[Registrator] = one_of(Registrator, init=Registrator.awake)
     observer: OneVar[Observer] = one_of(Observer, init=Observer.awake)
+
+    # the coordinator, on its own node
+    loop: OneVar[Loop] = one_of(Loop, init=Loop.awake)
+    stored: FlagVar = flag()  # a task in group0
+    call: OneVar[Work] = one_of(Work, init=Work.none)  # for it; done: answered
+    news: FlagVar = flag()  # something has happened since the loop looked
 
     # -- what happens to the worker ----------------------------------------------------------------------
 
@@ -201,6 +218,49 @@ class ViewWakeups(Machine):
         """Something has happened since: it does not wait."""
         require(self.changed | (self.batch == Work.done), "something has happened")
 
+    # -- the coordinator's loop ----------------------------------------------------------------------------
+
+    @action(by=GROUP0, spends=creations)
+    def create_task(self) -> None:
+        """A task is stored in group0: whoever waits for changes of the state is woken."""
+        require(~self.stored, "none is stored")
+        self._guard_is_free()
+        self.stored = True
+        self._tell_the_loop()
+
+    @loop.step(Loop.awake, Loop.looking, by=COORDINATOR, fair=WEAK)
+    def take_guard(self) -> None:
+        """The loop takes the group0 guard: nothing changes while it looks."""
+        self.news = False
+
+    @loop.step(Loop.looking, Loop.drowsy, by=COORDINATOR, fair=WEAK)
+    def call_worker(self) -> None:
+        """It has what is stored worked on, and releases the guard."""
+        calls = self.stored & (self.call == Work.none)
+        self.call = choose(calls, Work.executing, self.call)
+
+    @call.step(Work.executing, Work.done, by=WORKER, fair=WEAK)
+    def answer_call(self) -> None:
+        """The worker answers, and the loop is woken if it waits."""
+        self._tell_the_loop()
+
+    @call.step(Work.done, Work.none, by=COORDINATOR, fair=WEAK)
+    def remove_task(self) -> None:
+        """Another fiber removes the finished task, under the guard."""
+        self._guard_is_free()
+        self.stored = False
+        self._tell_the_loop()
+
+    @loop.step(Loop.drowsy, Loop.asleep, by=COORDINATOR, fair=WEAK)
+    def await_event(self) -> None:
+        """It waits for an event, if none has come since it looked."""
+        self._loop_may_sleep()
+
+    @loop.step(Loop.drowsy, Loop.awake, by=COORDINATOR, fair=WEAK)
+    def look_anew(self) -> None:
+        """Something has happened since: it does not wait."""
+        require(self.news, "something has happened")
+
     # -- what recurs -----------------------------------------------------------------------------------
 
     def _take_staging(self, fiber: Fiber) -> None:
@@ -216,6 +276,16 @@ class ViewWakeups(Machine):
 
     def _observer_may_sleep(self) -> None:
         require(~self.changed & (self.batch != Work.done), "nothing has happened")
+
+    def _loop_may_sleep(self) -> None:
+        require(~self.news, "nothing has happened")
+
+    def _guard_is_free(self) -> None:
+        require(self.loop != Loop.looking, "group0 guard is free")
+
+    def _tell_the_loop(self) -> None:
+        self.news = True
+        self.loop = choose(self.loop == Loop.asleep, Loop.awake, self.loop)
 
     def _wake_registrator(self) -> None:
         """A broadcast wakes who waits at this moment, and leaves no trace."""
@@ -286,6 +356,30 @@ class ViewWakeups(Machine):
         return goes_on & (self.batch == Work.done).implies(after.batch != Work.executing)
 
     @invariant
+    def calls_are_for_stored_tasks(self) -> Bool:
+        """000: the coordinator decides to process what "is stored in group0 state"."""
+        return (self.call != Work.none).implies(self.stored)
+
+    @invariant
+    def the_loop_sleeps_when_all_is_seen(self) -> Bool:
+        """Lemma: whoever sleeps has been told nothing, and has called for what is stored."""
+        seen = ~self.stored | (self.call != Work.none)
+        released = self.loop.any_of(Loop.drowsy, Loop.asleep)
+        return (self.loop == Loop.asleep).implies(~self.news) & (released & ~self.news).implies(
+            seen
+        )
+
+    @step_property
+    def tasks_are_removed_when_answered(self, after: Self) -> Bool:
+        """000: "After the coordinator gets the response from the worker", tasks are removed."""
+        return (self.stored & ~after.stored).implies(self.call == Work.done)
+
+    @step_property
+    def group0_does_not_change_while_the_loop_looks(self, after: Self) -> Bool:
+        """Changes are made under the group0 guard, by one fiber at a time."""
+        return (self.loop == Loop.looking).implies(self.stored == after.stored)
+
+    @invariant
     def fibers_do_not_wait_for_each_other(self) -> Bool:
         """No deadlock of the two mutexes (SCYLLADB-2879)."""
         registrator = (self.registrator == Registrator.adding) & ~self.apply_mutex.is_empty()
@@ -296,6 +390,7 @@ class ViewWakeups(Machine):
     def all_asleep(self) -> Bool:
         """Nothing is to be done."""
         idle = (self.registrator == Registrator.asleep) & (self.observer == Observer.asleep)
+        idle = idle & (self.loop == Loop.asleep) & ~self.stored
         return idle & ~self.queued & ~self.taken & ~self.changed & (self.batch == Work.none)
 
     @liveness
@@ -312,6 +407,11 @@ class ViewWakeups(Machine):
     def finished_batches_are_reported(self) -> LeadsTo:
         """000: the worker "responses the coordinator once the tasks are finished" (scylladb #26204)."""
         return leads_to(self.batch == Work.done, self.batch != Work.done)
+
+    @liveness
+    def stored_tasks_are_worked_on(self) -> LeadsTo:
+        """000: "at some point, the view building coordinator will decide to process it" (scylladb #27298)."""
+        return leads_to(self.stored, ~self.stored)
 
     @liveness
     def changes_are_observed(self) -> LeadsTo:
@@ -343,4 +443,14 @@ class ViewWakeups(Machine):
         ),
         equivalent_loss(wait_for_event, observer, because=AWAKE),
         equivalent_loss(_wake_observer, observer, because=AWAKE),
+        equivalent_drop(create_task, "none is stored", because="what is stored is stored already"),
+        equivalent_loss(create_task, stored, because="there may as well be no task"),
+        equivalent_loss(create_task, loop, because=AWAKE),
+        equivalent_drop(
+            call_worker, "loop is looking", because="a worker may be called at any time"
+        ),
+        equivalent_loss(answer_call, news, loop, because=REMOVED),
+        equivalent_loss(remove_task, news, loop, because=REMOVED),
+        equivalent_loss(await_event, loop, because=AWAKE),
+        equivalent_drop(look_anew, "loop is drowsy", because=AWAKE),
     )

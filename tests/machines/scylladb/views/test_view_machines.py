@@ -25,7 +25,7 @@ STATES = {
     "view-staging": 1_756,
     "view-task": 1_121,
     "view-updates": 8_247,
-    "view-wakeups": 1_230,
+    "view-wakeups": 41_820,
     "view-worker": 20_086,
 }
 OF_THE_SEED = {
