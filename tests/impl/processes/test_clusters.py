@@ -188,6 +188,17 @@ def test_a_cluster_grows_to_seven_and_shrinks_to_two(tmp_path: Path) -> None:
         assert [n.name for n in report.nodes if n.process is not None] == ["n5", "n7"]
 
 
+@pytest.mark.thorough
+def test_twenty_four_nodes_live_on_one_machine(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 24) as supervisor:
+        writers = writing(supervisor, 2)
+        time.sleep(20)
+        supervisor.kill("n5")
+        assert supervisor.start() == ["n5"]
+        all_is_there(supervisor, writers)
+        assert supervisor.status().is_well
+
+
 def says_anything(address: str, secret: bytes) -> None:
     """A client that knows the secret, and says whatever there is to say."""
 
