@@ -1,7 +1,8 @@
 """The merge of a cluster query: a page of rows from many nodes, in the order of their keys.
 
-Every node sends its rows in order, one at a time, first how many it has. The node that was asked takes the
-smallest of what the nodes have sent as soon as each of them has sent one, or is through.
+Every node walks its tree from the start key, upwards or downwards, and sends the rows one at a time, first how
+many it has. The node that was asked takes the first of what the nodes have sent as soon as each of them has sent one,
+or is through.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from stagewright.spec import (
     constant,
     count,
     equivalent_loss,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -79,7 +81,7 @@ class Producer(Enum):
 
 
 class PartitionMerge(Machine):
-    """One query with skip and limit over all nodes, each of which has some of the rows.
+    """One query with a range, skip and limit over all nodes, each of which has some of the rows.
 
     There is no profile: of the merge, the document says that it is a k-way merge in order.
     """
@@ -91,6 +93,8 @@ class PartitionMerge(Machine):
     )  # the node that has the row; none: there is no such row
     skip = constant(number(0, 2, init=ANY))
     limit = constant(number(0, 2, init=ANY))
+    descending = constant(flag(init=ANY))
+    start_key = constant(number(1, ROWS, init=ANY))  # the place of the first row that is wanted
     on_error = constant(one_of(OnError))
     producer = per(Node, one_of(Producer, init=Producer.counting))
     sent = per(Node, set_of(Row))
@@ -142,11 +146,11 @@ class PartitionMerge(Machine):
 
     @action(fair=WEAK)
     def take(self, row: Term[Row]) -> None:
-        """The smallest row of the queue is skipped, or goes to the page."""
+        """The first row of the queue, in the order of the query, is skipped, or goes to the page."""
         require(self.queue.has(row), "the row is in the queue")
         require(self._every_producer_has_one(), "every node has sent one, or is through")
-        smaller = some(self.queue.has(other) & self._comes_before(other, row) for other in Row)
-        require(~smaller, "it is the smallest")
+        earlier = some(self.queue.has(other) & self._is_taken_before(other, row) for other in Row)
+        require(~earlier, "no other one comes before it")
         skips, room = self.skipped < self.skip, self.page.size() < self.limit
         self.skipped = choose(skips, self.skipped + 1, self.skipped)
         self.page.put(row, ~skips & room)
@@ -200,18 +204,29 @@ class PartitionMerge(Machine):
         return some(self.at[row] == n for row in self.queue)
 
     def _has_more(self, n: Term[Node]) -> Bool:
-        return some((self.at[row] == n) & ~self.sent[n].has(row) for row in Row)
+        return some(self._is_left(n, row) for row in Row)
+
+    def _is_left(self, n: Term[Node], row: Row) -> Bool:
+        """The node has the row, the query wants it, and it is not sent."""
+        return (self.at[row] == n) & self._is_in_range(row) & ~self.sent[n].has(row)
 
     def _is_next_of(self, n: Term[Node], row: Term[Row]) -> Bool:
-        own = (self.at[row] == n) & ~self.sent[n].has(row)
-        smaller = some(
-            (self.at[other] == n) & ~self.sent[n].has(other) & self._comes_before(other, row)
-            for other in Row
-        )
-        return own & ~smaller
+        own = some((row == other) & self._is_left(n, other) for other in Row)
+        earlier = some(self._is_left(n, other) & self._comes_before(other, row) for other in Row)
+        return own & ~earlier
 
     def _comes_before(self, other: Row, row: Term[Row]) -> Bool:
-        return row.column(lambda member: other.place < member.place)
+        """In the order of the query."""
+        up = row.column(lambda member: other.place < member.place)
+        down = row.column(lambda member: other.place > member.place)
+        return choose(self.descending, down, up)
+
+    def _is_taken_before(self, other: Row, row: Term[Row]) -> Bool:
+        return self._comes_before(other, row)
+
+    def _is_in_range(self, row: Row) -> Bool:
+        """A walk from the start key comes to the row."""
+        return choose(self.descending, self.start_key >= row.place, self.start_key <= row.place)
 
     # -- promises ----------------------------------------------------------------------------------------
 
@@ -220,14 +235,20 @@ class PartitionMerge(Machine):
         """004: the rows of all nodes are merged "to produce sorted result": the page is the one that a single
         sorted list of all rows would give (MB-6056), if no node has failed.
         """
-        before = count(self.at[other].is_some() & self._comes_before(other, row) for other in Row)
+        before = count(self._is_a_row(other) & self._comes_before(other, row) for other in Row)
         on_page = (before >= self.skip) & (before < self.skip + self.limit)
-        right = self.page.has(row) == (self.at[row].is_some() & on_page)
+        there = some((row == other) & self._is_a_row(other) for other in Row)
+        right = self.page.has(row) == (there & on_page)
         return (self.done & self._nobody_failed()).implies(right)
+
+    def _is_a_row(self, row: Row) -> Bool:
+        """The row is there, and its key between the start key and the end of the view, whichever that is."""
+        up, down = self.start_key <= row.place, self.start_key >= row.place
+        return self.at[row].is_some() & choose(self.descending, down, up)
 
     @step_property
     def rows_come_in_order(self, after: Self, row: Term[Row]) -> Bool:
-        """004: rows "are sort ordered and they are streamed to query response as they arrive"."""
+        """004: rows "are sort ordered and they are streamed to query response as they arrive", also from the last one."""
         new = after.page.has(row) & ~self.page.has(row)
         late = some(self.page.has(other) & ~self._comes_before(other, row) for other in Row)
         return new.implies(~late)
@@ -239,7 +260,7 @@ class PartitionMerge(Machine):
 
     @invariant
     def total_rows_counts_all(self) -> Bool:
-        """total_rows is the number of rows of all nodes, also of a query with limit=0."""
+        """total_rows is the number of rows of all nodes, whatever range and limit the query has."""
         total = count(self.at[row].is_some() for row in Row)
         return (self.done & self._nobody_failed()).implies(self.total == total)
 
@@ -284,4 +305,9 @@ class PartitionMerge(Machine):
 
     harmless = equivalents(
         equivalent_loss(fail, producer, because="what need not happen"),
+        equivalent_weakening(
+            send_row,
+            "it is the next row of the node",
+            because="the last row of a walk comes before no other, wherever the walk begins",
+        ),
     )

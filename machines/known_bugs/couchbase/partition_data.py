@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge
+from stagewright.machines.couchbase.partitions.partition_merge import PartitionMerge, Row
+from stagewright.machines.couchbase.partitions.partition_rebalance import Node
 from stagewright.machines.couchbase.partitions.partition_rollback import PartitionRollback
-from stagewright.spec import Bool, Number
+from stagewright.spec import Bool, Number, Term, count
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -19,6 +20,45 @@ class NodesAreGivenTheLimitAsItIs(PartitionMerge):
 
     def _limit_of_a_node(self) -> Number:
         return self.limit + 0
+
+
+@known_bug(
+    "K8-descending",
+    "design document 004, view query operation",
+    breaks=PartitionMerge.rows_come_in_order,
+    budgets={PartitionMerge.failures: 0},
+)
+class TheSmallestRowIsTaken(PartitionMerge):
+    """The merge takes the smallest row, also of a query whose nodes send the largest first."""
+
+    def _is_taken_before(self, other: Row, row: Term[Row]) -> Bool:
+        return row.column(lambda member: other.place < member.place)
+
+
+@known_bug(
+    "K8-range",
+    "design document 004, view query operation",
+    breaks=PartitionMerge.the_page_is_that_of_all_rows,
+    budgets={PartitionMerge.failures: 0},
+)
+class StartKeyIsTheLeast(PartitionMerge):
+    """The start key is taken for the least key of the range; a walk downwards begins with it, and is left with nothing else."""
+
+    def _is_in_range(self, row: Row) -> Bool:
+        return self.start_key <= row.place
+
+
+@known_bug(
+    "K8-total",
+    "design document 004, view query operation",
+    breaks=PartitionMerge.total_rows_counts_all,
+    budgets={PartitionMerge.failures: 0},
+)
+class RowCountIsThatOfTheRange(PartitionMerge):
+    """A node counts the rows that it is going to send."""
+
+    def _rows_of(self, n: Term[Node]) -> Number:
+        return count((self.at[row] == n) & self._is_in_range(row) for row in Row)
 
 
 @known_bug(

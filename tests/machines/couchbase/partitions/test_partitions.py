@@ -47,7 +47,7 @@ DEFAULTS = [
     Default(PartitionReplicas, 33_002, 138_206),
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),
-    Default(PartitionMerge, 48_434, 127_754),
+    Default(PartitionMerge, 234_700, 608_764),
     Default(PartitionRollback, 2_936, 7_909),
 ]
 
