@@ -571,6 +571,17 @@ class TabletViews(Machine):
             lambda views: views.repair,
             because="a task of a table without a view does no harm",
         ),
+        equivalent_value(
+            (Views.not_started, Views.built),
+            lambda views: views.repair,
+            because="no table is repaired here whose views are so: view-destinations has them",
+        ),
+        equivalent_value(
+            Views.started,
+            lambda views: views.repair,
+            Destination.staging_directly_to_generator,
+            because="whatever is staged has a task here",
+        ),
     )
 
     beyond_the_default_scope = unexercised(
