@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,12 +54,24 @@ def test_a_node_that_dies_as_it_joins_is_left_and_the_cluster_goes_on() -> None:
     assert ("bootstrapping", "left") in found
 
 
-def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
-    plan = Plan(seed=5, script=parse_script("write 60; join n4"), faults=parse_faults("all"))
-    first, second = run(plan, tmp_path / "first"), run(plan, tmp_path / "second")
-    assert first == second
-    for path in (tmp_path / "first").glob("*.jsonl"):
-        assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
+def test_the_same_seed_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    script = "write 40; join a; isolate n3; remove n3"
+    arguments = ("--nodes", "4", "--seed", "3", "--script", script, "--faults", "all", "--json")
+    printed: list[bytes] = []
+    recorded: list[list[bytes]] = []
+    for hash_seed in ("1", "2"):
+        directory = tmp_path / hash_seed
+        done = subprocess.run(
+            [sys.executable, "-m", "stagewright", "run", *arguments, "--out", str(directory)],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            check=True,
+        )
+        printed.append(done.stdout)
+        recorded.append([p.read_bytes() for p in sorted(directory.rglob("*.json*"))])
+    assert printed[0] == printed[1]
+    assert len(recorded[0]) == 9
+    assert recorded[0] == recorded[1]
 
 
 @pytest.mark.parametrize(
