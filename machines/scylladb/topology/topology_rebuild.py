@@ -393,11 +393,6 @@ class TopologyRebuild(Machine):
         equivalent_loss(acknowledge, write, because="a write may time out instead"),
         equivalent_drop(time_out, "the client waits", because="what is not promised is not kept"),
         equivalent_loss(time_out, write, because="a write may take for ever"),
-        equivalent_weakening(
-            _lose_rows,
-            "the node is normal and up",
-            because="a node whose rebuild failed loses what it got of it; one that is down is found empty later",
-        ),
         equivalent_drop(
             _lose_rows,
             "no write is on its way",
@@ -415,9 +410,6 @@ class TopologyRebuild(Machine):
         equivalent_loss(ask_again, rebuild_option, because="the operator may name it once more"),
         equivalent_drop(
             cancel, "its request is pending", because="who asked for nothing may be rebuilt, too"
-        ),
-        equivalent_drop(
-            start_rebuild, "no node is down", because="the rebuild fails instead of its request"
         ),
         equivalent_loss(start_rebuild, owed, because="a row that is owed to nobody"),
         equivalent_drop(
