@@ -33,6 +33,7 @@ from stagewright.spec import (
     equivalent_drop,
     equivalent_loss,
     equivalent_value,
+    equivalent_weakening,
     equivalents,
     every,
     final,
@@ -382,6 +383,11 @@ class SharedFence(Machine):
         equivalent_drop(learn, "the node is behind", because="who learns again learns nothing"),
         equivalent_loss(
             fail_to_drain, fence, because="the fence moves when the barrier passes at the latest"
+        ),
+        equivalent_weakening(
+            fail_to_drain,
+            "a node holds an older version",
+            because="a node may be late to answer that holds none",
         ),
         equivalent_drop(
             stream, "it has not streamed yet", because="rows may be streamed more than once"
