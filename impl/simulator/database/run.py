@@ -305,7 +305,8 @@ class _Run:
 
     def _join(self, name: str, replaces: str) -> str:
         shunned = {replaces, *self.world.isolated}
-        contacts = tuple(n for n in self._serving() if n not in shunned)
+        known = self.judge.catalog.view.nodes.items()
+        contacts = tuple(n for n, m in known if m.state.owns and n not in shunned)  # up or not
         if replaces:
             self._kill(replaces)
         self.world.add(Identity(_host(name), contacts=contacts, replaces=replaces))
