@@ -46,6 +46,10 @@ class Scheduler(Protocol):
 
     def start(self, work: Callable[[], None], name: str) -> Running: ...
 
+    def step(self) -> None:
+        """Long work has done a part, and holds no lock: another may go on."""
+        ...
+
 
 class Threads:
     """The operating system's."""
@@ -57,6 +61,9 @@ class Threads:
         thread = threading.Thread(target=work, name=name, daemon=True)
         thread.start()
         return thread
+
+    def step(self) -> None:
+        """Threads are interrupted anyway."""
 
 
 THREADS = Threads()

@@ -17,6 +17,7 @@ from typing import Any
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.view_engine.cluster.messages import ViewRequest
 from stagewright.impl.view_engine.cluster.streams import Part
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.documents.changes import Position, Source
 from stagewright.impl.view_engine.file.header import IndexHeader
@@ -45,6 +46,11 @@ FOLLOWING = (
     PartitionReplicas.clean_up_replica.__name__,
 )
 
+_LEFT_OUT = {
+    Defect.replica_is_not_paused: PartitionReplicas.pause_replica.__name__,
+    Defect.replica_is_not_cleaned_up: PartitionReplicas.clean_up_replica.__name__,
+    Defect.transfer_does_not_start: PartitionReplicas.start_transfer.__name__,
+}
 _due_steps: dict[
     object, tuple[str, ...]
 ] = {}  # which of them are enabled, by the state of a partition
@@ -164,6 +170,8 @@ class Indexes:
         Partitions that no query may see here are in none. Raises IndexNotReadyError.
         """
         current = request.query.stale == "false"
+        if has(Defect.stale_false_does_not_wait):
+            current = False
         wanted = self._source.positions() if current else {}
         with ExitStack() as held:
             yield self._held(request.query.partitions or (), wanted, held)
@@ -179,8 +187,11 @@ class Indexes:
                     continue
                 in_replica = self.replica.header.active & _mask(self.on_transfer)
                 parts: list[Part] = []
+                in_main = self.main.header.active
+                if has(Defect.transfer_is_answered_twice):
+                    in_main |= _mask(self.on_transfer)
                 for group, mask in (
-                    (self.main, self.main.header.active),
+                    (self.main, in_main),
                     (self.replica, in_replica),
                 ):
                     if mine := [p for p in partitions if mask >> p & 1]:
@@ -196,7 +207,10 @@ class Indexes:
         taken = False
         with self._lock:
             while step := next(self._due(), None):
-                self._step(*step)
+                try:
+                    self._step(*step)
+                except PartitionStateError:
+                    break  # an updater took the index back meanwhile: it is not due any more
                 taken = True
         return taken
 
@@ -216,7 +230,9 @@ class Indexes:
             if key not in _due_steps:
                 enabled = self._instance(main, replica, partition).enabled()
                 _due_steps[key] = tuple(s.action for s in enabled if s.action in FOLLOWING)
-            yield from ((action, partition) for action in _due_steps[key])
+            for action in _due_steps[key]:
+                if not any(has(defect) for defect, step in _LEFT_OUT.items() if step == action):
+                    yield action, partition
 
     def close(self) -> None:
         """Stop all work of both."""
@@ -241,10 +257,11 @@ class Indexes:
                 raise PartitionStateError(f"partition {partition}: {error}") from error
             return instance, *_headers(main, replica, partition, instance)
 
-        instance, main, replica = fired(self.main.header, self.replica.header)
-        if main != self.main.header:
+        before = self.main.header, self.replica.header
+        instance, main, replica = fired(*before)
+        if main != before[0]:
             self.main.change(lambda header: fired(header, self.replica.header)[1])
-        if replica != self.replica.header:
+        if replica != before[1]:
             self.replica.change(lambda header: fired(self.main.header, header)[2])
         there = bool(instance.state["replicas"])
         self._replicas = self._replicas | {partition} if there else self._replicas - {partition}

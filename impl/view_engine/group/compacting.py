@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.group.current import CurrentIndex
@@ -64,7 +65,9 @@ class Compacting:
                 raise CompactionStoppedError("the index is about to change")
             if workers.cleaner is not None:
                 workers.cleaner.stop()
-            compactor = Compactor(self._index.file, self._design.shapes, self._index.next_path)
+            compactor = Compactor(
+                self._index.file, self._design.shapes, self._index.next_path, workers.scheduler
+            )
             workers.compactor = compactor
             self._snapshot = None
             self._wait_for_a_checkpoint(compactor)
@@ -94,7 +97,10 @@ class Compacting:
             with workers.alone(compactor=False):
                 compactor.catch_up()
                 before = index.size()
-                snapshot = compactor.finish(index.header, settle)
+                header = index.header
+                if has(Defect.compaction_ends_with_its_first_header) and self._snapshot is not None:
+                    header = self._snapshot
+                snapshot = compactor.finish(header, settle)
                 workers.compactor = None
                 index.replace(compactor.file, snapshot)
             self._start_updater()
@@ -123,6 +129,8 @@ class Compacting:
     def after_updater_started(self) -> None:
         """A new updater records what it changes, too."""
         compactor, updater = self._workers.compactor, self._workers.updater
+        if has(Defect.compaction_misses_new_updaters):
+            return
         if compactor is not None and updater is not None and self._snapshot is not None:
             updater.record = compactor.deltas.record
 

@@ -13,10 +13,11 @@ from functools import cache
 from typing import Any
 
 from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.file.header import IndexHeader, Pending, Root
 from stagewright.impl.view_engine.file.masks import partitions_of
 from stagewright.impl.view_engine.tree.nodes import Pointer
-from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Partition, Role
+from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, SEED, Partition, Role
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
 from stagewright.spec.define import define
 from stagewright.spec.errors import RefusedError
@@ -63,8 +64,12 @@ def settle(header: IndexHeader) -> IndexHeader:
     for root in header.view_roots:
         there |= _mask(root)
     pending = {*header.pending.active, *header.pending.passive}
+    if has(Defect.cleanup_ends_at_once):
+        there = 0
     clean = {number for number in partitions_of(header.cleanup) if not there >> number & 1}
     ready = {number for number in pending if not (header.cleanup >> number & 1) or number in clean}
+    if has(Defect.pending_is_forgotten):
+        ready = set()
     for number in sorted(clean | ready):
         partition = Partition(number)
         instance = _instance(header, number, partition)
@@ -81,8 +86,12 @@ def _mask(root: Root | None) -> int:
 
 
 @cache
+def _program_of(profile: str) -> Program:
+    return Program(define(PartitionStates, profile=profile))
+
+
 def _program() -> Program:
-    return Program(define(PartitionStates, profile=COUCHBASE.name))
+    return _program_of((SEED if has(Defect.cleanup_is_not_waited_for) else COUCHBASE).name)
 
 
 def _instance(header: IndexHeader, number: int, partition: Partition) -> Instance:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.documents.changes import RollbackError, rollback_point
 from stagewright.impl.view_engine.file.header import FailoverLog, IndexHeader
 from stagewright.impl.view_engine.file.index_file import Snapshot
@@ -21,6 +22,8 @@ def rolled_back(
     `snapshots` come newest first; `logs` are the source's, of each indexable partition. Partitions keep
     the states that they have now; what the old snapshot has of others is to be cleaned up.
     """
+    if has(Defect.rollback_keeps_the_trees):
+        return replace(now, partition_versions={})
     old = _old_enough(now, snapshots, rollback, logs)
     was: dict[int, int] = {}
     extra = 0
@@ -29,6 +32,8 @@ def rolled_back(
     if old is not None:
         was = {**old.seqs, **old.unindexable_seqs}
         extra = (old.active | old.passive) & ~mine
+        if has(Defect.rollback_forgets_what_was_there):
+            extra = 0
         versions = {p: log for p, log in old.partition_versions.items() if mine >> p & 1}
     return replace(
         now,
@@ -60,7 +65,7 @@ def _leads_back(old: IndexHeader, now: IndexHeader, logs: Mapping[int, FailoverL
 
     Otherwise going back for one partition would bring back what another one had to leave.
     """
-    return all(
+    return has(Defect.rollback_looks_at_one_partition) or all(
         old.seqs.get(p, 0) <= seq
         and rollback_point(old.seqs.get(p, 0), old.partition_versions.get(p, ()), logs[p])
         == old.seqs.get(p, 0)

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder
 from stagewright.impl.view_engine.file.header import IndexHeader, Root
 from stagewright.impl.view_engine.file.index_file import IndexFile, Snapshot
 from stagewright.impl.view_engine.index.deltas import DeltaLog, read_delta
 from stagewright.impl.view_engine.index.writing import pointer, root_of
+from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
 from stagewright.impl.view_engine.tree.apply import apply
 from stagewright.impl.view_engine.tree.build import build
 from stagewright.impl.view_engine.tree.nodes import BACK_INDEX, Shape
@@ -39,7 +41,14 @@ class Compaction:
 class Compactor:
     """One compaction, into the file that `path` names with `.compact` added until it is complete."""
 
-    def __init__(self, source: IndexFile, shapes: Sequence[Shape], path: Path) -> None:
+    def __init__(
+        self,
+        source: IndexFile,
+        shapes: Sequence[Shape],
+        path: Path,
+        scheduler: Scheduler = THREADS,
+    ) -> None:
+        self._scheduler = scheduler
         self._source = source
         self._shapes = (BACK_INDEX, *shapes)
         self.path = path
@@ -67,22 +76,30 @@ class Compactor:
         self.file.commit(replace(empty, seqs=seqs, unindexable_seqs=frozen))
         wanted = EVERY_PARTITION & ~header.cleanup
         for shape, root in zip(self._shapes, (header.id_root, *header.view_roots), strict=True):
+            self._scheduler.step()
             copied = build(self.file, shape, self._rows(shape, root, wanted))
             self._roots.append(root_of(copied))
 
     def catch_up(self) -> bool:
         """Apply what the updater has published; False if there was nothing."""
         taken = self.deltas.take()
-        for path in taken:
-            self._check_stop()
-            operations = read_delta(path, self._shapes)
-            self._roots = [
-                root_of(apply(self.file, shape, pointer(root), of_tree))
-                for shape, root, of_tree in zip(self._shapes, self._roots, operations, strict=True)
-            ]
-            path.unlink()
-            self.batches += 1
+        try:
+            for path in taken:
+                self._check_stop()
+                if not has(Defect.compaction_forgets_batches):
+                    self._repeat(path)
+        finally:
+            for path in taken:
+                path.unlink()
         return bool(taken)
+
+    def _repeat(self, path: Path) -> None:
+        operations = read_delta(path, self._shapes)
+        self._roots = [
+            root_of(apply(self.file, shape, pointer(root), of_tree))
+            for shape, root, of_tree in zip(self._shapes, self._roots, operations, strict=True)
+        ]
+        self.batches += 1
 
     def finish(
         self, header: IndexHeader, settled: Callable[[IndexHeader], IndexHeader]

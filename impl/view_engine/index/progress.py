@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.documents.changes import Position
 from stagewright.impl.view_engine.file.header import IndexHeader
 
@@ -22,12 +23,20 @@ def has_reached(
 
     Pointwise, and in the same history: a larger number in a history that was lost is not enough.
     """
+    if has(Defect.positions_compare_as_lists):
+        return _as_lists(header, wanted)
     of = header.active | (header.passive if passive else 0)
     return all(
         seq >= wanted[partition].seq and _in_history(header, partition, wanted[partition].uuid)
         for partition, seq in header.seqs.items()
         if of >> partition & 1 and partition in wanted
     )
+
+
+def _as_lists(header: IndexHeader, wanted: Mapping[int, Position]) -> bool:
+    """Erlang's order of lists: the first partition that differs decides."""
+    mine = [p for p in sorted(header.seqs) if p in wanted and header.active >> p & 1]
+    return [header.seqs[p] for p in mine] >= [wanted[p].seq for p in mine]
 
 
 def changes_left(header: IndexHeader, now: Mapping[int, Position]) -> int:

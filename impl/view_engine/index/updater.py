@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.design.mapping import MapError, Mapped, MappedBatch
 from stagewright.impl.view_engine.documents.changes import Change, Source
@@ -130,7 +131,10 @@ class Updater:
             self._scheduler.start(partial(self._guarded, load), "view-loader"),
             self._scheduler.start(partial(self._guarded, self._map), "view-mapper"),
         ]
-        initial = not any(header.seqs.values()) and header.id_root is None
+        recorded = self.record is not None  # a compaction needs the changes one by one
+        if has(Defect.compaction_misses_the_initial_build):
+            recorded = False
+        initial = not any(header.seqs.values()) and header.id_root is None and not recorded
         try:
             return self._build(header) if initial else self._update(header)
         finally:
@@ -152,6 +156,7 @@ class Updater:
     def _load(self, behind: Mapping[int, int], logs: Mapping[int, FailoverLog]) -> None:
         """All changes since, partition by partition."""
         for partition, since in behind.items():
+            self._scheduler.step()
             stream = self._source.snapshot(partition, since, logs.get(partition, ()))
             last = stream.end  # deletions at the end may not come, if nothing was there before
             for part in stream.parts:
@@ -237,6 +242,8 @@ class Updater:
                 reached[part.partition] = part.end
             if size >= self._limits.batch:
                 header = self._apply(header, batch)
+                if has(Defect.checkpoint_within_a_snapshot):
+                    header = self._checkpoint(header)
                 unwritten += size
                 batch, size = [], 0
             if part.end is not None and unwritten >= self._limits.batch:
@@ -254,6 +261,7 @@ class Updater:
 
     def _apply(self, header: IndexHeader, batch: list[Mapped]) -> IndexHeader:
         self.documents += len(batch)
+        self._scheduler.step()
         return apply_batch(self._file, self._design.shapes, header, batch, self.record)
 
     def _write(

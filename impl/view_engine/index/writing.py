@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.emitted import Emitted
 from stagewright.impl.view_engine.design.mapping import Mapped
 from stagewright.impl.view_engine.file.header import IndexHeader, Root
@@ -75,13 +76,13 @@ def apply_batch(
     gone: list[bytes] = []
     for key, mapped in by_key.items():
         trees, entry = rows_of_document(mapped)
-        for number, old in had.get(key, {}).items():
+        for number, old in _had(had, key):
             removed[number] += (view_key(k, mapped.change.doc_id) for k in old)
         for number, rows in enumerate(trees):
             inserted[number] += rows
         if entry:
             entries.append((key, entry))
-        elif key in had:
+        elif key in had and not has(Defect.back_index_keeps_deleted):
             gone.append(key)
     operations = [
         Operations.of(entries, gone, collated=False),
@@ -99,6 +100,12 @@ def apply_batch(
     if record is not None:
         record(operations)
     return replace(header, id_root=roots[0], view_roots=tuple(roots[1:]))
+
+
+def _had(
+    had: Mapping[bytes, dict[int, list[bytes]]], key: bytes
+) -> Iterable[tuple[int, list[bytes]]]:
+    return () if has(Defect.old_rows_stay) else had.get(key, {}).items()
 
 
 def pointer(root: Root | None) -> Pointer | None:

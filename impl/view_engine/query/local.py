@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.design.design import ViewPlace
 from stagewright.impl.view_engine.file.collation import ARRAY, sort_bytes
 from stagewright.impl.view_engine.file.masks import mask_of, partitions_of
@@ -143,6 +144,8 @@ def _wanted(snapshot: GroupSnapshot, query: Query) -> int:
     if query.partitions is None:
         return header.active
     mask = mask_of(query.partitions)
+    if has(Defect.rows_in_cleanup_are_returned):
+        return mask | header.cleanup
     if missing := mask & ~(header.active | header.passive):
         raise QueryError(f"partitions {partitions_of(missing)} are not in the index")
     return mask

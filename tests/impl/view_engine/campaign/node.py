@@ -21,7 +21,7 @@ from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 
-SMALL = UpdaterLimits(map_queue=1500, write_queue=1500, batch=1200, documents_a_call=6)
+SMALL = UpdaterLimits(map_queue=1500, write_queue=1500, batch=300, documents_a_call=3)
 _Result = TypeVar("_Result")
 
 
@@ -104,7 +104,7 @@ class CampaignNode:
             self.folder, self._design, self.copies, self._partitions,
             limits=SMALL, scheduler=self._tasks,
         )  # fmt: skip
-        self._streams = Streams(indexes.reading, lambda: self._tasks.now, rows_a_batch=5)
+        self._streams = Streams(indexes.reading, lambda: self._tasks.now, rows_a_batch=3)
         self._indexes = indexes
         self._tasks.start(self._maintain, "maintenance")
         while True:
@@ -121,10 +121,10 @@ class CampaignNode:
 
     def _maintain(self) -> None:
         while True:
-            self._tasks.sleep(1 + 4 * self._chosen.random())
+            self._tasks.sleep(0.5 + 4 * self._chosen.random())
             group = self._chosen.choice(self.groups)
             with suppress(CompactionStoppedError, GroupClosedError):
-                if self._chosen.random() < 0.7:
+                if self._chosen.random() < 0.5:
                     group.clean_up()
                 else:
                     group.compact()

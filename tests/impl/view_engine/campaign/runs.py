@@ -95,7 +95,7 @@ class Run:
         self.seed = seed
         chosen = self._chosen = random.Random(f"run {seed}")
         self.tasks = Tasks(f"tasks {seed}", switching=chosen.choice((0.05, 0.3, 0.7)))
-        self.network = Network(self.tasks, f"network {seed}", chosen.choice((0, 0.02, 0.1)))
+        self.network = Network(self.tasks, f"network {seed}", chosen.choice((0, 0.03, 0.2)))
         self.partitions = chosen.choice((3, 4, 6))
         self.history = History()
         self.counts = Counts()
@@ -180,8 +180,8 @@ class Run:
         self.tasks.sleep(chosen.random() * 30)
         node.start()
         for partition, copy in node.copies.held.items():
-            if copy.active and chosen.random() < 0.4:
-                node.copies.lose(partition, chosen.randrange(4))
+            if copy.active and chosen.random() < 0.6:
+                node.copies.lose(partition, chosen.randrange(8))
 
     def _fail_over_some_node(self, chosen: random.Random) -> None:
         dead = self.nodes[chosen.choice(self.manager.members)]
@@ -265,7 +265,15 @@ class Run:
             return
         self.counts.answers += 1
         self.counts.with_errors += bool(answer.errors)
-        check_answer(self.history, self.partitions, view, query, answer, before, self.positions())
+        check_answer(
+            self.history,
+            self.partitions,
+            view,
+            query,
+            answer,
+            before,
+            self.positions(),
+        )
 
     # -- the end ---------------------------------------------------------------------------------------------
 

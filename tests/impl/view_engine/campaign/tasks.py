@@ -128,6 +128,11 @@ class Tasks:
             self._ready.append(self.current)
             self._switch()
 
+    def step(self) -> None:
+        """Long work takes its time now and then."""
+        if self._random.random() < self._switching:
+            self.sleep(self._random.random())
+
     def sleep(self, seconds: float) -> None:
         """Go on after a time."""
         self._check()
