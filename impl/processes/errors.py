@@ -6,12 +6,12 @@ from stagewright.spec.errors import StagewrightError
 
 
 class WireError(StagewrightError):
-    """What arrives is not what this program speaks, or comes from somebody who may not speak here."""
+    """What arrives at a node, or at a client, is not what this program speaks, or its sender does not know the secret."""
 
     code = "SW418"
 
 
 class ClusterError(StagewrightError):
-    """The cluster of a directory cannot do what is asked: there is none, or a node does not answer."""
+    """The cluster of a directory cannot do what is asked: there is none, or no node answers, or the cluster refuses."""
 
     code = "SW419"

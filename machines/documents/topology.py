@@ -17,10 +17,12 @@ from stagewright.machines.scylladb.tablets.tablet_replicas import TabletReplicas
 from stagewright.machines.scylladb.tablets.tablet_resize import TabletResize
 from stagewright.machines.scylladb.topology.fencing import Fencing
 from stagewright.machines.scylladb.topology.group0 import Group0
+from stagewright.machines.scylladb.topology.shared_fence import SharedFence
 from stagewright.machines.scylladb.topology.topology import TopologyCluster
 from stagewright.machines.scylladb.topology.topology_control import TopologyControl
 from stagewright.machines.scylladb.topology.topology_coordinator import TopologyCoordinator
 from stagewright.machines.scylladb.topology.topology_node import TopologyNode
+from stagewright.machines.scylladb.topology.topology_rebuild import TopologyRebuild
 from stagewright.machines.scylladb.topology.topology_sessions import TopologySessions
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
 from stagewright.machines.scylladb.views.view_destinations import ViewDestinations
@@ -45,6 +47,11 @@ TOPOLOGY = Document(
         Section(
             "Topology state machine",
             (
+                TopologyControl.a_rebuild_is_done_when_it_has_streamed,
+                TopologyRebuild.a_rebuilt_node_has_every_row,
+                TopologyRebuild.a_rebuild_has_a_source,
+                TopologyRebuild.the_named_datacenter_is_the_source,
+                TopologyRebuild.nodes_that_are_down_do_nothing,
                 TopologyCluster.the_range_has_owners,
                 TopologyCluster.new_owners_are_in_the_new_ring,
                 TopologyCluster.streaming_begins_when_writes_go_to_both,
@@ -126,6 +133,7 @@ TOPOLOGY = Document(
         Section(
             "Tablet migration",
             (
+                SharedFence.reads_see_acknowledged_writes,
                 TabletCluster.nothing_is_pending_at_rest,
                 TabletCluster.replicas_are_ready_for_writes,
                 TabletCluster.writes_reach_both_replica_sets,

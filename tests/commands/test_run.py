@@ -108,6 +108,7 @@ def test_a_script_is_worked_through(elsewhere: Path, capsys: pytest.CaptureFixtu
         (["--script", SCRIPT, "--faults", "crash=often"], "is not a rate"),
         (["--script", SCRIPT, "--tablets", "3"], "--tablets is not for a script"),
         (["--script", SCRIPT, "--nodes", "31"], "write a number from 1 to 30"),
+        (["--script", SCRIPT, "--profile", "seed"], "the nodes of a script run scylla-2026.2"),
     ],
 )
 def test_a_script_that_cannot_be_worked_through_is_refused(

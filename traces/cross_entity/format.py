@@ -23,7 +23,7 @@ def together_lines(report: TogetherReport | None) -> Iterator[str]:
     if report.ungrouped:
         yield f"  {report.ungrouped:,} entities are in no group: --group does not match their names"
     if report.unjudged:
-        yield "  not judged:"
+        yield "  not checked:"
     for unjudged in report.unjudged[:_SHOWN_MAX]:
         yield f"            {unjudged.system}.{unjudged.name} {unjudged.reason}"
     if (more := len(report.unjudged) - _SHOWN_MAX) > 0:
@@ -38,9 +38,9 @@ def together_lines(report: TogetherReport | None) -> Iterator[str]:
 def _how(prop: PropertyReport) -> str:
     what = "groups" if prop.ordered else "entities"
     where = "by group, in a total order" if prop.ordered else "each entity by itself"
-    counts = [f"{prop.judged:,} {what} judged"]
+    counts = [f"{prop.judged:,} {what} checked"]
     if prop.broken:
-        counts.append(f"{prop.broken:,} broke it")
+        counts.append(f"{prop.broken:,} violate it")
     if prop.open:
         counts.append(f"{prop.open:,} undecided")
     return f"{where}; {', '.join(counts)}"
@@ -74,7 +74,7 @@ def _data(report: TogetherReport) -> dict[str, object]:
                 "promise": p.doc,
                 "verdict": p.verdict.value,
                 "needs_total_order": p.ordered,
-                "judged": p.judged,
+                "checked": p.judged,
                 "broken": p.broken,
                 "undecided": p.open,
                 "why": list(p.why),
@@ -82,7 +82,7 @@ def _data(report: TogetherReport) -> dict[str, object]:
             }
             for p in report.properties
         ],
-        "not_judged": [
+        "not_checked": [
             {"system": u.system, "property": u.name, "reason": u.reason} for u in report.unjudged
         ],
         "broken": [

@@ -80,7 +80,7 @@ def notes(aside: Aside, why: Mapping[MachineKey, StagewrightError]) -> list[str]
     """What is to be noted of them, the most frequent kinds first."""
     kinds = sorted(aside.counts, key=lambda kind: (-aside.counts[kind], kind))
     told = [
-        f"{aside.counts[kind]:,} events are not judged: {why[kind].problem}"
+        f"{aside.counts[kind]:,} events are not checked: {why[kind].problem}"
         + (f"; {why[kind].help}" if why[kind].help else "")
         for kind in kinds[:_TOLD_MAX]
     ]

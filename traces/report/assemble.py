@@ -79,10 +79,10 @@ def read_of(
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         of_others = sum(read.tally.other for read in parts)
-        told = f": {of_others:,} lines are of other matters" if of_others else ""
+        told = f": {of_others:,} lines are unrelated" if of_others else ""
         raise InputError(
             f"there is no event in {first}{others}{told}",
-            help="was anything recorded there, and is it read as what it is?",
+            help="check that events were recorded, and that the format was detected correctly (--format)",
         )
     places = list(earlier)
     lines = dict(first_lines or {})

@@ -70,8 +70,8 @@ def _facts(report: TraceReport) -> str:
     more = len(report.files) - _FILES_NAMED
     totals = report.totals
     events = [
-        (totals.judged, "judged"),
-        (totals.not_judged, "not judged, after a violation or a gap"),
+        (totals.judged, "checked"),
+        (totals.not_judged, "not checked, after a violation or a gap"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
         (totals.earlier, "of them of earlier runs"),
@@ -171,7 +171,7 @@ def _damaged(report: TraceReport) -> str:
     more = len(report.damaged) - _LINES_MAX
     left = f'<p class="legend">{more:,} more are not listed.</p>' if more > 0 else ""
     return (
-        '<section class="panel" aria-label="Damaged files"><h2>Damaged, left out and not judged'
+        '<section class="panel" aria-label="Damaged files"><h2>Damaged, skipped and not checked'
         f': {len(report.damaged):,}</h2><div class="list">{items}</div>{left}</section>'
     )
 

@@ -90,16 +90,16 @@ def as_json(report: TraceReport) -> dict[str, object]:
         "lines": {
             "read": totals.lines,
             "blank": totals.blank,
-            "other": totals.other,
+            "unrelated": totals.other,
             "unparsed": totals.unparsed,
-            "told": totals.told,
+            "with_events": totals.told,
             "lost": totals.lost,
         },
         "events": {
             "read": totals.events,
             "earlier": totals.earlier,
-            "judged": totals.judged,
-            "not_judged": totals.not_judged,
+            "checked": totals.judged,
+            "not_checked": totals.not_judged,
             "duplicate": totals.duplicates,
             "not_understood": totals.not_understood,
         },
@@ -124,7 +124,7 @@ def not_events_told(totals: Totals) -> str:
     """How many lines are no event, and how many events, whose lines count as telling some, are nobody's."""
     counts = [
         (totals.unparsed, "unparsed lines"),
-        (totals.not_understood, "events that no machine here has (their lines told events)"),
+        (totals.not_understood, "events for unknown machines (their lines count as having events)"),
     ]
     return "; ".join(f"{what}: {n:,}" for n, what in counts if n)
 
@@ -153,15 +153,15 @@ def _print_counts(report: TraceReport, console: Console) -> None:
     ]
     console.print(f"entities  {', '.join(verdicts)}", highlight=False)
     events = [
-        (totals.judged, "judged"),
-        (totals.not_judged, "not judged, after a violation or a gap"),
+        (totals.judged, "checked"),
+        (totals.not_judged, "not checked, after a violation or a gap"),
         (totals.duplicates, "duplicate"),
         (totals.not_understood, "not of their machine"),
     ]
     lines = [
-        (totals.told, "told events"),
+        (totals.told, "with events"),
         (totals.unparsed, "unparsed"),
-        (totals.other, "of other matters"),
+        (totals.other, "unrelated"),
         (totals.blank, "blank"),
         (totals.lost, "in damaged parts"),
     ]
@@ -312,7 +312,7 @@ def _candidates_data(candidates: tuple[CandidateReport, ...]) -> dict[str, objec
             "explains": one.explains,
             "refuses": one.refuses,
             "first_refused": one.first or None,
-            "told": in_words(one),
+            "summary": in_words(one),
         }
         for one in candidates
     ]
@@ -351,7 +351,7 @@ def _rest(explanation: Explanation) -> dict[str, object]:
         "nearest": None
         if nearest is None
         else {
-            "told": nearest_told(nearest),
+            "summary": nearest_told(nearest),
             "steps": [
                 {"step": s.step, "changes": _changed(s.changes), "hidden": s.hidden}
                 for s in nearest.steps

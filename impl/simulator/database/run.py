@@ -61,7 +61,6 @@ class Plan:
     workload: Workload = field(default_factory=Workload)
     timing: Timing = field(default_factory=lambda: Timing(compact_after=15))
     defects: frozenset[Defect] = frozenset()
-    profile: str = ""
 
     @property
     def hosts(self) -> tuple[HostInfo, ...]:
@@ -117,7 +116,7 @@ class _Run:
         self.plan = plan
         self.world = World(plan.seed, NONE, plan.timing, plan.defects)
         self.events = self.world.events
-        self.judge = Judge(program(plan.profile), dumps=dumps)
+        self.judge = Judge(program(""), dumps=dumps)
         self.oracle = Oracle()
         self.clients = Clients(
             plan.workload,

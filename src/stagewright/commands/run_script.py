@@ -48,14 +48,18 @@ def plan_of(args: argparse.Namespace) -> Plan:
             )
     if not 1 <= args.nodes <= 30:
         raise InputError(f"--nodes {args.nodes}: out of bounds", help="write a number from 1 to 30")
-    program(args.profile)  # an unknown profile is refused before anything is written
+    newest = program("").definition.profile
+    if args.profile not in ("", newest):
+        raise InputError(
+            f"--profile {args.profile}: the nodes of a script run {newest}",
+            help="leave --profile out; older releases are run without --script, and checked by `stagewright check`",
+        )
     return Plan(
         nodes=args.nodes,
         replicas=min(3, args.nodes),
         seed=args.seed,
         script=parse_script(args.script),
         faults=parse_faults(args.faults),
-        profile=args.profile,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.checker.mutation.machines import Crossing, Hasty
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.known import rediscover_all, rediscovered
-from stagewright.spec.known_bugs import KnownBug
+from stagewright.spec.errors import ReasonError
+from stagewright.spec.known_bugs import KnownBug, known_bug
 
 FOUND = KnownBug("X1", "crossing #1", Hasty, Crossing, ("nobody_crosses_at_red",), "It is hasty.")
 KEPT = KnownBug("X2", "crossing #2", Hasty, Crossing, ("cars_enter_one_by_one",), "It is not.")
@@ -39,3 +41,14 @@ def test_processes_find_what_one_finds_in_the_same_order() -> None:
     beside = rediscover_all(bugs, Limits(), workers=2)
     assert [f.by for f in alone] == [f.by for f in beside]
     assert [f.problem for f in alone] == [f.problem for f in beside]
+
+
+def test_an_override_that_takes_an_action_away_is_refused() -> None:
+    class Undecorated(Crossing):
+        """The light never closes, which nobody meant."""
+
+        def close(self) -> None:
+            """Not an action any more."""
+
+    with pytest.raises(ReasonError, match=r"Undecorated\.close overrides an action and is none"):
+        known_bug("X4", "crossing #4", breaks=Crossing.nobody_crosses_at_red)(Undecorated)

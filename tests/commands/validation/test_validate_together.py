@@ -78,7 +78,7 @@ def command(office: Path, system: str, *more: str) -> list[str]:
 def test_who_broke_a_property_is_named(office: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(command(office, "Office")) == 1
     text = capsys.readouterr().out
-    assert "violation Office.one_is_busy: by group, in a total order; 1 groups judged" in text
+    assert "violation Office.one_is_busy: by group, in a total order; 1 groups checked" in text
     assert "Only one works at a time." in text
     assert f"by         w1 since {office.with_name('trace.jsonl')}:4" in text
     assert f"by         w0 since {office.with_name('trace.jsonl')}:3" in text
@@ -88,7 +88,7 @@ def test_groups_and_json(office: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert run_command_line(command(office, "Office", "--group", "..", "--json")) == 0
     told = json.loads(capsys.readouterr().out)["together"]
     assert told["properties"][0]["verdict"] == "ok"
-    assert told["properties"][0]["judged"] == 2
+    assert told["properties"][0]["checked"] == 2
     assert told["properties"][0]["needs_total_order"] is True
 
 

@@ -252,7 +252,7 @@ def test_the_report_as_json_has_each_candidate_by_trace(tmp_path: Path) -> None:
     other = [dataclasses.replace(e, trace="other") for e in walk("1", "lease9", 2, 8)]
     data = as_json(judged([write(tmp_path / "t.jsonl", [*events, *other])], "2", "3"))
     told = json.loads(json.dumps(data["candidates"]))
-    assert [(c["trace"], c["candidate"], c["told"]) for c in told] == [
+    assert [(c["trace"], c["candidate"], c["summary"]) for c in told] == [
         ("other", "2", "explains 0 of 1 entities, refuses 1: first lease9"),
         ("other", "3", "explains it"),
         ("run", "2", "explains 0 of 3 entities, refuses 3: first lease0"),

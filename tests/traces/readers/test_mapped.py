@@ -318,7 +318,7 @@ def test_an_event_that_no_row_tells_is_noticed(tmp_path: Path) -> None:
     ]
     mapping, other = write(tmp_path / "m.toml", TEXT), write(tmp_path / "b.log", "x\ny\n")
     options = Options(mapping=mapping)
-    with pytest.raises(InputError, match=r"no event in .*b\.log: 2 lines are of other matters"):
+    with pytest.raises(InputError, match=r"no event in .*b\.log: 2 lines are unrelated"):
         validate([other], define(LeaseTable), options, engine=Embedded(1))
 
 
