@@ -7,8 +7,9 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from stagewright.spec.declarations.import_failures import import_failure
 from stagewright.spec.define import define
@@ -97,12 +98,20 @@ def _module(place: str) -> ModuleType:
         raise import_failure(place, "", error) from error
 
 
+class _AsWritten(SourceFileLoader):
+    """Compiles a file as it is now: cached bytecode of an edit within the same second would be taken for it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of the file's text."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _file(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"there is no file {path}", help="check the path")
     # A module name of its own, so that a user's `tablet.py` cannot shadow anything.
     name = f"stagewright_user_{abs(hash(str(path.resolve())))}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

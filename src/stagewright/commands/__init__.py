@@ -102,6 +102,12 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     """
     words = [*(sys.argv[1:] if arguments is None else arguments)]  # `list` is a command here
     prepare_streams()
+    code = _code_for(words)
+    silence_output()
+    return code
+
+
+def _code_for(words: list[str]) -> int:
     try:
         code = _dispatch(words)
         sys.stdout.flush()  # a closed pipe must show here, not while Python shuts down

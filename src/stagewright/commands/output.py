@@ -28,13 +28,14 @@ def prepare_streams() -> None:
 
 
 def silence_output() -> None:
-    """If standard output takes nothing any more, let Python's last flush of it go nowhere."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        devnull = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(devnull, sys.stdout.fileno())
-        os.close(devnull)
+    """Where a stream takes nothing any more, let Python's last flush of it go nowhere: it would exit with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, stream.fileno())
+            os.close(devnull)
 
 
 def console() -> Console:

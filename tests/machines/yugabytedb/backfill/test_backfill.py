@@ -32,7 +32,7 @@ from stagewright.spec.loading import load
 from stagewright.spec.scope import scope_of
 from stagewright.spec.verdict import Outcome, Report
 
-NAMES = [name for name in SHIPPED if name.startswith("backfill-")]
+NAMES = [name for name, place in SHIPPED.items() if ".yugabytedb.backfill." in place]
 
 
 def checked(
