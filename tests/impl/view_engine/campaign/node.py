@@ -56,6 +56,7 @@ class CampaignNode:
         self._nodes = nodes
         self._chosen = chosen
         self._obeyed = 0
+        self._is_up = False
         self._indexes: Indexes | None = None
         self._streams: Streams | None = None
         self.compactions = self.transfers = 0
@@ -79,12 +80,17 @@ class CampaignNode:
     # -- life ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
+        """After a crash; a node that was started since then goes on as it is."""
+        if self._is_up:
+            return
+        self._is_up = True
         self._network.up[self.name] = self._network.up.get(self.name, 0) + 1
         for copy in self.copies.held.values():
             copy.active = self._active_at(copy.partition) == self.name
         self._tasks.start(self._live, "life", owner=self.name)
 
     def crash(self) -> None:
+        self._is_up = False
         self._network.up[self.name] += 1  # what is under way to it gets lost
         self._tasks.kill(self.name)
         if self._streams is not None:
