@@ -111,6 +111,10 @@ class Copies:
             uuid = self._history.new_branch(partition, copy.changes)
             copy.log = ((uuid, copy.position.seq), *copy.log)
 
+    def is_active(self, partition: int) -> bool:
+        """Whether writes are taken here."""
+        return partition in self.held and self.held[partition].active
+
     def lose(self, partition: int, count: int) -> None:
         """The node restarts without its last changes."""
         copy = self.held[partition]

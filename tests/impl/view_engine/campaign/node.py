@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,8 +14,8 @@ from tests.impl.view_engine.campaign.network import Network
 from tests.impl.view_engine.campaign.tasks import Tasks
 
 from stagewright.impl.view_engine.cluster.indexes import Indexes
-from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
-from stagewright.impl.view_engine.cluster.streams import Streams
+from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError, ViewRequest
+from stagewright.impl.view_engine.cluster.streams import Part, Streams
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.group.current import GroupClosedError
 from stagewright.impl.view_engine.group.group import Group
@@ -110,7 +111,7 @@ class CampaignNode:
             self.folder, self._design, self.copies, self._partitions,
             limits=SMALL, scheduler=self._tasks,
         )  # fmt: skip
-        self._streams = Streams(indexes.reading, lambda: self._tasks.now, rows_a_batch=3)
+        self._streams = Streams(self._reading, lambda: self._tasks.now, rows_a_batch=3)
         self._indexes = indexes
         self._tasks.start(self._maintain, "maintenance")
         while True:
@@ -135,6 +136,14 @@ class CampaignNode:
                 else:
                     group.compact()
                     self.compactions += 1
+
+    @contextmanager
+    def _reading(self, request: ViewRequest) -> Iterator[Sequence[Part]]:
+        """Answers only for what takes writes here: a node that was failed over and is back does not know."""
+        mine = [p for p in request.query.partitions or () if self.copies.is_active(p)]
+        asked = replace(request, query=replace(request.query, partitions=mine))
+        with self.indexes.reading(asked) as parts:
+            yield parts
 
     # -- documents -------------------------------------------------------------------------------------------
 
