@@ -103,7 +103,7 @@ class _AsWritten(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of the file's text."""
-        return self.source_to_code(self.get_data(self.path), self.path)
+        return self.source_to_code(self.get_data(self.path), self.get_filename(fullname))
 
 
 def _file(path: Path) -> ModuleType:
