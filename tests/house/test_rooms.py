@@ -44,10 +44,10 @@ def upward(package: str) -> list[str]:
     floors = {room: floor for floor, room in enumerate(order)}
     found: list[str] = []
     for path in sorted((ROOT / package).rglob("*.py")):
-        parts = path.relative_to(ROOT / package).with_suffix("").parts
-        if parts == ("__init__",):
+        if path == ROOT / package / "__init__.py":
             continue
-        here = parts[0] if len(parts) > 1 else f".{parts[0]}"
+        inner = path.relative_to(ROOT / package)
+        here = f".{inner.stem}" if inner.parent == Path() else inner.parts[0]
         found += [
             f"{path.relative_to(ROOT)} imports {there}"
             for there in sorted(imports_of(path, package) - {here})

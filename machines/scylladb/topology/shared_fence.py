@@ -280,7 +280,7 @@ class SharedFence(Machine):
     def _has_the_track(self, k: Term[Kind]) -> None:
         """One kind of change at a time, where they exclude each other."""
         if self.release.exclude:
-            others = every((m == k) | ~self._is_going_on(m) for m in Kind)
+            others = every((k == m) | ~self._is_going_on(m) for m in Kind)
             require(others, "no change of the other kind goes on")
 
     def _is_going_on(self, k: Term[Kind] | Kind) -> Bool:
