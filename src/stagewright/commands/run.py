@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
 
     directory: Path = args.out or Path("artifacts") / f"run-{args.seed}"
     if args.script is not None:
-        from stagewright.commands.run_script import plan_of, run_script
+        from stagewright.commands.running.script import plan_of, run_script
 
         plan_of(args)  # what it does not understand is refused before anything is written
         return run_script(args, _usable(directory, "topology.jsonl"))
@@ -155,7 +155,7 @@ def _reproduce(args: argparse.Namespace) -> str:
 
 def _print(report: Report, reproduce: str) -> None:
     from stagewright.commands.output import console
-    from stagewright.commands.run_text import closing_lines, render_run
+    from stagewright.commands.running.text import closing_lines, render_run
 
     out = console()
     out.print(render_run(report))

@@ -105,8 +105,8 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
     others = [str(directory / f"{kind}.jsonl") for kind in OF_NODES]
     for line in (
         f"traces: {directory}",
-        f"judge the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
-        f"judge the nodes: stagewright validate {' '.join(others)}",
+        f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
+        f"check the nodes: stagewright validate {' '.join(others)}",
         f"reproduce: {_reproduce(args)}",
     ):
         out.print(line, style="dim", soft_wrap=True, markup=False)

@@ -1,0 +1,1 @@
+"""What `stagewright run` prints, and how it works through a script."""
