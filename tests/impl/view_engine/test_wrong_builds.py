@@ -23,11 +23,14 @@ SOON = {  # within so few runs that every test run can afford it
     Defect.cleanup_ends_at_once,
     Defect.rollback_keeps_the_trees,
 }
+NOT_FROM_0 = {Defect.rollback_keeps_the_trees: 12}
+"""Seeds to begin with, where the first few runs have nothing that the defect could show in."""
 
 
 def caught(defect: Defect, runs: int) -> int | None:
     """The first seed whose run fails."""
-    for seed in range(runs):
+    first = NOT_FROM_0.get(defect, 0)
+    for seed in range(first, first + runs):
         indexes._due_steps.clear()
         try:
             with built_with(defect):
