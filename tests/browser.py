@@ -1,6 +1,8 @@
 """Headless Chromium, for tests that look at a page as a person would."""
 
+import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -19,7 +21,7 @@ def visit(address: str, profile: Path, *flags: str) -> str:
     """What the browser makes of what is served at an address; `profile` is a folder for itself."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed here (Debian: apt-get install chromium)")
-    done = subprocess.run(
+    process = subprocess.Popen(
         [
             CHROMIUM,
             "--headless",
@@ -31,9 +33,16 @@ def visit(address: str, profile: Path, *flags: str) -> str:
             *flags,
             address,
         ],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
-        check=True,
+        start_new_session=True,
     )
-    return done.stdout
+    try:
+        out, err = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # its children hold the pipes, too
+        process.communicate()
+        raise
+    assert process.returncode == 0, err
+    return out

@@ -20,6 +20,7 @@ from stagewright.impl.node.messages import (
     JoinReply,
     JoinRequest,
     JoinResponse,
+    Load,
     NodeStatus,
     OperatorReply,
     OperatorRequest,
@@ -201,7 +202,7 @@ class Membership:
 
         return self._node.propose(plan, then)
 
-    def status(self, number: int, coordinator: str) -> StatusReply:
+    def status(self, number: int, coordinator: str, load: Load) -> StatusReply:
         """How the cluster looks to this node."""
         node, view = self._node, self._node.view
         state = view.transition_state
@@ -228,6 +229,7 @@ class Membership:
             view.fence_version,
             nodes,
             tuple(view.tables.items()),
+            load,
         )
 
 

@@ -167,6 +167,19 @@ class NodeStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """What the node that answers has done in this life of its process; `open`: clients that wait now."""
+
+    reads: int = 0  # of clients, as their coordinator; repeated ones count again
+    writes: int = 0
+    scans: int = 0
+    failed: int = 0  # of these
+    replica_reads: int = 0  # for coordinators, pages of scans among them
+    replica_writes: int = 0
+    open: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StatusReply:
     """What the node has learned: the position in group0, who coordinates, the topology, its nodes."""
 
@@ -178,6 +191,7 @@ class StatusReply:
     fence_version: int
     nodes: tuple[NodeStatus, ...]
     tables: tuple[tuple[str, int], ...]
+    load: Load = Load()
 
 
 # -- replicas --------------------------------------------------------------------------------------------

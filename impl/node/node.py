@@ -6,6 +6,7 @@ from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, Snapsh
 from stagewright.impl.node.barriers import Drains
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.load import Counts
 from stagewright.impl.node.membership import Membership
 from stagewright.impl.node.messages import (
     Banned,
@@ -80,6 +81,7 @@ class DatabaseNode:
         self.membership = Membership(self.context, self._serve)
         self.coordinator: TopologyCoordinator | None = None
         self._compacted = 0
+        self._counts = Counts()
 
     @property
     def name(self) -> str:
@@ -94,6 +96,12 @@ class DatabaseNode:
 
     def handle(self, sender: str, message: Message) -> list[Effect]:
         """What a message causes."""
+        self._counts.arrived(message)
+        effects = self._handle(sender, message)
+        self._counts.sent(effects)
+        return effects
+
+    def _handle(self, sender: str, message: Message) -> list[Effect]:
         if self._is_banned(sender):
             return [] if isinstance(message, Banned | JoinReply) else [Send(sender, Banned())]
         match message:
@@ -135,7 +143,9 @@ class DatabaseNode:
             case CreateTable():
                 return self.membership.create(sender, message)
             case StatusRequest(number):
-                return [Send(sender, self.membership.status(number, self._leader()))]
+                waiting = self.requests.waiting + self.scans.waiting
+                load = self._counts.load(waiting)
+                return [Send(sender, self.membership.status(number, self._leader(), load))]
             case Banned():
                 return self.context.read_barrier(lambda _: self._leave())
             case _:
@@ -179,6 +189,11 @@ class DatabaseNode:
 
     def wake(self, reason: Reason) -> list[Effect]:
         """What the passing of time causes."""
+        effects = self._wake(reason)
+        self._counts.sent(effects)
+        return effects
+
+    def _wake(self, reason: Reason) -> list[Effect]:
         match reason:
             case ("request", int(number)):
                 return [*self.requests.give_up(number), *self.drains.look()]

@@ -153,6 +153,11 @@ class Requests:
         del self._open[number]
         return [answer]
 
+    @property
+    def waiting(self) -> int:
+        """How many clients wait for an answer."""
+        return len(self._open)
+
     def drained(self, version: int) -> bool:
         """Whether no request that began under an older version is going on."""
         return all(r.version >= version for r in self._open.values())

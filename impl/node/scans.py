@@ -115,6 +115,11 @@ class Scans:
         scan = self._open.pop(number, None)
         return [] if scan is None else [self._fail(scan, "timed out")]
 
+    @property
+    def waiting(self) -> int:
+        """How many clients wait for an answer."""
+        return len(self._open)
+
     def drained(self, version: int) -> bool:
         """Whether no range is read under an older version."""
         return all(s.version >= version for s in self._open.values())

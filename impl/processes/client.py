@@ -43,6 +43,7 @@ class Conversation:
         self._codec = codec()
         self._frames = Frames()
         self._bodies: list[bytes] = []
+        self._until = time.monotonic() + seconds
         self._socket = socket.create_connection(split(address), timeout=seconds)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -57,14 +58,13 @@ class Conversation:
 
     def ask(self, message: Any, seconds: float = 5.0) -> Any:
         """The answer to a question, which has the question's number."""
-        until = time.monotonic() + seconds
+        self._until = time.monotonic() + seconds
         self._socket.settimeout(seconds)
         self._socket.sendall(framed(self._codec.encode(message)))
         while True:
             answer = self._decoded(self._next())
             if answer.number == message.number:
                 return answer
-            self._socket.settimeout(max(0.01, until - time.monotonic()))
 
     def _decoded(self, body: bytes) -> Any:
         try:
@@ -85,6 +85,8 @@ class Conversation:
                 body = self._bodies.pop(0)
                 if body:  # else a heartbeat
                     return body
+            # A node that only shows that it lives must not be waited for longer than one that is silent.
+            self._socket.settimeout(max(0.01, self._until - time.monotonic()))
             data = self._socket.recv(1 << 16)
             if not data:
                 raise ConnectionResetError("the node has hung up")

@@ -14,14 +14,12 @@ import signal
 import sys
 from pathlib import Path
 
-from stagewright.impl.group0 import Group0
 from stagewright.impl.processes.host import Host
-from stagewright.impl.processes.layout import Layout, Settings
+from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.links import split
+from stagewright.impl.processes.log import group0_of
 from stagewright.impl.storage.rocks import RocksRows
 from stagewright.spec.errors import StagewrightError
-
-POLL = 0.03  # seconds between looks at the log in SQLite
 
 
 def main(words: list[str] | None = None) -> int:
@@ -48,7 +46,7 @@ async def _live(layout: Layout, name: str) -> str:
     _warn_of_open_doors(file.identity.host.address)
     layout.claim(name)  # until this process ends
     rows = RocksRows(layout.node(name) / "rows")
-    group0 = _group0(layout, settings)
+    group0 = group0_of(layout)
     host = Host(file, layout.secret(), settings.timing, rows, group0)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -64,17 +62,6 @@ async def _live(layout: Layout, name: str) -> str:
         await loop.shutdown_default_executor()  # a sync that runs must end before the store does
         rows.sync()
         rows.close()
-
-
-def _group0(layout: Layout, settings: Settings) -> Group0:
-    if settings.etcd:
-        from stagewright.impl.group0.etcd import EtcdGroup0
-        from stagewright.impl.group0.gateway import Gateway
-
-        return EtcdGroup0(Gateway(settings.etcd), f"/stagewright/{settings.name}/group0/")
-    from stagewright.impl.group0.sqlite import SqliteGroup0
-
-    return SqliteGroup0(layout.directory / "group0.sqlite", poll=POLL)
 
 
 def _warn_of_open_doors(address: str) -> None:

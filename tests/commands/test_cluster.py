@@ -60,7 +60,7 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
     assert (code, out) == (0, "no node stopped\n")
 
 
-@pytest.mark.parametrize("action", ["status", "add", "stop", "kill n1"])
+@pytest.mark.parametrize("action", ["status", "add", "stop", "watch", "kill n1"])
 def test_a_directory_without_a_cluster_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], action: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.machine_flags import count
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.layout import Settings
@@ -23,6 +24,7 @@ examples:
   stagewright cluster kill n1 --dir /tmp/c             kill -9
   stagewright cluster replace n1 --dir /tmp/c          n5 takes the dead node's place
   stagewright cluster decommission n2 --dir /tmp/c     n2 gives its rows away and leaves
+  stagewright cluster watch --dir /tmp/c               a page that follows it, on the loopback
   stagewright cluster stop --dir /tmp/c
 
 Each node is a process with its rows in RocksDB; the log that they agree on is one SQLite file, or lies in
@@ -57,6 +59,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--etcd", metavar="URL,URL", help="endpoints of an etcd that keeps the log of commands"
     )
     action("status", "say how each node is")
+    watch = action("watch", "serve a page on the loopback that follows the cluster")
+    watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
+    watch.add_argument("--browser", action="store_true", help="open the page in a browser")
     action("add", "let a new node join")
     for name, summary in (
         ("decommission", "let a node give its rows away and leave"),
@@ -100,6 +105,8 @@ def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
             said = f"{', '.join(started) or 'no node'} started; all nodes serve"
         case "status":
             return _status(args, supervisor.status())
+        case "watch":
+            return _watch(args, supervisor)
         case "add":
             started = [supervisor.add()]
             said = f"{started[0]} has joined"
@@ -130,6 +137,35 @@ def _status(args: argparse.Namespace, report: Report) -> int:
     else:
         _print(report)
     return ExitCode.HOLDS if report.is_well else ExitCode.VIOLATED
+
+
+def _watch(args: argparse.Namespace, supervisor: Supervisor) -> int:
+    """Serve the page until the user has enough."""
+    from stagewright.live.watch import Watch, server
+    from stagewright.spec.errors import InputError
+
+    watch = Watch(supervisor.layout)
+    try:
+        served = server(watch, args.port)
+    except (OSError, OverflowError) as error:
+        watch.close()
+        raise InputError(f"--port {args.port}: {error}", help="choose another port") from None
+    if args.json:
+        print(json.dumps({"action": "watch", "address": served.address}), flush=True)
+    else:
+        print(f"the cluster in {args.dir} is at {served.address} (Ctrl-C to end)", flush=True)
+    if args.browser:
+        import webbrowser
+
+        webbrowser.open(served.address)
+    try:
+        served.serve_forever()
+    except KeyboardInterrupt:
+        return ExitCode.HOLDS
+    finally:
+        served.server_close()
+        watch.close()
+    return ExitCode.HOLDS
 
 
 def _print(report: Report) -> None:

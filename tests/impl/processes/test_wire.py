@@ -12,7 +12,8 @@ pytest.importorskip("msgspec")
 
 from tests.impl.processes.messages import messages
 
-from stagewright.impl.node.messages import Message
+from stagewright.impl.node.messages import Message, StatusRequest
+from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.codec import codec
 from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.frames import MOST_OF_A_STRANGER, Frames, framed
@@ -209,3 +210,32 @@ def test_a_link_to_nobody_says_that_the_peer_is_down() -> None:
         return seen
 
     assert asyncio.run(call()) == [("n1", False)]
+
+
+def test_a_node_that_shows_life_but_does_not_answer_is_not_waited_for_any_longer() -> None:
+    async def live() -> None:
+        connections: list[Accepted] = []
+
+        def accepted() -> Accepted:
+            return Accepted(codec(), SECRET, "n1", connections.append, lambda *_: None, print)
+
+        server = await asyncio.get_running_loop().create_server(accepted, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+
+        def ask() -> None:
+            conversation = Conversation(f"127.0.0.1:{port}", SECRET)
+            try:
+                conversation.ask(StatusRequest(1), 0.3)
+            finally:
+                conversation.close()
+
+        asking = asyncio.create_task(asyncio.to_thread(ask))
+        while not asking.done():
+            await asyncio.sleep(0.05)
+            for connection in connections:
+                connection.beat()
+        with pytest.raises(TimeoutError):
+            await asking
+        server.close()
+
+    asyncio.run(asyncio.wait_for(live(), 20))

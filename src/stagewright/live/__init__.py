@@ -1,0 +1,1 @@
+"""A cluster that runs, as a page that follows it."""
