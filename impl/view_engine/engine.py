@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -27,6 +28,7 @@ from stagewright.impl.view_engine.group.triggers import Triggers, look_after
 from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.files import remove_leftovers
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
+from stagewright.impl.view_engine.log.log import NO_LOG, ServerLog
 from stagewright.impl.view_engine.query.local import Answer, Row, Streamed, answer, rows, streamed
 from stagewright.impl.view_engine.query.params import Query
 
@@ -45,11 +47,13 @@ class ViewEngine:
         partitions: int | None = None,
         limits: UpdaterLimits | None = None,
         triggers: Triggers | None = None,
+        log: str | os.PathLike[str] | None = None,
     ) -> None:
         """Open or create. Raises ViewEngineError if another process has the folder open.
 
         `partitions` (1 … 1,024, usually 64) is fixed when the folder is created.
-        With `triggers` a thread updates, cleans and compacts by these thresholds.
+        With `triggers` a thread updates, cleans and compacts by these thresholds. `log` names a file to which
+        records are added as Couchbase writes them to `couchdb.log`: `stagewright validate` judges it.
         """
         self.folder = Path(folder)
         self._indexes = self.folder / "@indexes" / "default"
@@ -61,6 +65,7 @@ class ViewEngine:
             self._lock_file.close()
             raise ViewEngineError(f"{self.folder} is open in another process") from None
         self._limits = limits
+        self._log = NO_LOG if log is None else ServerLog(partial(_append, Path(log)))
         self._lock = threading.RLock()
         self.documents = DocumentStore(self.folder / "documents.sqlite", partitions)
         self._catalog = Catalog(self.folder / "designs.json")
@@ -189,6 +194,7 @@ class ViewEngine:
                     self.documents,
                     self.documents.partitions,
                     limits=self._limits,
+                    log=self._log,
                 )
                 self._groups[document.signature] = group
             return group
@@ -256,6 +262,11 @@ class ViewEngine:
             if signature not in used:
                 self._groups.pop(signature).close()
         remove_leftovers(self._indexes, used)
+
+
+def _append(path: Path, record: str) -> None:
+    with path.open("a") as file:
+        file.write(record)
 
 
 def _id(doc_id: str) -> bytes:

@@ -29,6 +29,7 @@ from stagewright.impl.view_engine.group.partitions import (
     with_state,
 )
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
+from stagewright.impl.view_engine.log.log import NO_LOG, ServerLog
 from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
 from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Partition
 from stagewright.machines.couchbase.partitions.partition_replicas import Asked, PartitionReplicas
@@ -68,13 +69,14 @@ class Indexes:
         *,
         limits: UpdaterLimits | None = None,
         scheduler: Scheduler = THREADS,
+        log: ServerLog = NO_LOG,
     ) -> None:
         """Open both or create them without partitions, and go on where a crash interrupted a transfer."""
 
         def opened(kind: Kind) -> Group:
             return Group(
                 folder, design, source, partitions,
-                limits=limits, active=(), kind=kind, scheduler=scheduler,
+                limits=limits, active=(), kind=kind, scheduler=scheduler, log=log,
             )  # fmt: skip
 
         self.main = opened("main")
@@ -85,6 +87,7 @@ class Indexes:
         self._replicas = {
             *partitions_of(had.passive), *had.pending.passive, *self.on_transfer
         }  # fmt: skip
+        self.main.log.replicas = lambda: self._replicas
         self.follow()
 
     @property
@@ -228,7 +231,9 @@ class Indexes:
                 numbers[0] >= numbers[2],  # all that steps of FOLLOWING ask of sequence numbers
             )
             if key not in _due_steps:
-                enabled = self._instance(main, replica, partition).enabled()
+                is_replica = partition in self._replicas
+                instance = self._instance(main, replica, partition, is_replica=is_replica)
+                enabled = instance.enabled()
                 _due_steps[key] = tuple(s.action for s in enabled if s.action in FOLLOWING)
             for action in _due_steps[key]:
                 if not any(has(defect) for defect, step in _LEFT_OUT.items() if step == action):
@@ -250,21 +255,26 @@ class Indexes:
         def fired(
             main: IndexHeader, replica: IndexHeader
         ) -> tuple[Instance, IndexHeader, IndexHeader]:
-            instance = self._instance(main, replica, partition)
+            instance = self._instance(main, replica, partition, is_replica=was_one)
             try:
                 instance.fire(action, p=Partition(partition))
             except RefusedError as error:
                 raise PartitionStateError(f"partition {partition}: {error}") from error
             return instance, *_headers(main, replica, partition, instance)
 
+        was_one = partition in self._replicas
         before = self.main.header, self.replica.header
         instance, main, replica = fired(*before)
+        is_one = bool(instance.state["replicas"])
+        self._replicas = self._replicas | {partition} if is_one else self._replicas - {partition}
         if main != before[0]:
             self.main.change(lambda header: fired(header, self.replica.header)[1])
         if replica != before[1]:
             self.replica.change(lambda header: fired(self.main.header, header)[2])
-        there = bool(instance.state["replicas"])
-        self._replicas = self._replicas | {partition} if there else self._replicas - {partition}
+        if action == PartitionReplicas.add_replica.__name__:
+            self.main.log.replica_added(partition)
+        elif action == PartitionReplicas.remove_replica.__name__:
+            self.main.log.replica_removed(partition)
 
     def _numbers(
         self, main: IndexHeader, replica: IndexHeader, partition: int
@@ -274,7 +284,9 @@ class Indexes:
         ours = main.seqs.get(partition, main.unindexable_seqs.get(partition, 0))
         return ours, replica.seqs.get(partition, target), target
 
-    def _instance(self, main: IndexHeader, replica: IndexHeader, number: int) -> Instance:
+    def _instance(
+        self, main: IndexHeader, replica: IndexHeader, number: int, *, is_replica: bool
+    ) -> Instance:
         """A partition as the two headers have it."""
         partition = Partition(number)
         moving = number in main.replicas_on_transfer
@@ -283,13 +295,13 @@ class Indexes:
             asked = Asked.active
         elif main.passive >> number & 1 or number in main.pending.passive:
             asked = Asked.passive
-        elif number in self._replicas:
+        elif is_replica:
             asked = Asked.replica
         ours, its, target = self._numbers(main, replica, number)
         state: dict[str, Any] = {
             **state_of(main, number, partition, "main."),
             **state_of(replica, number, partition, "replica."),
-            "replicas": frozenset({partition} if number in self._replicas else ()),
+            "replicas": frozenset({partition} if is_replica else ()),
             "on_transfer": frozenset({partition} if moving else ()),
             "asked": FrozenMap({partition: asked}),
             "kv": FrozenMap({partition: max(ours, its)}),

@@ -15,6 +15,7 @@ from stagewright.impl.view_engine.index.compactor import (
     CompactionStoppedError,
     Compactor,
 )
+from stagewright.impl.view_engine.log.log import GroupLog
 
 CATCH_UP_ROUNDS = (
     3  # then the updater is stopped for the rest: a compaction ends, however busy it is
@@ -30,12 +31,14 @@ class Compacting:
         workers: Workers,
         design: DesignDocument,
         start_updater: Callable[[], None],
+        log: GroupLog,
     ) -> None:
         """`start_updater` is called with the lock held after the switch, where changes are left."""
         self._index = index
         self._workers = workers
         self._design = design
         self._start_updater = start_updater
+        self._log = log
         self._snapshot: IndexHeader | None = (
             None  # what is copied; then all that follows is recorded
         )
@@ -69,6 +72,7 @@ class Compacting:
                 self._index.file, self._design.shapes, self._index.next_path, workers.scheduler
             )
             workers.compactor = compactor
+            self._log.compaction_starting()
             self._snapshot = None
             self._wait_for_a_checkpoint(compactor)
             return compactor
@@ -102,7 +106,10 @@ class Compacting:
                     header = self._snapshot
                 snapshot = compactor.finish(header, settle)
                 workers.compactor = None
+                old = index.header
                 index.replace(compactor.file, snapshot)
+                self._log.worked(old, snapshot.header)
+                self._log.compaction_complete(compactor.filtered)
             self._start_updater()
             return Compaction(before, index.size(), compactor.batches)
 

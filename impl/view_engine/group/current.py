@@ -49,6 +49,7 @@ class CurrentIndex:
         self._kind = kind
         self._signature = design.signature
         found = open_current(folder, kind, design.signature)
+        self.is_new = found is None
         self.file: IndexFile
         self.number: int
         self.snapshot: Snapshot

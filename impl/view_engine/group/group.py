@@ -36,6 +36,7 @@ from stagewright.impl.view_engine.index.cleaner import Cleaner
 from stagewright.impl.view_engine.index.compactor import Compaction
 from stagewright.impl.view_engine.index.progress import changes_left, has_reached
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
+from stagewright.impl.view_engine.log.log import NO_LOG, GroupLog, ServerLog
 from stagewright.impl.view_engine.scheduling import THREADS, Condition, Scheduler
 
 Kind = Literal["main", "replica"]
@@ -57,6 +58,7 @@ class Group:
         active: Iterable[int] | None = None,
         kind: Kind = "main",
         scheduler: Scheduler = THREADS,
+        log: ServerLog = NO_LOG,
     ) -> None:
         """Open the index or create it, with all partitions active or only those that `active` names."""
         self.kind = kind
@@ -66,9 +68,11 @@ class Group:
         self.index = CurrentIndex(folder, self.kind, design, partitions, active)
         self.workers = Workers(scheduler)
         self._changed = self.workers.changed
+        self.log = GroupLog(log, kind, design.name, design.signature)
         self._updating = Updating(
-            self.index, self.workers, design, source, folder, self.checkpoint, limits
+            self.index, self.workers, design, source, folder, self.checkpoint, limits, self.log
         )
+        self.log.began(self.header, len(design.views), new=self.index.is_new)
 
     @property
     def header(self) -> IndexHeader:
@@ -209,7 +213,10 @@ class Group:
                 return
             running = self.workers.updater is not None
             with self.workers.alone():
-                self.index.snapshot = self.index.file.commit(settle(altered(self.header)))
+                before, requested = self.header, altered(self.header)
+                self.index.snapshot = self.index.file.commit(settle(requested))
+                self.log.requested(before, requested)
+                self.log.worked(requested, self.header)
             if running:
                 self._updating.start()
 
@@ -225,11 +232,14 @@ class Group:
                 return 0
             cleaner = Cleaner(self.index.file, self.design.shapes, self.checkpoint)
             self.workers.cleaner = cleaner
+            self.log.cleaner_started()
         try:
             cleaner.run(self.header)
         finally:
             with self._changed:
                 self.workers.cleaner = None
+                if self.header.cleanup:
+                    self.log.cleaner_stopped(self.header, cleaner.work.values_purged)
                 self._changed.notify_all()
         return cleaner.work.values_purged
 
@@ -256,7 +266,10 @@ class Group:
         header = settle(header)
         snapshot = self.index.file.commit(header)
         with self._changed:
-            self.index.snapshot = snapshot
+            before, self.index.snapshot = self.header, snapshot
+            if (cleaner := self.workers.cleaner) is not None:
+                self.log.cleaned(before, header, cleaner.work.values_purged)
+            self.log.worked(before, header)
             self._updating.compacting.after_checkpoint()
             self._changed.notify_all()
         return header
@@ -265,4 +278,5 @@ class Group:
         """Stop the updater and close the file; queries that run end on their snapshots."""
         with self._changed:
             self.workers.close()
+            self.log.ended()
         self.index.file.close()

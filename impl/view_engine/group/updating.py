@@ -17,6 +17,7 @@ from stagewright.impl.view_engine.group.rollback import rolled_back
 from stagewright.impl.view_engine.group.workers import Workers
 from stagewright.impl.view_engine.index.progress import has_reached
 from stagewright.impl.view_engine.index.updater import Updater, UpdaterLimits, UpdateStoppedError
+from stagewright.impl.view_engine.log.log import GroupLog
 
 MAP_ERRORS_KEPT = 100
 
@@ -33,6 +34,7 @@ class Updating:
         folder: Path,
         checkpoint: Callable[[IndexHeader], IndexHeader],
         limits: UpdaterLimits | None,
+        log: GroupLog,
     ) -> None:
         self._index = index
         self._workers = workers
@@ -41,7 +43,8 @@ class Updating:
         self._folder = folder
         self._checkpoint = checkpoint
         self._limits = limits
-        self.compacting = Compacting(index, workers, design, self.start_if_behind)
+        self._log = log
+        self.compacting = Compacting(index, workers, design, self.start_if_behind, log)
         self.failure: BaseException | None = None  # of the last run
         self.map_errors: deque[MapError] = deque(maxlen=MAP_ERRORS_KEPT)
         self.map_error_count = 0
@@ -67,12 +70,14 @@ class Updating:
         )
         self._workers.updater = updater
         self.compacting.after_updater_started()
+        self._log.updater_started(self._index.header)
         self._workers.scheduler.start(partial(self._run, updater), "view-updater")
 
     def _run(self, updater: Updater) -> None:
         failure: BaseException | None = None
+        began = self._index.header
         try:
-            updater.run(self._index.header)
+            updater.run(began)
         except UpdateStoppedError:
             pass
         except RollbackError as error:
@@ -83,6 +88,7 @@ class Updating:
             self.failure = failure
             self._workers.updater = None
             self.compacting.after_updater_ended()
+            self._log.updater_finished(began, self._index.header, updater.documents)
             self._workers.changed.notify_all()
 
     def _roll_back_safely(self, rollback: RollbackError) -> BaseException | None:
@@ -91,7 +97,9 @@ class Updating:
                 self._workers.compactor.stop()  # what it copied is of a history that was lost
             now = self._index.header
             logs = {p: self._source.failover_log(p) for p in now.seqs}
-            self._checkpoint(rolled_back(now, self._index.file.snapshots(), rollback, logs))
+            back = rolled_back(now, self._index.file.snapshots(), rollback, logs)
+            self._log.rolled_back(rollback.partition, rollback.seq, now, back)
+            self._checkpoint(back)
         except BaseException as error:  # noqa: BLE001 - raised where a query waits
             return error
         return None

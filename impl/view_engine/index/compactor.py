@@ -59,6 +59,7 @@ class Compactor:
         self.file = IndexFile(RealDisk(self._unfinished, create=True))
         self._roots: list[Root | None] = []
         self.batches = 0
+        self.filtered = 0  # entries that are left out, of partitions in cleanup
 
     def stop(self) -> None:
         """Ask it to give up."""
@@ -127,6 +128,7 @@ class Compactor:
         for leaf in leaves(self._source, shape, pointer(root), wanted=wanted):
             self._check_stop()
             kept = wanted_rows(leaf, shape, wanted)
+            self.filtered += len(leaf) - len(kept)
             parts.append(kept.part(0, len(kept)))
             size += len(parts[-1])
             if size >= COPY_SIZE:

@@ -87,6 +87,7 @@ class _Group:
         default_factory=dict[str, set[int]]
     )  # by what is so of them
     sequences: dict[int, int] = field(default_factory=dict[int, int])
+    frozen: dict[int, int] = field(default_factory=dict[int, int])  # up to where, while unindexable
     applying: Record | None = None
 
     def set(self, p: int, state: _State) -> None:
@@ -135,8 +136,10 @@ class GroupsReading:
     def take(self, part: int, record: Record) -> None:
         """Go on with the next record."""
         key = record.group, record.process
-        if record.said is Said.LEFT:
+        if record.said in (Said.LEFT, Said.ROLLED_BACK):
             if key in self._groups:
+                if record.said is Said.ROLLED_BACK:
+                    self._rolled_back(part, record, self._groups[key])
                 del self._groups[key]
                 self._counts["indexes were rolled back, reset or stopped, and followed anew"] += 1
             return
@@ -205,6 +208,8 @@ class GroupsReading:
             stays = unindexable | applying.lists.get("Unindexable", _NO_IDS)
         before = _told(lists, "before", with_pending=applying is None)
         before["unindexable"] = unindexable
+        self._stay(part, record, group, record.seqs.get("unindexable partitions", {}))
+        group.frozen = {p: seq for p, seq in group.frozen.items() if p in stays}
         after = _told(lists, "after", with_pending=True)
         for p in group.concerned(before, {**after, "unindexable": stays}):
             new = _of(after, p)
@@ -224,8 +229,28 @@ class GroupsReading:
         if pending_before is not None and pending_after is not None:
             before["pending_unindexable"] = pending_before
             after["pending_unindexable"] = pending_after
+        self._stay(part, record, group, record.seqs.get("Previous set", {}))
         for p in group.concerned(before, after):
             self._step(part, record, group, p, _of(before, p), _of(after, p), action)
+        group.frozen = dict(record.seqs.get("New set", {}))
+
+    def _stay(self, part: int, record: Record, group: _Group, seqs: Mapping[int, int]) -> None:
+        """Up to where unindexable partitions are indexed: as far as when they were marked."""
+        for p, seq in seqs.items():
+            if seq != group.frozen.get(p, seq) and p in group.known:
+                self._event(part, record, group, p, _State(), step(PartitionStates.index_mutation))
+            group.frozen[p] = seq
+
+    def _rolled_back(self, part: int, record: Record, group: _Group) -> None:
+        """An index only goes back: what goes on somewhere was not indexed before, or is not lost."""
+        for marked in ("indexable", "unindexable"):
+            before = record.seqs.get(f"{marked} partitions before", {})
+            after = record.seqs.get(f"{marked} partitions after", {})
+            for p, seq in after.items():
+                most = min(before.get(p, seq), record.seqs.get("rolled back to", {}).get(p, seq))
+                if seq > most and p in group.known:
+                    wrong = _State(cbit=not group.known[p].cbit)  # nothing gives it these rows
+                    self._event(part, record, group, p, wrong, step(PartitionStates.set_active))
 
     def _cleaned(self, part: int, record: Record, group: _Group) -> None:
         lists = record.lists

@@ -24,6 +24,7 @@ _GROUP = (
 )
 _LIST = re.compile(r"^\[(?:[\d{},\s-]*)\]$")
 _IDS = re.compile(r"\{(\d+),[^{}]*\}|(\d+)-(\d+)|(\d+)")
+_WITH_SEQ = re.compile(r"\{(\d+),(\d+)\}")
 _DETAIL = re.compile(r"^(?P<indent>\s*)(?P<name>[A-Za-z#][^:\[\]]*?):?\s+(?P<value>\[.*\])\s*$")
 _SECTION = re.compile(r"^(?P<name>pending transition (?:before|after)):\s*$")
 
@@ -42,7 +43,8 @@ class Said(Enum):
     REPLICAS_REMOVED = auto()
     CONFIGURED = auto()  # an index begins
     STARTED = auto()  # its process begins with what is in the file
-    LEFT = auto()  # what follows does not go on from here: rollback, reset, end of the process
+    ROLLED_BACK = auto()  # to what was indexed earlier; what follows does not go on from here
+    LEFT = auto()  # what follows does not go on from here: reset, end of the process
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,10 @@ class GroupName:
 
 @dataclass(frozen=True)
 class Record:
-    """One record that matters. `lists`: the partitions that it names, by what it says of them."""
+    """One record that matters. `lists`: the partitions that it names, by what it says of them.
+
+    `seqs`: up to where they are indexed, of the lists that say so.
+    """
 
     said: Said
     line: int
@@ -70,6 +75,7 @@ class Record:
     group: GroupName
     process: str
     lists: Mapping[str, frozenset[int]] = field(default_factory=dict[str, frozenset[int]])
+    seqs: Mapping[str, Mapping[int, int]] = field(default_factory=dict[str, Mapping[int, int]])
 
 
 _BEFORE_AFTER = tuple(
@@ -142,10 +148,18 @@ _FORMS: tuple[tuple[Said, re.Pattern[str], tuple[str, ...]], ...] = (
         ),
         ("active partitions", "passive partitions", "cleanup partitions", "unindexable partitions"),
     ),
-    (Said.LEFT, re.compile(rf"Rollback of set view {_GROUP} to \["), ()),
+    (Said.ROLLED_BACK, re.compile(rf"Rollback of set view {_GROUP} to (?P<ids>\[.*\])$"), ()),
     (Said.LEFT, re.compile(rf"Set view {_GROUP}, group reset because "), ()),
     (Said.LEFT, re.compile(rf"Set view {_GROUP}, signature `\w+[`'], terminating with reason"), ()),
 )
+
+# What the list is called that stands in a record's first line.
+_NAMED = {
+    Said.TRANSFERRED: "transferred",
+    Said.REPLICAS_ADDED: "replicas",
+    Said.REPLICAS_REMOVED: "replicas",
+    Said.ROLLED_BACK: "rolled back to",
+}
 
 # Words by which a record's first line is known before it is taken apart; whether it then fits is checked.
 RELEVANT = any_of(
@@ -189,7 +203,8 @@ def parse_record(texts: Sequence[str], line: int) -> Record | str | None:
             named = _ids(ids)
             if named is None:
                 return f"not a list of partitions: {ids[:80]}"
-            lists["transferred" if said is Said.TRANSFERRED else "replicas"] = named
+            lists[_NAMED[said]] = named
+            details = [*details, f"{_NAMED[said]}: {ids}"]
         if missing := [name for name in wanted if name not in lists]:
             return f"the record does not say `{missing[0]}`: it is cut off, or of another version"
         group = GroupName(
@@ -199,8 +214,18 @@ def parse_record(texts: Sequence[str], line: int) -> Record | str | None:
             parts.get("category") or "",
             parts["group"] or "",
         )
-        return Record(said, line, _time(head["time"], head["zone"]), group, head["process"], lists)
+        time = _time(head["time"], head["zone"])
+        return Record(said, line, time, group, head["process"], lists, _seqs(details))
     return None if "Set view" not in head["message"] else f"not in a known form: {texts[0][:160]}"
+
+
+def _seqs(details: Sequence[str]) -> dict[str, dict[int, int]]:
+    """The sequence numbers of the lists that have them."""
+    return {
+        found["name"].strip(): {int(p): int(seq) for p, seq in _WITH_SEQ.findall(found["value"])}
+        for text in details
+        if "{" in text and (found := _DETAIL.match(text))
+    }
 
 
 def _lists(details: Sequence[str]) -> dict[str, frozenset[int]] | str:
@@ -223,7 +248,7 @@ def _lists(details: Sequence[str]) -> dict[str, frozenset[int]] | str:
 
 @lru_cache(maxsize=1 << 12)  # one record has much of the next one's: what is equal is kept once
 def _ids(text: str) -> frozenset[int] | None:
-    """[0,1,2], [0-2,7] or [{0,100},{1,7}]: the partitions, whose sequence numbers are left out."""
+    """[0,1,2], [0-2,7] or [{0,100},{1,7}]: the partitions; `_seqs` has their sequence numbers."""
     if not _LIST.match(text):
         return None
     ids: set[int] = set()

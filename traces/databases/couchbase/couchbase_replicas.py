@@ -67,7 +67,7 @@ class ReplicasReading:
         """Go on with the next record."""
         index = replace(record.group, kind="replicas")
         match record.said:
-            case Said.CONFIGURED | Said.STARTED | Said.LEFT:
+            case Said.CONFIGURED | Said.STARTED | Said.ROLLED_BACK | Said.LEFT:
                 for key in [key for key in self._replicas if key[0] == index]:
                     del self._replicas[key]
             case Said.REPLICAS_ADDED:
@@ -104,15 +104,17 @@ class ReplicasReading:
                 seen = _leaves(on_transfer=p in before)
                 self._event(part, record, found, step(PartitionGroup.clean, of=R.main), seen)
             found.on_transfer = p in after
-            if p in after - before:
-                seen = {**_leaves(on_transfer=True), **_main(record, p)}
-                self._event(part, record, found, step(R.start_transfer), seen)
-            elif p in before - after:
-                cleaned_up = p in lists["cleanup partitions after"]
-                action = step(R.set_cleanup if cleaned_up else R.set_passive)
+            if p in before - after:
+                action = step(R.set_passive if _is_added(record, p, "after") else R.set_cleanup)
                 seen = {**_leaves(on_transfer=False), **_main(record, p)}
                 self._event(part, record, found, action, seen)
                 del self._replicas[key]
+            elif p in after and (p not in before or not _is_added(record, p, "before")):
+                added = _is_added(record, p, "after")
+                if p not in before or added:
+                    action = step(R.start_transfer if added else R.fail_over)
+                    seen = {**_leaves(on_transfer=True), **_main(record, p)}
+                    self._event(part, record, found, action, seen)
 
     def _replica_updated(self, part: int, record: Record, index: GroupName) -> None:
         lists = record.lists
@@ -183,6 +185,13 @@ def _main(record: Record, p: int) -> dict[str, object]:
         _in(R.main, Entry.content, Content.cbit): "cleanup",
     }
     return {name: p in record.lists[f"{state} partitions after"] for name, state in told.items()}
+
+
+def _is_added(record: Record, p: int, when: str) -> bool:
+    """The main index has the partition as a passive one, or will have when it is clean."""
+    lists = record.lists
+    pending = lists.get(f"pending transition {when}/passive", _NO_IDS)
+    return p in lists[f"passive partitions {when}"] or p in pending
 
 
 def _in(index: Part[PartitionGroup], *fields: Var[Any, Any]) -> str:

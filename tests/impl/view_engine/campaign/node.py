@@ -21,8 +21,10 @@ from stagewright.impl.view_engine.group.current import GroupClosedError
 from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
+from stagewright.impl.view_engine.log.log import ServerLog
 
 SMALL = UpdaterLimits(map_queue=1500, write_queue=1500, batch=300, documents_a_call=3)
+EPOCH = 1_500_000_000.0  # seconds since 1970, when runs begin
 _Result = TypeVar("_Result")
 
 
@@ -45,6 +47,7 @@ class CampaignNode:
         active_at: Callable[[int], str | None],
         nodes: Callable[[str], CampaignNode],
         chosen: random.Random,
+        log: list[str],
     ) -> None:
         self.name = name
         self.copies = copies
@@ -59,6 +62,7 @@ class CampaignNode:
         self._obeyed = 0
         self._is_up = False
         self._indexes: Indexes | None = None
+        self._log = ServerLog(log.append, f"{name}@127.0.0.1", clock=lambda: EPOCH + tasks.now)
         self._streams: Streams | None = None
         self.compactions = self.transfers = 0
 
@@ -109,7 +113,7 @@ class CampaignNode:
             left.unlink()
         indexes = Indexes(
             self.folder, self._design, self.copies, self._partitions,
-            limits=SMALL, scheduler=self._tasks,
+            limits=SMALL, scheduler=self._tasks, log=self._log,
         )  # fmt: skip
         self._streams = Streams(self._reading, lambda: self._tasks.now, rows_a_batch=3)
         self._indexes = indexes

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.impl.view_engine.campaign.copies import Copies, Copy, History
+from tests.impl.view_engine.campaign.logs import check_logs
 from tests.impl.view_engine.campaign.manager import Manager
 from tests.impl.view_engine.campaign.network import Network
 from tests.impl.view_engine.campaign.node import CampaignNode
@@ -60,6 +61,7 @@ class Counts:
     transfers: int = 0
     compactions: int = 0
     switches: int = 0
+    log_events: int = 0
 
     def add(self, other: Counts) -> None:
         for name, value in vars(other).items():
@@ -100,6 +102,7 @@ class Run:
         self.history = History()
         self.counts = Counts()
         self.nodes: dict[str, CampaignNode] = {}
+        self.logs: dict[str, list[str]] = {}
         self.manager = Manager(
             self.nodes,
             self.partitions,
@@ -121,6 +124,7 @@ class Run:
                 self.manager.write_node,
                 self.nodes.__getitem__,
                 random.Random(f"{name} {seed}"),
+                self.logs.setdefault(name, []),
             )
         self._over = False
         self._asked = 0
@@ -130,6 +134,24 @@ class Run:
         self.tasks.run(self._drive)
         self.counts.switches = self.tasks.switches
         return self.counts
+
+    def end_somehow(self) -> BaseException | None:
+        """Let the run go on as far as it does; gives what went wrong."""
+        try:
+            self.go()
+        except Exception as error:  # noqa: BLE001 - what there is of its logs is judged by itself
+            return error
+        finally:
+            self.close()
+        return None
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for node in self.nodes.values():
+            with suppress(NodeUnavailableError):
+                node.streams.close_all()
+                for group in node.groups:
+                    group.index.file.close()
 
     # -- the story -------------------------------------------------------------------------------------------
 
@@ -355,11 +377,9 @@ def run(seed: int) -> Counts:
     folder = Path(tempfile.mkdtemp(prefix="views-", dir=base))
     made = Run(seed, folder)
     try:
-        return made.go()
+        counts = made.go()
+        counts.log_events = check_logs(made.logs, folder)
+        return counts
     finally:
-        for node in made.nodes.values():
-            with suppress(NodeUnavailableError):
-                node.streams.close_all()
-                for group in node.groups:
-                    group.index.file.close()
+        made.close()
         shutil.rmtree(folder, ignore_errors=True)

@@ -213,6 +213,37 @@ def test_after_a_rollback_an_index_is_followed_anew(tmp_path: Path) -> None:
     assert names == {"0", "1", "0#2", "1#2", "2#2", "4#2"}
 
 
+@pytest.mark.parametrize(
+    ("to", "after", "wrong"),
+    [
+        ("[{0,5}]", "[{0,5},{1,3}]", []),
+        ("[{0,5}]", "[{0,6},{1,4}]", ["0"]),  # it keeps what was lost
+        ("[{0,5}]", "[{0,2},{1,5}]", ["1"]),  # it gets back what it had to leave
+    ],
+)
+def test_a_rollback_only_goes_back(to: str, after: str, wrong: list[str], tmp_path: Path) -> None:
+    rollback = (
+        f"Rollback of set view {GROUP} to {to}\nindexable partitions before:   [{{0,9}},{{1,4}}]\n"
+        f"indexable partitions after:    {after}\nunindexable partitions before: []\n"
+        "unindexable partitions after:  []\n"
+    )
+    messages = [updated("active [0]", "active [0-1]"), rollback]
+    found = wrong_records(of_messages(tmp_path, *messages), messages)
+    assert found == [(partition, 1) for partition in wrong]
+
+
+def test_what_is_unindexable_is_not_indexed(tmp_path: Path) -> None:
+    begin = [updated("", "active [0]"), marked("[]", "[{0,5}]")]
+    states = updated("active [0]", "active [0], passive [1]")
+    stays, goes_on = (
+        states.replace("unindexable partitions:      []", f"unindexable partitions: [{{0,{seq}}}]")
+        for seq in (5, 6)
+    )
+    assert not of_messages(tmp_path, *begin, stays).wrong
+    messages = [*begin, goes_on]
+    assert wrong_records(of_messages(tmp_path, *messages), messages) == [("0", 2)]
+
+
 def test_replicas_become_active_when_the_main_index_has_caught_up(tmp_path: Path) -> None:
     transferred = (
         f"Set view {GROUP}, completed transferral of replica partitions [4]\n"
@@ -278,6 +309,13 @@ def test_a_transfer_ends_when_the_partition_is_not_to_be_active_any_more(tmp_pat
         assert not of_messages(tmp_path, *FAILED_OVER, end).wrong
     untold = replicas(updated(after, "active [0-1], passive [4]"), "[4]", "[4]", ("[]", "[]"))
     assert of_messages(tmp_path, *FAILED_OVER, untold).wrong
+    initiated = replicas(updated("active [0]", "active [0]"), "[4]", "[4]", ("[]", "[4]"))
+    started = replicas(updated("active [0]", after), "[4]", "[4]", ("[4]", "[4]"))
+    in_steps = [*FAILED_OVER[:2], initiated, FAILED_OVER[3], started]
+    found = of_messages(tmp_path, *in_steps, cleanup)
+    assert not found.wrong
+    actions = [action for _, action, _ in found.told("PartitionReplicas")]
+    assert actions[1:] == ["fail_over", "activate_replica", "start_transfer", "set_cleanup"]
     removed = f"Set view {GROUP}, marked the following replica partitions for removal: [4]"
     assert not of_messages(tmp_path, ADDED, removed, ADDED).wrong
 
