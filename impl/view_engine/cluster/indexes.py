@@ -7,10 +7,10 @@ crash between two steps leaves a state of the machine, from which it goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.file.masks import partitions_of
 from stagewright.impl.view_engine.group.group import Group, Kind
 from stagewright.impl.view_engine.group.partitions import (
+    ONE,
     PartitionStateError,
     state_of,
     with_state,
@@ -31,11 +32,13 @@ from stagewright.impl.view_engine.group.partitions import (
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.log.log import NO_LOG, ServerLog
 from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
-from stagewright.machines.couchbase.partitions.group_states import COUCHBASE, Partition
+from stagewright.machines.couchbase.partitions.group_states import COUCHBASE
 from stagewright.machines.couchbase.partitions.partition_replicas import Asked, PartitionReplicas
 from stagewright.spec.define import define
 from stagewright.spec.errors import RefusedError
 from stagewright.spec.values import FrozenMap
+
+State = FrozenMap[str, Any]  # the variables of an instance of one partition
 
 # What the group processes do about a partition by themselves.
 FOLLOWING = (
@@ -70,8 +73,13 @@ class Indexes:
         limits: UpdaterLimits | None = None,
         scheduler: Scheduler = THREADS,
         log: ServerLog = NO_LOG,
+        takes_writes: Callable[[int], bool] = lambda _: True,
     ) -> None:
-        """Open both or create them without partitions, and go on where a crash interrupted a transfer."""
+        """Open both or create them without partitions, and go on where a crash interrupted a transfer.
+
+        `takes_writes` says whether this node has the active documents of a partition: if not, it was failed
+        over and does not know yet, and what it has indexed answers no query.
+        """
 
         def opened(kind: Kind) -> Group:
             return Group(
@@ -82,6 +90,7 @@ class Indexes:
         self.main = opened("main")
         self.replica = opened("replica")
         self._source = source
+        self._takes_writes = takes_writes
         self._lock = scheduler.condition()  # taken before those of the groups
         had = self.replica.header
         self._replicas = {
@@ -170,7 +179,8 @@ class Indexes:
     def reading(self, request: ViewRequest) -> Iterator[Sequence[Part]]:
         """The snapshots that have the wanted partitions, of one moment; each partition in one of them.
 
-        Partitions that no query may see here are in none. Raises IndexNotReadyError.
+        Partitions that no query may see here, or that take writes elsewhere, are in none. Raises
+        IndexNotReadyError.
         """
         current = request.query.stale == "false"
         if has(Defect.stale_false_does_not_wait):
@@ -190,6 +200,7 @@ class Indexes:
                     continue
                 in_replica = self.replica.header.active & _mask(self.on_transfer)
                 parts: list[Part] = []
+                partitions = [p for p in partitions if self._takes_writes(p)]
                 in_main = self.main.header.active
                 if has(Defect.transfer_is_answered_twice):
                     in_main |= _mask(self.on_transfer)
@@ -232,8 +243,8 @@ class Indexes:
             )
             if key not in _due_steps:
                 is_replica = partition in self._replicas
-                instance = self._instance(main, replica, partition, is_replica=is_replica)
-                enabled = instance.enabled()
+                state = self._state(main, replica, partition, is_replica=is_replica)
+                enabled = Instance(_program(), dict(state)).enabled()
                 _due_steps[key] = tuple(s.action for s in enabled if s.action in FOLLOWING)
             for action in _due_steps[key]:
                 if not any(has(defect) for defect, step in _LEFT_OUT.items() if step == action):
@@ -254,18 +265,16 @@ class Indexes:
 
         def fired(
             main: IndexHeader, replica: IndexHeader
-        ) -> tuple[Instance, IndexHeader, IndexHeader]:
-            instance = self._instance(main, replica, partition, is_replica=was_one)
-            try:
-                instance.fire(action, p=Partition(partition))
-            except RefusedError as error:
-                raise PartitionStateError(f"partition {partition}: {error}") from error
-            return instance, *_headers(main, replica, partition, instance)
+        ) -> tuple[State, IndexHeader, IndexHeader]:
+            after = _fired(action, self._state(main, replica, partition, is_replica=was_one))
+            if isinstance(after, str):
+                raise PartitionStateError(f"partition {partition}: {after}")
+            return after, *_headers(main, replica, partition, after)
 
         was_one = partition in self._replicas
         before = self.main.header, self.replica.header
-        instance, main, replica = fired(*before)
-        is_one = bool(instance.state["replicas"])
+        after, main, replica = fired(*before)
+        is_one = bool(after["replicas"])
         self._replicas = self._replicas | {partition} if is_one else self._replicas - {partition}
         if main != before[0]:
             self.main.change(lambda header: fired(header, self.replica.header)[1])
@@ -284,11 +293,11 @@ class Indexes:
         ours = main.seqs.get(partition, main.unindexable_seqs.get(partition, 0))
         return ours, replica.seqs.get(partition, target), target
 
-    def _instance(
+    def _state(
         self, main: IndexHeader, replica: IndexHeader, number: int, *, is_replica: bool
-    ) -> Instance:
+    ) -> State:
         """A partition as the two headers have it."""
-        partition = Partition(number)
+        partition = ONE
         moving = number in main.replicas_on_transfer
         asked = Asked.nothing
         if moving or main.active >> number & 1 or number in main.pending.active:
@@ -307,7 +316,7 @@ class Indexes:
             "kv": FrozenMap({partition: max(ours, its)}),
             "target": FrozenMap({partition: target}),
         }
-        return Instance(_program(), state, name=f"partition {number}")
+        return FrozenMap(state)
 
 
 @cache
@@ -315,11 +324,23 @@ def _program() -> Program:
     return Program(define(PartitionReplicas, profile=COUCHBASE.name))
 
 
+@lru_cache(
+    maxsize=1 << 16
+)  # a step depends on nothing else, and most partitions take the same ones
+def _fired(action: str, state: State) -> State | str:
+    """A partition after a step; a text why the definition refuses it."""
+    instance = Instance(_program(), dict(state), name="a partition")
+    try:
+        instance.fire(action, p=ONE)
+    except RefusedError as error:
+        return str(error)
+    return FrozenMap(instance.state)
+
+
 def _headers(
-    main: IndexHeader, replica: IndexHeader, number: int, instance: Instance
+    main: IndexHeader, replica: IndexHeader, number: int, state: State
 ) -> tuple[IndexHeader, IndexHeader]:
-    """The two headers with what the instance says of its partition."""
-    state = instance.state
+    """The two headers with what an instance says of its partition."""
     others = {p for p in main.replicas_on_transfer if p != number}
     moving = tuple(sorted(others | {number} if state["on_transfer"] else others))
     return (

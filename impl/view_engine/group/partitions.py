@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from stagewright.impl.runtime import Instance, Program
@@ -31,6 +31,9 @@ SET_PASSIVE = PartitionStates.set_passive
 SET_CLEANUP = PartitionStates.set_cleanup
 MARK_UNINDEXABLE = PartitionStates.mark_unindexable
 MARK_INDEXABLE = PartitionStates.mark_indexable
+CLEAN = PartitionStates.clean.__name__
+APPLY = PartitionStates.apply_pending_transition.__name__
+ONE = Partition(0)  # each instance is of one partition
 
 
 class PartitionStateError(ValueError):
@@ -45,13 +48,11 @@ def request(header: IndexHeader, action: Request, partitions: Iterable[int]) -> 
     for number in partitions:
         if not 0 <= number < header.num_partitions:
             raise PartitionStateError(f"the index has no partition {number}")
-        partition = Partition(number)
-        instance = _instance(header, number, partition)
-        try:
-            instance.fire(action.__name__, p=partition)
-        except RefusedError as error:
-            raise PartitionStateError(f"partition {number}: {error}") from error
-        header = _with(header, number, instance)
+        state = state_of(header, number, ONE)
+        after = _fired(_program(), action.__name__, FrozenMap(state))
+        if isinstance(after, str):
+            raise PartitionStateError(f"partition {number}: {after}")
+        header = with_state(header, number, after)
     return header
 
 
@@ -70,14 +71,12 @@ def settle(header: IndexHeader) -> IndexHeader:
     ready = {number for number in pending if not (header.cleanup >> number & 1) or number in clean}
     if has(Defect.pending_is_forgotten):
         ready = set()
-    for number in sorted(clean | ready):
-        partition = Partition(number)
-        instance = _instance(header, number, partition)
-        if number in clean:
-            instance.fire("clean", p=partition)
-        if number in ready:
-            instance.fire("apply_pending_transition")
-        header = _with(header, number, instance)
+    steps = ((CLEAN, sorted(clean)), (APPLY, sorted(ready)))
+    for action, numbers in steps:
+        for number in numbers:
+            after = _fired(_program(), action, FrozenMap(state_of(header, number, ONE)))
+            assert not isinstance(after, str), after
+            header = with_state(header, number, after)
     return header
 
 
@@ -94,9 +93,18 @@ def _program() -> Program:
     return _program_of((SEED if has(Defect.cleanup_is_not_waited_for) else COUCHBASE).name)
 
 
-def _instance(header: IndexHeader, number: int, partition: Partition) -> Instance:
-    """A partition as the header has it."""
-    return Instance(_program(), state_of(header, number, partition), name=f"partition {number}")
+@lru_cache(
+    maxsize=1 << 16
+)  # a step depends on nothing else, and most partitions take the same ones
+def _fired(program: Program, action: str, state: FrozenMap[str, Any]) -> Any:
+    """What the header says of a partition after a step; a text why the definition refuses it."""
+    instance = Instance(program, dict(state), name="a partition")
+    arguments = {} if action == APPLY else {"p": ONE}
+    try:
+        instance.fire(action, **arguments)
+    except RefusedError as error:
+        return str(error)
+    return instance.state["group"]
 
 
 def state_of(
@@ -141,10 +149,6 @@ def state_of(
 
 def _bit(mask: int, number: int) -> bool:
     return bool(mask >> number & 1)
-
-
-def _with(header: IndexHeader, number: int, instance: Instance) -> IndexHeader:
-    return with_state(header, number, instance.state["group"])
 
 
 def with_state(header: IndexHeader, number: int, group: Any) -> IndexHeader:

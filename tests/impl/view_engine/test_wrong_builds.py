@@ -14,6 +14,7 @@ SOON = {  # within so few runs that every test run can afford it
     Defect.merge_skips_at_each_node,
     Defect.merge_limits_nodes_to_the_page,
     Defect.node_is_left_out,
+    Defect.repeated_batch_goes_on,
     Defect.outdated_is_ignored,
     Defect.old_rows_stay,
     Defect.back_index_keeps_deleted,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from stagewright.impl.view_engine.documents.changes import (
@@ -44,7 +45,7 @@ class History:
             if change.seq <= seq:
                 found.pop(change.doc_id.decode(), None)
                 if change.body is not None:
-                    found[change.doc_id.decode()] = json.loads(change.body)
+                    found[change.doc_id.decode()] = _parsed(change.body)
         return found
 
     def shared(self, partition: int, one: bytes, other: bytes) -> int:
@@ -58,6 +59,12 @@ class History:
                 break
             shared = mine.seq
         return shared
+
+
+@lru_cache(maxsize=1 << 14)
+def _parsed(body: bytes) -> Any:
+    """The document; nobody changes it."""
+    return json.loads(body)
 
 
 class Sent(NamedTuple):
@@ -121,6 +128,11 @@ class Copies:
         copy.active = False
         copy.changes = copy.changes[: max(len(copy.changes) - count, 0)]
         self.activate(partition, anew=True)
+
+    def has_nothing_new(self, copy: Copy) -> bool:
+        """Whether a copy of another node is as this node's."""
+        mine = self.held.get(copy.partition)
+        return mine is not None and mine.position == copy.position and mine.log == copy.log
 
     def send(self, partition: int, since: int, log: FailoverLog) -> Sent | None:
         """What a copy at `since` that knows a history lacks; None if the partition is not active here."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,9 +13,10 @@ from tests.impl.view_engine.campaign.network import Network
 from tests.impl.view_engine.campaign.tasks import Tasks
 
 from stagewright.impl.view_engine.cluster.indexes import Indexes
-from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError, ViewRequest
-from stagewright.impl.view_engine.cluster.streams import Part, Streams
+from stagewright.impl.view_engine.cluster.messages import NodeUnavailableError
+from stagewright.impl.view_engine.cluster.streams import Streams
 from stagewright.impl.view_engine.design.design import DesignDocument
+from stagewright.impl.view_engine.file.header import IndexHeader
 from stagewright.impl.view_engine.group.current import GroupClosedError
 from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
@@ -113,9 +113,9 @@ class CampaignNode:
             left.unlink()
         indexes = Indexes(
             self.folder, self._design, self.copies, self._partitions,
-            limits=SMALL, scheduler=self._tasks, log=self._log,
+            limits=SMALL, scheduler=self._tasks, log=self._log, takes_writes=self.copies.is_active,
         )  # fmt: skip
-        self._streams = Streams(self._reading, lambda: self._tasks.now, rows_a_batch=3)
+        self._streams = Streams(indexes.reading, lambda: self._tasks.now, rows_a_batch=3)
         self._indexes = indexes
         self._tasks.start(self._maintain, "maintenance")
         while True:
@@ -131,23 +131,17 @@ class CampaignNode:
             self._streams.close_silent()
 
     def _maintain(self) -> None:
+        seen: dict[str, IndexHeader] = {}  # what the last compaction left
         while True:
             self._tasks.sleep(0.5 + 4 * self._chosen.random())
             group = self._chosen.choice(self.groups)
             with suppress(CompactionStoppedError, GroupClosedError):
-                if self._chosen.random() < 0.5:
+                if group.header.cleanup and self._chosen.random() < 0.5:
                     group.clean_up()
-                else:
+                elif group.header != seen.get(group.kind) or self._chosen.random() < 0.1:
                     group.compact()
+                    seen[group.kind] = group.header
                     self.compactions += 1
-
-    @contextmanager
-    def _reading(self, request: ViewRequest) -> Iterator[Sequence[Part]]:
-        """Answers only for what takes writes here: a node that was failed over and is back does not know."""
-        mine = [p for p in request.query.partitions or () if self.copies.is_active(p)]
-        asked = replace(request, query=replace(request.query, partitions=mine))
-        with self.indexes.reading(asked) as parts:
-            yield parts
 
     # -- documents -------------------------------------------------------------------------------------------
 
@@ -166,6 +160,8 @@ class CampaignNode:
         def ask() -> Sent | None:
             return other.copies.send(copy.partition, since, log)
 
+        if other.copies.has_nothing_new(copy):
+            return  # a request that changes nothing need not be carried
         with suppress(NodeUnavailableError):
             if (sent := self._network.call(source, ask, timeout=2)) is not None:
                 self.copies.receive(copy.partition, since, log, sent)
