@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Self, get_args, get_origin
 
 from stagewright.spec.declarations.actions import Member, MemberKind
 from stagewright.spec.entities import Entity, States
@@ -112,6 +112,12 @@ def _sort_of(parameter: inspect.Parameter, member: Member) -> ParameterSort:
             f"parameter `{name}` of {member.what} is not an ordinary parameter",
             where=where,
             help="list each parameter by name, without `*`",
+        )
+    if member.of_steps and (name == "after" or annotation in (Self, "Self")):
+        raise ParameterError(
+            f"parameter `{name}` of {member.what}, the state after the step, is not the first",
+            where=where,
+            help=f"put `after` first: `def {member.name}(self, after: Self, …) -> Bool`",
         )
     if annotation is inspect.Parameter.empty:
         raise ParameterError(

@@ -227,7 +227,7 @@ def _report(error: Exception) -> int:
 
     if isinstance(error, StagewrightError):
         print(visible(f"error[{error.code}]: {error}"), file=sys.stderr)
-        print(f"  about {error.code}: docs/errors.md#{error.code.lower()}", file=sys.stderr)
+        print(f"  about {error.code}: docs/errors/{error.code.lower()}.md", file=sys.stderr)
         return ExitCode.BAD_INPUT
     if isinstance(error, MemoryError):
         print("stagewright: memory ran out; choose a smaller scope", file=sys.stderr)

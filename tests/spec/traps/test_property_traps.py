@@ -168,6 +168,19 @@ def test_step_property_without_the_state_after(refused: Refusal) -> None:
     )
 
 
+def test_step_property_whose_state_after_is_not_first(refused: Refusal) -> None:
+    refused(
+        """
+        @step_property
+        def grows(self, n: Term[Node], after: Self) -> Bool:
+                                       ^^^^^
+            return after.ready
+        """,
+        "parameter `after` of step property `grows`, the state after the step, is not the first",
+        "put `after` first: `def grows(self, after: Self, …) -> Bool`",
+    )
+
+
 def test_method_decorated_twice(refused: Refusal) -> None:
     refused(
         """
