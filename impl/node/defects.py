@@ -12,6 +12,7 @@ class Defect(Enum):
     """One mistake that an implementation could make."""
 
     barrier_asks_nobody = auto()  # the coordinator counts a barrier as passed at once
+    barrier_of_before_counts = auto()  # of the same version, that did not ask who takes part since
     barrier_does_not_learn = auto()  # a node acknowledges a barrier with what it knows
     barrier_does_not_drain = auto()  # a node acknowledges while older requests are going on
     fence_is_ignored = auto()  # replicas accept requests of any version

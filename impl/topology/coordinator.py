@@ -22,7 +22,7 @@ from stagewright.impl.node.port import Effect, Reason, Wake
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
-from stagewright.impl.topology.rounds import Rounds
+from stagewright.impl.topology.rounds import Round, Rounds
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.spec.errors import RefusedError
@@ -254,38 +254,34 @@ class TopologyCoordinator:
 
     def has_drained(self, _: Step) -> bool:
         """All have drained, so that the fence may advance."""
-        found = self.rounds.round
         if self.node.has(Defect.barrier_asks_nobody):
             return True
-        version = self.node.view.version
-        return (
-            found is not None
-            and (found.phase, found.version) == (Phase.drain, version)
-            and found.passed
-        )
+        found = self._round(Phase.drain)
+        return found is not None and found.passed
+
+    def _round(self, phase: Phase) -> Round | None:
+        """The round of this phase that goes on or is over, if it asks all who take part now."""
+        found, view = self.rounds.round, self.node.view
+        asks = view.participants if not self.node.has(Defect.barrier_of_before_counts) else ()
+        return found if found is not None and found.serves(phase, view.version, asks) else None
 
     def drain(self, _: Step) -> list[Effect]:
         """Begin a barrier, unless it goes on."""
-        found, version = self.rounds.round, self.node.view.version
-        if found is not None and (found.phase, found.version) == (Phase.drain, version):
+        if self._round(Phase.drain) is not None:
             return []
         return self.rounds.begin(Phase.drain, self.node.view.participants)
 
     def knows_the_fence(self, _: Step) -> bool:
         """No replica that takes part accepts what is older than the fence any more."""
-        view, found = self.node.view, self.rounds.round
+        view = self.node.view
         if view.fence_version < view.version or self.node.has(Defect.barrier_asks_nobody):
             return True  # the barrier of this version was put up with
-        return (
-            found is not None
-            and (found.phase, found.version) == (Phase.fence, view.version)
-            and found.missing <= self.node.down
-        )
+        found = self._round(Phase.fence)
+        return found is not None and found.missing <= self.node.down
 
     def spread_the_fence(self, _: Step) -> list[Effect]:
         """Have the fence learned, unless that goes on."""
-        found, version = self.rounds.round, self.node.view.version
-        if found is not None and (found.phase, found.version) == (Phase.fence, version):
+        if self._round(Phase.fence) is not None:
             return []
         return self.rounds.begin(Phase.fence, self.node.view.participants)
 

@@ -16,12 +16,19 @@ class Round:
     number: int
     phase: Phase
     version: int
+    asked: frozenset[str]
     missing: set[str]
 
     @property
     def passed(self) -> bool:
         """Whether nobody is missing."""
         return not self.missing
+
+    def serves(self, phase: Phase, version: int, participants: tuple[str, ...]) -> bool:
+        """Whether it is a round of this phase that asks all of them: the same version may have new ones."""
+        return (self.phase, self.version) == (phase, version) and self.asked.issuperset(
+            participants
+        )
 
 
 class Rounds:
@@ -36,7 +43,9 @@ class Rounds:
     def begin(self, phase: Phase, asked: tuple[str, ...]) -> list[Effect]:
         """Ask for a phase."""
         self._number += 1
-        self.round = Round(self._number, phase, self._node.view.version, set(asked))
+        self.round = Round(
+            self._number, phase, self._node.view.version, frozenset(asked), set(asked)
+        )
         return self._send(self.round)
 
     def _send(self, round_: Round) -> list[Effect]:

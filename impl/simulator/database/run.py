@@ -39,7 +39,10 @@ AGAIN_MS = 150  # until an operator asks anew
 HEAL_MS = 60_000
 SETTLE_MS = 1_500
 TICK_MS = 50
+COMPACT_AFTER = 15  # entries of group0
 DOWN_MS = (60, 400)
+AIMED_MS = 40  # until what is aimed at a state strikes, at most
+ENTERED = "entered"  # counted beside the faults of a state
 ASKS = {
     "decommission": Ask.leave,
     "remove": Ask.remove,
@@ -59,7 +62,7 @@ class Plan:
     script: tuple[Operation, ...] = ()
     faults: Faults = NONE
     workload: Workload = field(default_factory=Workload)
-    timing: Timing = field(default_factory=lambda: Timing(compact_after=15))
+    timing: Timing = field(default_factory=lambda: Timing(compact_after=COMPACT_AFTER))
     defects: frozenset[Defect] = frozenset()
 
     @property
@@ -95,6 +98,7 @@ class Report:
     commits: int
     nodes: dict[str, str]
     tables: Mapping[str, Rows]  # the system tables
+    met: dict[tuple[str, str], int]  # how often each fault was met in each state of the topology
 
     @property
     def kept(self) -> bool:
@@ -143,6 +147,31 @@ class _Run:
         self.watcher.now = self.events.now
         actions = {step.action for step in entry.command.steps}
         self.watcher.committed(actions, before, self.world.hosts)
+        self._enter(self.judge.catalog.view.transition_state.name)
+
+    def _enter(self, state: str) -> None:
+        """The topology is in a state: faults that are aimed at it begin."""
+        self.world.met[state, ENTERED] += state != self.world.state
+        if state == self.world.state:
+            return
+        self.world.state = state
+        aimed = [kind for kind, at in self.world.faults.aimed if at == state]
+        self.world.aimed = frozenset(aimed)
+        for kind in aimed:
+            wait = self.world.dice.between(0, AIMED_MS, "aimed", f"{kind}@{state}")
+            self.events.after(wait, self._strike, kind, state)
+
+    def _strike(self, kind: str, state: str) -> None:
+        if self._faulty and self.world.state == state:
+            match kind:
+                case "crash":
+                    self._crash_one()
+                case "failover":
+                    self._depose()
+                case "election":
+                    self._elect()
+                case _:
+                    pass  # of messages: while the state lasts
 
     def _hear(self, _to: str, message: Message) -> None:
         if isinstance(message, ClientReply):
@@ -186,6 +215,7 @@ class _Run:
             self.world.log.head.position,
             {name: m.state.name for name, m in view.nodes.items()},
             self.judge.catalog.tables,
+            dict(self.world.met),
         )
 
     def _begin(self) -> None:
@@ -215,6 +245,7 @@ class _Run:
         faults = self.plan.faults if on else NONE
         self._faulty = on and faults != NONE
         self.world.faults = faults
+        self.world.aimed = frozenset()
         self.world.log.weather = faults.weather if on else CALM
         if self._faulty:
             self.events.after(TICK_MS, self._tick)
@@ -225,16 +256,24 @@ class _Run:
             return
         dice, faults, share = self.world.dice, self.plan.faults, TICK_MS / 60_000
         if dice.chance(faults.election * share, "election"):
-            self.world.counted["elections of group0"] += 1
-            self.world.log.elect()
+            self._elect()
         if dice.chance(faults.failover * share, "failover"):
-            leader = self.world.log.leader
-            if leader is not None:
-                self.world.counted["deposed coordinators"] += 1
-                self.world.log.resign(leader)
+            self._depose()
         if dice.chance(faults.crash * share, "crash"):
             self._crash_one()
         self.events.after(TICK_MS, self._tick)
+
+    def _elect(self) -> None:
+        self.world.counted["elections of group0"] += 1
+        self.world.meet("group0 elects")
+        self.world.log.elect()
+
+    def _depose(self) -> None:
+        leader = self.world.log.leader
+        if leader is not None:
+            self.world.counted["deposed coordinators"] += 1
+            self.world.meet("coordinator deposed")
+            self.world.log.resign(leader)
 
     def _crash_one(self) -> None:
         up, hosts = self.world.up(), self.world.hosts

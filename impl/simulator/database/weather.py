@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from stagewright.impl.group0.simulated import CALM, STORM, Weather
+from stagewright.machines.scylladb.topology.topology_states import TransitionState
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
@@ -20,6 +21,8 @@ class Faults:
     failover: float = 0.0  # the topology coordinator loses its lease
     election: float = 0.0  # group0 loses its leader for a while
     storm: bool = False  # group0's own requests are lost, late and repeated
+    skew: float = 0.0  # how far the clock of a node may be off
+    aimed: tuple[tuple[str, str], ...] = ()  # kinds with the states of the topology that they await
 
     @property
     def weather(self) -> Weather:
@@ -36,8 +39,13 @@ _RATES = {
     "failover": 20.0,
     "election": 10.0,
     "storm": 1.0,
+    "skew": 0.0,
 }
 FAULTS = tuple(_RATES)
+AIMED_SHARE = 0.4  # of messages, while the topology is in the state
+OF_MESSAGES = ("loss", "delay", "duplicate")
+OF_NODES = ("crash", "failover", "election")
+_STATES = tuple(s.name for s in TransitionState)
 
 
 def parse_faults(text: str) -> Faults:
@@ -49,6 +57,16 @@ def parse_faults(text: str) -> Faults:
     found = NONE
     for word in filter(None, (w.strip() for w in text.split(","))):
         name, _, rate = word.partition("=")
+        kind, at, state = name.partition("@")
+        if at and not rate and kind in OF_MESSAGES + OF_NODES and state in _STATES:
+            found = replace(found, aimed=(*found.aimed, (kind, state)))
+            continue
+        if at:
+            raise InputError(
+                f"--faults {word}: it cannot be aimed so",
+                help=f"write KIND@STATE, of {', '.join(OF_MESSAGES + OF_NODES)} and of "
+                f"{did_you_mean(state, [*_STATES])}{', '.join(_STATES)}",
+            )
         names = {"all": list(_RATES), "none": []}.get(name, [name])
         for one in names:
             if one not in _RATES:
@@ -70,3 +88,13 @@ def parse_faults(text: str) -> Faults:
             else:
                 found = replace(found, **{one: value})  # type: ignore[arg-type]
     return found
+
+
+def faults_text(faults: Faults) -> str:
+    """The list that `parse_faults` reads as these faults."""
+    words = [
+        "storm" if name == "storm" else f"{name}={getattr(faults, name):g}"
+        for name in FAULTS
+        if getattr(faults, name)
+    ]
+    return ",".join([*words, *(f"{kind}@{state}" for kind, state in faults.aimed)]) or "none"

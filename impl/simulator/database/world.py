@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, StateId
+from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, StateId, Unknown
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.group0.member import AskHead, SendCommit
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import (
+    BarrierAck,
+    BarrierRequest,
     ClientRead,
     ClientReply,
     ClientWrite,
     Message,
+    Order,
+    OrderDone,
+    PullRows,
     ReplicaRead,
     ReplicaReply,
     ReplicaWrite,
+    RowChunk,
 )
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import (
@@ -40,7 +46,7 @@ from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH, Host
 from stagewright.impl.simulator.database.log import HeardLog
 from stagewright.impl.simulator.database.watcher import Watcher
-from stagewright.impl.simulator.database.weather import NONE, Faults
+from stagewright.impl.simulator.database.weather import AIMED_SHARE, NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 
 LATENCY = (1, 3)
@@ -63,6 +69,7 @@ class World:
     ) -> None:
         self.events = Events()
         self.dice = Dice(seed)
+        self._seed = seed
         self.faults = faults
         self.timing = timing or Timing()
         self.defects = defects
@@ -74,6 +81,9 @@ class World:
         )
         self.hosts: dict[str, Host] = {}
         self.counted: Counter[str] = Counter()
+        self.met: Counter[tuple[str, str]] = Counter()  # states of the topology with faults in them
+        self.state = ""  # of the topology, as group0 has it
+        self.aimed: frozenset[str] = frozenset()  # at this state
         self.watcher: Watcher | None = None
         self.isolated: set[str] = (
             set()
@@ -98,7 +108,7 @@ class World:
         host.rows = MemoryRows(host.disk)
         life = host.life
         around = Surroundings(
-            now=lambda: (EPOCH + self.events.now) * 1000,
+            now=lambda: (EPOCH + self.events.now + self._skew(name)) * 1000,
             dice=lambda: self.dice.throw("node", f"{name}/{life}"),
         )
         host.node = DatabaseNode(
@@ -111,14 +121,27 @@ class World:
                 if peer.node is None:
                     self._notice(name, peer.identity.name)
 
+    def _skew(self, name: str) -> int:
+        """How far the clock of a node is off: as long as the run lasts, and that of others less or more."""
+        most = int(self.faults.skew)
+        return Dice(self._seed).between(-most, most, "skew", name) if most else 0
+
+    def meet(self, fault: str) -> None:
+        """A fault happens, in the state in which the topology is."""
+        self.met[self.state, fault] += 1
+
     def crash(self, name: str) -> None:
         """A machine fails; of what was not synced some may be on the disk."""
         host = self.hosts[name]
         if host.node is None:
             return
         self.counted["crashes"] += 1
+        self.meet("node crashes" if host.node.coordinator is None else "coordinator crashes")
         unsynced = len(host.disk.log) - host.disk.synced
-        host.disk.crash(self.dice.between(0, unsynced, "kept", name))
+        kept = self.dice.between(0, unsynced, "kept", name)
+        if kept < unsynced:
+            self.meet("unsynced rows lost")
+        host.disk.crash(kept)
         self._end(host)
 
     def _end(self, host: Host) -> None:
@@ -235,6 +258,8 @@ class World:
 
     def _answered(self, host: Host, life: int, request: Commit, outcome: Outcome) -> None:
         if host.life == life and host.node is not None:
+            if isinstance(outcome, Unknown):
+                self.meet("commit unknown")
             self._do(host, host.node.answered(request, outcome))
 
     def _head_is(self, host: Host, life: int, number: int, head: StateId | None) -> None:
@@ -277,19 +302,26 @@ class World:
             return
         link, dice, faults = f"{sender}>{to}/{type(message).__name__}", self.dice, self.faults
         if sender in self.hosts:
-            if faults.loss and dice.chance(faults.loss, "loss", link):
+            if (loss := self._share("loss", faults.loss)) and dice.chance(loss, "loss", link):
                 self.counted["lost"] += 1
+                self.meet(_lost(message))
                 return
-            if faults.duplicate and dice.chance(faults.duplicate, "duplicate", link):
+            again = self._share("duplicate", faults.duplicate)
+            if again and dice.chance(again, "duplicate", link):
                 self.counted["duplicated"] += 1
+                self.meet("message repeated")
                 self.events.after(
                     dice.between(*LATE, "again", link), self._arrive, sender, to, message
                 )
         wait = dice.between(*LATENCY, "latency", link)
-        if faults.delay and dice.chance(faults.delay, "delay", link):
+        if (late := self._share("delay", faults.delay)) and dice.chance(late, "delay", link):
             self.counted["delayed"] += 1
+            self.meet("message late")
             wait = dice.between(*LATE, "lateness", link)
         self.events.after(wait, self._arrive, sender, to, message)
+
+    def _share(self, kind: str, share: float) -> float:
+        return max(share, AIMED_SHARE) if kind in self.aimed else share
 
     def _arrive(self, sender: str, to: str, message: Message) -> None:
         host = self.hosts[to]
@@ -301,3 +333,29 @@ class World:
         host.cause = message
         self._do(host, host.node.handle(sender, message))
         host.cause = None
+
+
+def _lost(message: Message) -> str:
+    match message:
+        case BarrierRequest() | BarrierAck():
+            return "barrier lost"
+        case PullRows() | RowChunk() | Order() | OrderDone():
+            return "stream lost"
+        case _:
+            return "message lost"
+
+
+KINDS = (
+    "message lost",
+    "message late",
+    "message repeated",
+    "barrier lost",
+    "stream lost",
+    "node crashes",
+    "coordinator crashes",
+    "unsynced rows lost",
+    "coordinator deposed",
+    "group0 elects",
+    "commit unknown",
+)
+"""The faults that a run counts by the state of the topology in which they happen."""

@@ -47,6 +47,11 @@ COMMANDS = (
     Command("mutate", "stagewright.commands.mutate", "mutate a machine; some property must fail"),
     Command("run", "stagewright.commands.run", "run the reference system under its definitions"),
     Command(
+        "campaign",
+        "stagewright.commands.campaign",
+        "run the database under thousands of drawn scripts and faults",
+    ),
+    Command(
         "cluster", "stagewright.commands.cluster", "start and change a cluster of real processes"
     ),
     Command("shell", "stagewright.commands.shell", "write and read rows of a running cluster"),

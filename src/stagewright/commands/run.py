@@ -37,7 +37,10 @@ separates what is done then, one after the other: join NODE, decommission NODE, 
 remove NODE, rebuild NODE, cleanup, generation (of CDC), kill NODE, restart NODE, wait MILLISECONDS, and
 write NUMBER, which goes on in the background while what follows is done. Its faults are loss, delay and
 duplicate, each maybe with =SHARE of the messages, and crash, failover, election (of group0's leader), each
-maybe with =TIMES a minute, and storm (group0's own requests are lost, late and repeated).
+maybe with =TIMES a minute, storm (group0's own requests are lost, late and repeated) and skew=MILLISECONDS
+(by which clocks of nodes are off); KIND@STATE strikes while the topology is in a state, as in
+crash@write_both_read_old. --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,deletes=0.1,
+clients=4 (gap in milliseconds, shares from 0 to 1), and chunk=3: how many rows nodes stream at once.
 
 The cluster is one process with a simulated clock and network: the same arguments give the same run.
 """
@@ -53,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--nodes", type=_number, default=3, metavar="N", help="nodes (3)")
     add("--script", metavar="TEXT", help="what is done to the nodes of the cluster, see below")
+    add("--workload", metavar="LIST", help="what clients do while a script is worked through")
     add("--tablets", type=_number, metavar="N", help="tablets (8)")
     add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")

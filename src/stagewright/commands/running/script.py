@@ -35,9 +35,11 @@ def plan_of(args: argparse.Namespace) -> Plan:
     Raises:
         InputError: a part of the script or of the faults is none, or an argument is one of tablets alone.
     """
-    from stagewright.impl.simulator.database.run import Plan
+    from stagewright.impl.node.port import Timing
+    from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan
     from stagewright.impl.simulator.database.script import parse_script
     from stagewright.impl.simulator.database.weather import parse_faults
+    from stagewright.impl.simulator.database.workload import parse_workload
     from stagewright.impl.topology.planning import program
     from stagewright.spec.errors import InputError
 
@@ -54,12 +56,15 @@ def plan_of(args: argparse.Namespace) -> Plan:
             f"--profile {args.profile}: the nodes of a script run {newest}",
             help="leave --profile out; older releases are run without --script, and checked by `stagewright check`",
         )
+    workload, chunk = parse_workload(args.workload or "")
     return Plan(
         nodes=args.nodes,
         replicas=min(3, args.nodes),
         seed=args.seed,
         script=parse_script(args.script),
         faults=parse_faults(args.faults),
+        workload=workload,
+        timing=Timing(compact_after=COMPACT_AFTER, chunk=chunk),
     )
 
 
@@ -115,4 +120,5 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
 def _reproduce(args: argparse.Namespace) -> str:
     words = ["stagewright", "run", "--nodes", str(args.nodes), "--seed", str(args.seed)]
     words += ["--faults", args.faults, "--script", args.script]
+    words += ["--workload", args.workload] if args.workload else []
     return shlex.join([*words, *(("--profile", args.profile) if args.profile else ())])

@@ -29,6 +29,7 @@ SLOW_STREAMS = Plan(
     workload=Workload(keys=60, gap=(0, 2), deletes=0.05),
     timing=Timing(chunk=3, compact_after=15),
 )
+CLEANED = Plan(nodes=2, script=parse_script("join n4; cleanup; join n5"))
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Shown:
 D = Defect
 SHOWN = (
     Shown(D.barrier_asks_nobody, "the node has acknowledged that it drained"),
+    Shown(D.barrier_of_before_counts, "the node has acknowledged that it drained", plan=CLEANED),
     Shown(D.barrier_does_not_learn, "the node has learned what is committed"),
     Shown(D.barrier_does_not_drain, "the node has drained older requests"),
     Shown(D.fence_is_ignored, "the request is not older than the fence"),

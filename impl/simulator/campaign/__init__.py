@@ -1,0 +1,1 @@
+"""Campaigns: many runs of the database, each drawn from its seed; what they met, and what fails, made small."""

@@ -1,0 +1,138 @@
+"""Draws the scenario of a seed: its operations, its faults, its clients. The seed alone says all of it.
+
+Half of the seeds are a swarm: each fault is there or not, at some rate, under some workload. A quarter aims one
+fault at one state of the topology, by turns, so that every pair is tried. A quarter has all faults at once, or
+one of the mixes that are known to show what the others do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from stagewright.impl.group0.dice import Dice
+from stagewright.impl.simulator.campaign.scenario import Scenario
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.weather import (
+    OF_MESSAGES,
+    OF_NODES,
+    Faults,
+    parse_faults,
+)
+from stagewright.machines.scylladb.topology.topology_states import TransitionState
+
+T = TransitionState
+AIMED_AT = (
+    T.null,
+    T.join_group0,
+    T.commit_cdc_generation,
+    T.publish_cdc_generation,
+    T.write_both_read_old,
+    T.write_both_read_new,
+    T.left_token_ring,
+    T.rollback_to_normal,
+)
+RATES = {
+    "loss": 0.03,
+    "delay": 0.05,
+    "duplicate": 0.03,
+    "crash": 20.0,
+    "failover": 20.0,
+    "election": 10.0,
+    "storm": 1.0,
+    "skew": 300.0,
+}
+OFTEN = {"join": 4, "decommission": 3, "replace": 3, "remove": 2, "rebuild": 1, "cleanup": 1,
+         "generation": 1, "isolate": 1, "restart": 1, "wait": 1}  # fmt: skip
+_WAY_OUT = ("decommission", "replace", "remove", "isolate")  # of a node
+
+
+def draw(seed: int) -> Scenario:
+    """The scenario of a seed."""
+    dice = Dice(seed)
+    strategy: Callable[[int, Dice], Scenario] = (_swarm, _aimed, _swarm, _directed)[seed % 4]
+    found = strategy(seed, dice)
+    return replace(found, script=_script(dice, found))
+
+
+def _swarm(seed: int, dice: Dice) -> Scenario:
+    words = [
+        f"{name}={min(rate * (0.5, 1, 2, 4)[dice.between(0, 3, 'rate', name)], _most(name)):g}"
+        for name, rate in RATES.items()
+        if dice.chance(0.5, "fault", name)
+    ]
+    return _sized(seed, dice, parse_faults(",".join(words)), "swarm")
+
+
+def _most(name: str) -> float:
+    return 0.2 if name in OF_MESSAGES else 1e9
+
+
+def _aimed(seed: int, dice: Dice) -> Scenario:
+    turn, kinds = seed // 4, OF_NODES + OF_MESSAGES
+    kind, state = kinds[turn % len(kinds)], AIMED_AT[turn // len(kinds) % len(AIMED_AT)]
+    faults = parse_faults(f"delay=0.05,{kind}@{state.name}")
+    return _sized(seed, dice, faults, f"aimed: {kind}@{state.name}")
+
+
+def _directed(seed: int, dice: Dice) -> Scenario:
+    name, faults, keys, gap, chunk = (
+        ("everything", "all,skew=300", 40, (1, 6), 64),
+        ("busy", "delay=0.15,loss=0.1,crash=40", 5, (0, 2), 64),
+        ("slow streams", "delay=0.3,crash=60", 60, (0, 2), 3),
+        ("deposed", "storm,failover=120,election=60,skew=2000", 12, (0, 3), 64),
+    )[seed // 4 % 4]
+    found = _sized(seed, dice, parse_faults(faults), name)
+    return replace(found, workload=replace(found.workload, keys=keys, gap=gap), chunk=chunk)
+
+
+def _sized(seed: int, dice: Dice, faults: Faults, strategy: str) -> Scenario:
+    gap = ((0, 2), (1, 6), (0, 3))[dice.between(0, 2, "gap")]
+    keys = (3, 5, 12, 40)[dice.between(0, 3, "keys")]
+    deletes = (0.05, 0.1, 0.3)[dice.between(0, 2, "deletes")]
+    return Scenario(
+        seed,
+        nodes=dice.between(3, 5, "nodes"),
+        faults=faults,
+        workload=Workload(keys=keys, gap=gap, deletes=deletes),
+        chunk=(3, 64)[dice.between(0, 1, "chunk")],
+        strategy=strategy,
+    )
+
+
+def _script(dice: Dice, of: Scenario) -> tuple[Operation, ...]:
+    """Operations one after the other; of the nodes that begin the cluster two stay at least."""
+    here = [f"n{i + 1}" for i in range(of.nodes)]
+    founders, last = of.nodes, of.nodes
+    found = [Operation("write", number=dice.between(40, 150, "writes"))]
+    for _ in range(dice.between(2, 5, "operations")):
+        pool = [v for v, n in OFTEN.items() if founders > 2 or v not in _WAY_OUT for _ in range(n)]
+        verb = pool[dice.between(0, len(pool) - 1, "verb")]
+        node = here[dice.between(0, len(here) - 1, "node")]
+        if verb in ("join", "replace") or verb == "isolate":
+            last += 1
+        match verb:
+            case "join":
+                found.append(Operation("join", f"n{last}"))
+                here.append(f"n{last}")
+            case "replace":
+                found.append(Operation("replace", node, f"n{last}"))
+            case "isolate":
+                found += [Operation("isolate", node), Operation("replace", node, f"n{last}")]
+            case "restart":
+                wait = Operation("wait", number=dice.between(20, 400, "apart"))
+                found += [Operation("kill", node), wait, Operation("restart", node)]
+            case "cleanup" | "generation":
+                found.append(Operation(verb))
+            case "wait":
+                found.append(Operation("wait", number=dice.between(10, 600, "wait")))
+            case _:
+                found.append(Operation(verb, node))
+        if verb in _WAY_OUT:
+            here.remove(node)
+            founders -= int(node[1:]) <= of.nodes
+            here += [f"n{last}"] if verb in ("replace", "isolate") else []
+        if dice.chance(0.4, "more"):
+            found.append(Operation("write", number=dice.between(20, 80, "more writes")))
+    return tuple(found)

@@ -1,0 +1,53 @@
+"""A scenario: all that a run is a function of, as words that `stagewright run` takes."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.run import COMPACT_AFTER, Plan
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.weather import NONE, Faults, faults_text
+from stagewright.impl.simulator.database.workload import workload_text
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A run that can be repeated, and made smaller. `strategy` says how it was drawn."""
+
+    seed: int
+    nodes: int = 3
+    script: tuple[Operation, ...] = ()
+    faults: Faults = NONE
+    workload: Workload = field(default_factory=Workload)
+    chunk: int = 64
+    strategy: str = ""
+
+    def plan(self, defects: frozenset[Defect] = frozenset()) -> Plan:
+        """What the simulator is asked for, maybe of a wrong build."""
+        return Plan(
+            nodes=self.nodes,
+            replicas=min(3, self.nodes),
+            seed=self.seed,
+            script=self.script,
+            faults=self.faults,
+            workload=self.workload,
+            timing=Timing(compact_after=COMPACT_AFTER, chunk=self.chunk),
+            defects=defects,
+        )
+
+    @property
+    def script_text(self) -> str:
+        """The script, as `--script` takes it."""
+        return "; ".join(map(str, self.script))
+
+    @property
+    def command(self) -> str:
+        """The command that runs it once more, and writes down what happened."""
+        words = ["stagewright", "run", "--nodes", str(self.nodes), "--seed", str(self.seed)]
+        words += ["--faults", faults_text(self.faults)]
+        words += ["--workload", workload_text(self.workload, self.chunk)]
+        return shlex.join([*words, "--script", self.script_text])

@@ -1,0 +1,137 @@
+"""Makes a failing scenario small: operations and faults are left out, then numbers made smaller, while it fails alike.
+
+The randomness of a run is keyed by link and kind, so that what is left out shifts nothing else. Leaving out is
+ddmin (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002) over both lists at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.campaign.scenario import Scenario
+from stagewright.impl.simulator.campaign.trial import Failure, attempt
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.weather import FAULTS, NONE, Faults
+from stagewright.spec.errors import InputError
+
+RUNS = 150
+Part = Operation | str | tuple[str, str]  # a fault by its name, or an aimed one
+
+
+@dataclass
+class Shrunk:
+    """The smallest scenario that was found, what fails in it, and how many runs that took."""
+
+    scenario: Scenario
+    failure: Failure
+    runs: int
+
+
+class _Spent(Exception):  # noqa: N818 - no error: the runs that it may take are over
+    pass
+
+
+class _Shrinker:
+    def __init__(
+        self, scenario: Scenario, failure: Failure, defects: frozenset[Defect], most: int
+    ) -> None:
+        self.best = Shrunk(scenario, failure, 0)
+        self._defects = defects
+        self._most = most
+
+    def fails(self, scenario: Scenario) -> bool:
+        """Whether it still shows the failure; if so it is the smallest one by now."""
+        if self.best.runs >= self._most:
+            raise _Spent
+        self.best.runs += 1
+        try:
+            result = attempt(scenario, self._defects)
+        except InputError:  # an operation names a node that was left out
+            return False
+        sort = self.best.failure.sort
+        alike = next((f for f in result.failures if f.sort == sort), None)
+        if alike is None:
+            return False
+        self.best.scenario, self.best.failure = scenario, alike
+        return True
+
+    def leave_out(self) -> None:
+        """Do ddmin over operations and faults."""
+        parts, size = _parts(self.best.scenario), 2
+        while parts:
+            step = max(1, len(parts) // size)
+            for start in range(0, len(parts), step):
+                kept = parts[:start] + parts[start + step :]
+                if self.fails(_of(self.best.scenario, kept)):
+                    parts, size = kept, max(size - 1, 2)
+                    break
+            else:
+                if step == 1:
+                    return
+                size *= 2
+
+    def lessen(self) -> None:
+        """Fewer writes, nodes and keys."""
+        changed = True
+        while changed:
+            changed = any(self.fails(smaller) for smaller in _smaller(self.best.scenario))
+
+
+def shrink(
+    scenario: Scenario,
+    failure: Failure,
+    defects: frozenset[Defect] = frozenset(),
+    *,
+    most: int = RUNS,
+    tell: Callable[[int], None] = lambda _runs: None,
+) -> Shrunk:
+    """A scenario as small as `most` runs can make it that shows the same failure."""
+    shrinker = _Shrinker(scenario, failure, defects, most)
+    try:
+        before: Scenario | None = None
+        while before != shrinker.best.scenario:
+            before = shrinker.best.scenario
+            shrinker.leave_out()
+            tell(shrinker.best.runs)
+            shrinker.lessen()
+            tell(shrinker.best.runs)
+    except _Spent:
+        pass
+    return shrinker.best
+
+
+def _parts(scenario: Scenario) -> list[Part]:
+    faults: list[Part] = [name for name in FAULTS if getattr(scenario.faults, name)]
+    return [*faults, *scenario.faults.aimed, *scenario.script]
+
+
+def _of(scenario: Scenario, parts: list[Part]) -> Scenario:
+    faults: Faults = NONE
+    for part in parts:
+        if isinstance(part, str):
+            faults = replace(faults, **{part: getattr(scenario.faults, part)})
+    aimed = tuple(p for p in parts if isinstance(p, tuple))
+    script = tuple(p for p in parts if isinstance(p, Operation))
+    return replace(scenario, faults=replace(faults, aimed=aimed), script=script)
+
+
+def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+    script = scenario.script
+    for i, one in enumerate(script):
+        for number in (one.number // 4, one.number // 2, one.number - 1):
+            if one.number > number > 0:
+                less = replace(one, number=number)
+                yield replace(scenario, script=(*script[:i], less, *script[i + 1 :]))
+    named = {name for one in script for name in (one.node, one.by)}
+    if scenario.nodes > 1 and f"n{scenario.nodes}" not in named:
+        yield replace(scenario, nodes=scenario.nodes - 1)
+    load = scenario.workload
+    for keys in (1, load.keys // 2):
+        if 0 < keys < load.keys:
+            yield replace(scenario, workload=replace(load, keys=keys))
+    if load.deletes:
+        yield replace(scenario, workload=replace(load, deletes=0.0))
+    if load.clients > 1:
+        yield replace(scenario, workload=replace(load, clients=1))

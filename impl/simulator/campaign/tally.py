@@ -1,0 +1,99 @@
+"""What a campaign has come to: what was met how often, what never was, and which failures there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from stagewright.impl.simulator.campaign.drawing import AIMED_AT
+from stagewright.impl.simulator.campaign.trial import Failure, Result
+from stagewright.impl.simulator.database.run import ENTERED
+from stagewright.impl.simulator.database.world import KINDS
+from stagewright.machines.scylladb.topology.topology_states import (
+    NODE_DIAGRAM,
+    TRANSITION_TABLE,
+    TransitionState,
+)
+
+STATES = tuple(s.name for s in TransitionState)
+EDGES = tuple(
+    [f"node {old.name} {new.name}" for old, after in NODE_DIAGRAM.items() for new in sorted(after, key=lambda s: s.name)]
+    + [
+        f"topology {old.name} {new.name}"
+        for old, following in TRANSITION_TABLE.items()
+        for new in sorted(following, key=lambda s: s.name)
+        if {old, new} <= {*AIMED_AT, TransitionState.tablet_migration}
+    ]
+)  # fmt: skip
+"""The edges of both diagrams, in any release, between states that a cluster of vnode tables comes to."""
+
+
+@dataclass
+class Found:
+    """One sort of failure: the first seed that showed it, what it said, and how many did."""
+
+    failure: Failure
+    seed: int
+    seeds: int = 0
+
+
+@dataclass
+class Tally:
+    """Adds up results."""
+
+    runs: int = 0
+    failed: int = 0
+    met: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    edges: Counter[str] = field(default_factory=Counter[str])
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    strategies: Counter[str] = field(default_factory=Counter[str])
+    writes: int = 0
+    reads: int = 0
+    cpu: float = 0.0
+    found: dict[tuple[str, str], Found] = field(default_factory=dict[tuple[str, str], Found])
+
+    def add(self, result: Result) -> None:
+        """Take the result of one more run."""
+        self.runs += 1
+        self.failed += bool(result.failures)
+        for state, kinds in result.met.items():
+            for kind, number in kinds.items():
+                self.met[state, kind] += number
+        self.edges.update(result.edges)
+        self.outcomes.update(result.outcomes)
+        self.strategies[result.strategy.partition(":")[0]] += 1
+        self.writes += result.writes
+        self.reads += result.reads
+        self.cpu += result.cpu
+        for sort, failure in {f.sort: f for f in reversed(result.failures)}.items():
+            one = self.found.setdefault(sort, Found(failure, result.seed))
+            one.seeds += 1
+            if result.seed < one.seed:
+                one.seed, one.failure = result.seed, failure
+
+    def rows(self) -> Iterator[tuple[str, int, dict[str, int]]]:
+        """For each state of the topology: how often it was entered, and how often each fault was met in it."""
+        for state in STATES:
+            yield state, self.met[state, ENTERED], {k: self.met[state, k] for k in KINDS}
+
+    @property
+    def never_entered(self) -> list[str]:
+        """The states that no run came to."""
+        return [state for state, entered, _ in self.rows() if not entered]
+
+    @property
+    def never_met(self) -> list[tuple[str, str]]:
+        """States with the faults that never happened in them, of those that were entered."""
+        return [
+            (s, k)
+            for s, entered, kinds in self.rows()
+            if entered
+            for k, n in kinds.items()
+            if not n
+        ]
+
+    @property
+    def never_taken(self) -> list[str]:
+        """The edges that no run took."""
+        return [edge for edge in EDGES if not self.edges[edge]]

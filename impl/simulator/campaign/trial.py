@@ -1,0 +1,95 @@
+"""One run of a campaign, and what is kept of it: what it met, what failed, what of that is the same failure."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.campaign.scenario import Scenario
+from stagewright.impl.simulator.database.run import run
+from stagewright.spec.errors import InputError
+
+_OF_A_RUN = re.compile(r"b'[^']*'|\([^()]*\)|\[[^\]]*\]|(?<![a-z])[0-9a-f-]{36}|\bn\d+\b|\d+")
+BY_CLIENTS, BY_TRACE, RAISED = "clients", "trace", "raised"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a run shows to be wrong: who says it (`by`), and what."""
+
+    by: str
+    text: str
+
+    @property
+    def sort(self) -> tuple[str, str]:
+        """The same for failures that differ only by nodes, keys and numbers."""
+        return self.by, re.sub(r"(# ?)+", "# ", _OF_A_RUN.sub("# ", self.text)).strip()
+
+
+@dataclass(frozen=True)
+class Result:
+    """What is kept of a run."""
+
+    seed: int
+    strategy: str
+    failures: tuple[Failure, ...] = ()
+    met: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    edges: tuple[str, ...] = ()
+    outcomes: dict[str, int] = field(default_factory=dict[str, int])  # of operations
+    writes: int = 0  # acknowledged
+    reads: int = 0  # checked
+    cpu: float = 0.0  # seconds
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of the file of results."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Result:
+        """The inverse."""
+        failures = tuple(Failure(**f) for f in found["failures"])
+        return cls(**{**found, "failures": failures, "edges": tuple(found["edges"])})
+
+
+def attempt(scenario: Scenario, defects: frozenset[Defect] = frozenset()) -> Result:
+    """Run a scenario; an error of the implementation is a failure of the run.
+
+    Raises:
+        InputError: the script cannot be worked through.
+    """
+    began = time.process_time()
+    try:
+        report = run(scenario.plan(defects))
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a node raises is what the campaign looks for
+        where = error.__traceback__
+        while where is not None and where.tb_next is not None:
+            where = where.tb_next
+        name = "" if where is None else where.tb_frame.f_code.co_qualname
+        failure = Failure(RAISED, f"{type(error).__name__} in {name}: {error}")
+        cpu = time.process_time() - began
+        return Result(scenario.seed, scenario.strategy, (failure,), cpu=cpu)
+    failures = [Failure(BY_CLIENTS, text) for text in report.breaches]
+    failures += [Failure(BY_TRACE, text) for text in report.refused]
+    met: dict[str, dict[str, int]] = {}
+    for (state, kind), number in sorted(report.met.items()):
+        met.setdefault(state, {})[kind] = number
+    outcomes: dict[str, int] = {}
+    for one in report.outcomes:
+        name = f"{one.operation.partition(' ')[0]}: {one.result.partition(':')[0]}"
+        outcomes[name] = outcomes.get(name, 0) + 1
+    return Result(
+        scenario.seed,
+        scenario.strategy,
+        tuple(failures),
+        met,
+        tuple(sorted(" ".join(edge) for edge in report.edges)),
+        outcomes,
+        report.counted.get("writes acknowledged", 0),
+        report.counted.get("reads checked", 0),
+        round(time.process_time() - began, 3),
+    )

@@ -1,0 +1,1 @@
+"""How `stagewright campaign` runs its seeds, and what it prints."""
