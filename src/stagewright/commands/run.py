@@ -22,6 +22,7 @@ examples:
   stagewright run --nodes 3 --tablets 8 --seed 7 --faults all
   stagewright run --faults crash@streaming,loss=0.1 --profile scylla-2025.4 --json
   stagewright run --script "join n4; write 10000; decommission n1; replace n2 by n5" --faults all
+  stagewright run --script "create table 60 rows; write 300; create unique index i on v; kill n1; await i"
 
 faults (each may be KIND, KIND@STAGE or KIND@every, with =RATE from 0 to 1; a comma between):
   loss, delay, duplicate   of messages
@@ -41,6 +42,11 @@ maybe with =TIMES a minute, storm (group0's own requests are lost, late and repe
 (by which clocks of nodes are off); KIND@STATE strikes while the topology is in a state, as in
 crash@write_both_read_old. --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,deletes=0.1,
 clients=4 (gap in milliseconds, shares from 0 to 1), and chunk=3: how many rows nodes stream at once.
+
+A script that begins with `create table N rows` is of a table with the columns v and w, tablets and indexes:
+create [deferred] [unique] index NAME on COLUMN, drop index NAME, backfill, put KEY v=NUMBER w=NUMBER,
+delete KEY, read NAME VALUE, status NAME, await NAME, write NUMBER, kill and restart SERVER (n1, n2 …),
+fail over (of the master), wait MILLISECONDS. Its faults are loss, delay, duplicate, crash and failover.
 
 The cluster is one process with a simulated clock and network: the same arguments give the same run.
 """
@@ -79,7 +85,12 @@ def execute(args: argparse.Namespace) -> int:
 
     directory: Path = args.out or Path("artifacts") / f"run-{args.seed}"
     if args.script is not None:
+        from stagewright.commands.running.indexes import run_index_script
         from stagewright.commands.running.script import plan_of, run_script
+        from stagewright.impl.indexes.simulated.script import is_of_indexes
+
+        if is_of_indexes(args.script):
+            return run_index_script(args, lambda: _usable(directory, "permissions.jsonl"))
 
         plan_of(args)  # what it does not understand is refused before anything is written
         return run_script(args, _usable(directory, "topology.jsonl"))

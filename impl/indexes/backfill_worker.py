@@ -1,0 +1,246 @@
+"""The backfill of a tablet at its leader: rows are read at the time of the scan, their entries written in batches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.messages import (
+    BackfillBatch,
+    BackfillChunk,
+    BatchDone,
+    ChunkDone,
+    Violation,
+)
+from stagewright.impl.indexes.port import RowsScanned
+from stagewright.impl.indexes.schema import EntryChange, by_tablet, entry_key, key_of
+from stagewright.impl.indexes.tablet import ROWS
+from stagewright.impl.indexes.throttle import TokenBucket
+from stagewright.impl.storage.port import Version, live
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+
+if TYPE_CHECKING:
+    from stagewright.impl.indexes.table_tablet import TableTablet
+
+_AGAIN = 20
+_MASTER = "master"
+
+
+@dataclass
+class _Chunk:
+    """A chunk under way."""
+
+    asked: BackfillChunk
+    at: bytes
+    rows: int = 0
+    has_slot: bool = False
+    batches: dict[tuple[str, int], BackfillBatch] = field(
+        default_factory=dict[tuple[str, int], BackfillBatch]
+    )
+    until: bytes | None = None  # after the batch
+    over: bool = False
+
+
+class BackfillWorker:
+    """One chunk at a time; the answer to the last one is kept, as it may be lost."""
+
+    def __init__(self, tablet: TableTablet) -> None:
+        self._tablet = tablet
+        self._chunk: _Chunk | None = None
+        self._last: tuple[BackfillChunk, ChunkDone] | None = None
+        self._number = 0
+        self._buckets: dict[int, TokenBucket] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a chunk is being read."""
+        return self._chunk is not None
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def ask(self, asked: BackfillChunk) -> None:
+        """A chunk is asked for, maybe once more, maybe by the next master."""
+        chunk = self._chunk
+        if chunk is not None and _same(chunk.asked, asked):
+            chunk.asked = asked
+            return
+        if self._last is not None and _same(self._last[0], asked):
+            done = self._last[1]
+            again = ChunkDone(done.job, asked.ask, done.tablet, done.until, done.violation)
+            self._tablet.port.send(_MASTER, again)
+            return
+        if not self._is_ready(asked):
+            return  # the master asks again
+        if chunk is not None:
+            self._close(chunk)
+        self._tablet.clock.observe(asked.read_time)
+        self._chunk = _Chunk(asked, asked.start)
+        self._wait_for_slot(self._chunk)
+
+    def _is_ready(self, asked: BackfillChunk) -> bool:
+        """The tablet knows that the indexes are at DO_BACKFILL."""
+        if Defect.readiness_is_not_tested in self._tablet.settings.defects:
+            return True
+        schema = self._tablet.schema
+        return all(schema.permission(i) is Permission.do_backfill for i in asked.indexes)
+
+    def _wait_for_slot(self, chunk: _Chunk) -> None:
+        if chunk.over:
+            return
+        if not self._tablet.port.take_slot():
+            self._tablet.port.after(_AGAIN, self._wait_for_slot, chunk)
+            return
+        chunk.has_slot = True
+        pending = {i.transaction for i in self._tablet.intents.values()}
+        self._tablet.resolve(pending, chunk.asked.read_time, lambda: self._read(chunk))
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def _read(self, chunk: _Chunk) -> None:
+        """Nothing commits at the time of the scan or before any more: read the next rows."""
+        if chunk.over:
+            return
+        settings = self._tablet.settings
+        rows = self._rows(chunk, settings.batch)
+        bucket = self._bucket(chunk.asked.job)
+        if bucket is not None and rows:
+            rows = rows[: bucket.burst]
+            wait = bucket.wait(len(rows), self._tablet.port.now())
+            if wait:
+                self._tablet.port.after(wait, self._read, chunk)
+                return
+        more = self._rows(chunk, len(rows) + 1)
+        chunk.until = more[-1].key if len(more) > len(rows) else None
+        chunk.rows += len(rows)
+        self._note(chunk, rows)
+        self._write(chunk, rows)
+
+    def _rows(self, chunk: _Chunk, most: int) -> list[Version]:
+        snapshot = self._tablet.store.snapshot()
+        found: list[Version] = []
+        for version in live(snapshot, ROWS, chunk.at, at=chunk.asked.read_time):
+            found.append(version)
+            if len(found) == most:
+                break
+        snapshot.close()
+        return found
+
+    def _bucket(self, job: int) -> TokenBucket | None:
+        settings = self._tablet.settings
+        if not settings.rows_per_second:
+            return None
+        if job not in self._buckets:
+            credit = Defect.waiting_is_credit in settings.defects
+            self._buckets[job] = TokenBucket(
+                settings.rows_per_second, settings.batch, self._tablet.port.now(), credit=credit
+            )
+        return self._buckets[job]
+
+    def _note(self, chunk: _Chunk, rows: list[Version]) -> None:
+        asked, keys = chunk.asked, tuple(key_of(v.key) for v in rows)
+        scans = [asked.indexes]
+        if Defect.one_scan_an_index in self._tablet.settings.defects:
+            scans = [(i,) for i in asked.indexes]
+        for indexes in scans:
+            number = self._tablet.number
+            note = RowsScanned(asked.job, number, keys, indexes, asked.read_time)
+            self._tablet.port.note(note)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _write(self, chunk: _Chunk, rows: list[Version]) -> None:
+        asked, settings = chunk.asked, self._tablet.settings
+        now = Defect.entries_are_written_now in settings.defects
+        time = self._tablet.clock.now() if now else asked.read_time
+        entries = [e for row in rows for e in self._entries(row, asked.indexes)]
+        for place, some in by_tablet(entries, settings.tablets).items():
+            for batch in _split(some):
+                self._number += 1
+                message = BackfillBatch(asked.job, self._number, time, asked.read_time, batch)
+                chunk.batches[place, self._number] = message
+        self._send(chunk)
+        if not chunk.batches:
+            self._advance(chunk)
+
+    def _entries(self, row: Version, indexes: tuple[int, ...]) -> list[EntryChange]:
+        values, key = json.loads(row.value or b"{}"), key_of(row.key)
+        known = {i.number: i for i in self._tablet.schema.indexes}
+        found: list[EntryChange] = []
+        for index in (known[i] for i in indexes if i in known):
+            value = values.get(index.column)
+            if value is not None:
+                entry = entry_key(index.unique, value, key)
+                found.append(EntryChange(index.number, index.unique, entry, key))
+        return found
+
+    def _send(self, chunk: _Chunk) -> None:
+        if chunk.over or not chunk.batches:
+            return
+        for (place, _), batch in chunk.batches.items():
+            self._tablet.port.send(place, batch)
+        at = chunk.at
+        self._tablet.port.after(self._tablet.settings.retry, self._send_again, chunk, at)
+
+    def _send_again(self, chunk: _Chunk, at: bytes) -> None:
+        if chunk.at == at:
+            self._send(chunk)
+
+    def on_batch_done(self, sender: str, done: BatchDone) -> None:
+        """A tablet of an index has written a batch, or not."""
+        chunk = self._chunk
+        if chunk is None or (sender, done.number) not in chunk.batches or done.again:
+            return
+        del chunk.batches[sender, done.number]
+        if done.violation is not None:
+            self._finish(chunk, chunk.at, done.violation)
+        elif not chunk.batches:
+            self._advance(chunk)
+
+    def _advance(self, chunk: _Chunk) -> None:
+        settings = self._tablet.settings
+        if chunk.until is None or Defect.only_the_first_page in settings.defects:
+            self._finish(chunk, None)
+        elif chunk.rows >= settings.chunk_rows:
+            self._finish(chunk, chunk.until)
+        else:
+            chunk.at = chunk.until
+            self._read(chunk)
+
+    def _finish(
+        self, chunk: _Chunk, until: bytes | None, violation: Violation | None = None
+    ) -> None:
+        asked = chunk.asked
+        skips = Defect.checkpoint_skips_a_row in self._tablet.settings.defects
+        if until is not None and violation is None and skips:
+            until += b"\0"
+        done = ChunkDone(asked.job, asked.ask, self._tablet.number, until, violation)
+        self._close(chunk)
+        self._last = (asked, done)
+        self._tablet.port.send(_MASTER, done)
+
+    def _close(self, chunk: _Chunk) -> None:
+        chunk.over = True
+        chunk.batches.clear()
+        self._chunk = None
+        if chunk.has_slot:
+            self._tablet.port.free_slot()
+
+
+def _same(a: BackfillChunk, b: BackfillChunk) -> bool:
+    """Whether the rows and indexes are the same, whoever asks."""
+    return (a.job, a.start, a.indexes, a.read_time) == (b.job, b.start, b.indexes, b.read_time)
+
+
+def _split(entries: tuple[EntryChange, ...]) -> list[tuple[EntryChange, ...]]:
+    """Batches with one operation a key: a second one has to see the first."""
+    batches: list[list[EntryChange]] = []
+    for entry in entries:
+        for batch in batches:
+            if all(e.entry != entry.entry for e in batch):
+                batch.append(entry)
+                break
+        else:
+            batches.append([entry])
+    return [tuple(b) for b in batches]

@@ -1,0 +1,37 @@
+"""Known ways to build it wrongly, for tests that show that an oracle and the trace notice each of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Defect(Enum):
+    """One mistake; its value says what is wrong, with the issue of YugabyteDB that had it."""
+
+    old_transactions_are_not_awaited = "GetSafeTime answers while old ones are pending (#3471)"
+    markers_are_reclaimed_early = "a compaction drops delete markers during the backfill (#4211)"
+    entries_are_written_now = "entries get the time of their writing (#25250)"
+    only_the_first_page = "a tablet is done after its first page (#5031)"
+    no_check_backwards = "rows that share a key at the time of the scan pass (#5811)"
+    no_check_forwards = "a row that got the key after the scan is not seen (#6208)"
+    last_write_of_a_time = "of a key handed over at one time, the later write counts (#30312)"
+    row_itself_is_a_duplicate = "an entry of the same row is taken for another's (#3611)"
+    intents_are_not_looked_at = "the unique check sees committed entries only"
+    failure_is_of_all = "one index's violation fails the whole job (#6290)"
+    lost_chunks_are_not_retried = "a chunk without an answer is waited for forever (#3627)"
+    old_answers_count = "an answer to an older request is taken for the last one's (#20510)"
+    checkpoints_are_forgotten = "a new master begins every tablet anew"
+    publishes_too_early = "the index is published when the first tablet is done"
+    schemas_do_not_converge = "the next version is started before all tablets have the last (#6238)"
+    readiness_is_not_tested = "a chunk is handled whatever the tablet knows of the index (#33123)"
+    one_scan_an_index = "rows are read once for each index of a job"
+    writes_wait_for_the_backfill = "writes to a tablet wait while a chunk is read (#26520)"
+    waiting_is_credit = "rows that were not read in a second are read in the next"
+    old_reads_are_served = "a read point before the scan finds nothing through the index (#32570)"
+    permission_goes_back = "the end of a job publishes an index that was dropped (#8780)"
+    requests_are_not_checked = "a statement planned under an old schema is taken (#4584)"
+    safe_time_is_the_least = "rows are scanned at the least of the safe times"
+    checkpoint_skips_a_row = "the next chunk begins after the row that it should begin with"
+
+
+Defects = frozenset[Defect]

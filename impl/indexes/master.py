@@ -1,0 +1,246 @@
+"""The master leader: statements about indexes, rounds of the schema, and the job that backfills.
+
+All that it decides is a step of the shipped definitions (`control.py`), written to the sys catalog. What it only
+remembers is lost with it; the next one goes on from the catalog.
+"""
+
+from __future__ import annotations
+
+from stagewright.impl.indexes.backfill_job import JobOfMaster
+from stagewright.impl.indexes.catalog import Catalog, IndexRow
+from stagewright.impl.indexes.control import (
+    JOB,
+    PERMISSIONS,
+    TABLE,
+    TABLETS,
+    Call,
+    Control,
+    index_of,
+)
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.messages import (
+    Altered,
+    AlterTable,
+    AskBuild,
+    BackfillTable,
+    Build,
+    ChunkDone,
+    CreateIndex,
+    DropIndex,
+    GcAllowed,
+    Message,
+    SafeTime,
+)
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.schema import index_tablet, table_tablet
+from stagewright.impl.indexes.times import HybridClock
+from stagewright.machines.yugabytedb.backfill.backfill_table import (
+    MOVED_BY_ALTER,
+    Tablet,
+    next_permission,
+)
+from stagewright.machines.yugabytedb.indexes.index_actors import Server
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+
+TICK = 10
+_MOVES = {
+    Permission.delete_only: "allow_writes",
+    Permission.write_and_delete: "allow_backfill",
+    Permission.write_and_delete_while_removing: "stop_writes",
+    Permission.delete_only_while_removing: "stop_deletes",
+}
+
+
+class Master:
+    """One life of a master leader."""
+
+    def __init__(self, port: Port, catalog: Catalog, settings: Settings) -> None:
+        self.port = port
+        self.catalog = catalog
+        self.settings = settings
+        self.clock = HybridClock(port.now)
+        catalog.term += 1
+        self.term = catalog.term
+        self.control = Control(settings.tablets, port.note, careless=bool(settings.defects))
+        self.control.restore(catalog.machines)
+        self._reported: set[int] = set()
+        self._sent = -settings.retry
+        self.job = JobOfMaster(self)
+        if self.term > 1:
+            self._take_over()
+        port.after(0, self._tick)
+
+    def _take_over(self) -> None:
+        calls = [Call(JOB, TABLE, "fail_over")]
+        job = self.catalog.job
+        if job is not None and job.read_time is not None:
+            calls += [
+                Call(TABLETS, self.job.entity(t), "take_over")
+                for t in range(self.settings.tablets)
+                if (TABLETS, self.job.entity(t)) in self.control.held
+            ]
+        self.control.take(*calls)
+        self.save()
+
+    def save(self) -> None:
+        """Write the states of the instances with what they say of the rows."""
+        self.catalog.machines = self.control.saved()
+
+    # -- messages ----------------------------------------------------------------------------------------------
+
+    def receive(self, sender: str, message: Message) -> None:
+        """Handle a message."""
+        match message:
+            case CreateIndex():
+                self._create(message)
+                self._answer(sender, message.name)
+            case DropIndex(name):
+                self._drop(name)
+                self._answer(sender, name)
+            case BackfillTable():
+                for index in self.catalog.indexes:
+                    self.catalog.change(index.number, deferred=False)
+                self.port.send(sender, Build("", Status.in_progress))
+            case AskBuild(name):
+                self._answer(sender, name)
+            case Altered(tablet, version):
+                self._on_altered(tablet, version)
+            case SafeTime():
+                self.job.on_safe_time(message)
+            case ChunkDone():
+                self.job.on_chunk_done(message)
+            case GcAllowed(address):
+                self.job.gc_allowed.add(address)
+            case _:
+                pass
+
+    def _create(self, message: CreateIndex) -> None:
+        known = self.catalog.named(message.name)
+        if known is not None and not known.dropped and known.status is not Status.failed:
+            return  # asked again
+        number = len(self.catalog.indexes)
+        row = IndexRow(
+            number,
+            message.name,
+            message.column,
+            message.unique,
+            message.deferred,
+            Permission.delete_only,
+        )
+        self.control.add(number)
+        self.control.take(
+            Call(JOB, TABLE, "create_index", {"i": index_of(number)}),
+            Call(PERMISSIONS, message_entity(number), "create_index"),
+        )
+        self.catalog.indexes = (*self.catalog.indexes, row)
+        self._new_version()
+
+    def _drop(self, name: str) -> None:
+        row = self.catalog.named(name)
+        if row is None or row.permission.removed or row.permission is Permission.absent:
+            return
+        self.control.take(
+            Call(JOB, TABLE, "drop_index", {"i": index_of(row.number)}),
+            Call(PERMISSIONS, message_entity(row.number), "drop_index"),
+        )
+        gone = Permission.write_and_delete_while_removing
+        self.catalog.change(row.number, permission=gone, dropped=True)
+        self._new_version()
+
+    def _answer(self, sender: str, name: str) -> None:
+        row = self.catalog.named(name)
+        if row is None:
+            self.port.send(sender, Build(name, None))
+            return
+        job, done = self.catalog.job, 0
+        if job is not None and row.number in job.indexes:
+            done = sum(until is None for until in job.until.values())
+        gone = row.permission is Permission.absent
+        self.port.send(sender, Build(name, row.status, row.error, done, gone))
+
+    # -- versions of the schema ----------------------------------------------------------------------------------
+
+    def _new_version(self) -> None:
+        self.catalog.version += 1
+        self._reported = set()
+        self._sent = -self.settings.retry
+        self.save()
+
+    def _on_altered(self, tablet: int, version: int) -> None:
+        if version != self.catalog.version or tablet in self._reported:
+            return
+        self._reported.add(tablet)
+        calls: list[Call] = []
+        t, s = {"t": Tablet(tablet)}, {"s": Server(tablet)}
+        if self.control.can(JOB, TABLE, "apply_version", **t):
+            calls.append(Call(JOB, TABLE, "apply_version", t))
+        for row in self.catalog.indexes:
+            entity = message_entity(row.number)
+            if self.control.can(PERMISSIONS, entity, "learn", **s):
+                calls.append(Call(PERMISSIONS, entity, "learn", s))
+            calls.append(Call(PERMISSIONS, entity, "report", s))
+        self.control.take(*calls)
+        self.save()
+
+    def _tick(self) -> None:
+        if self.term != self.catalog.term:
+            return  # another one is the leader
+        if self.port.now() - self._sent >= self.settings.retry:
+            self._sent = self.port.now()
+            for tablet in range(self.settings.tablets):
+                if tablet not in self._reported:
+                    self.port.send(table_tablet(tablet), AlterTable(self.catalog.schema()))
+        if self._has_converged():
+            self._alter()
+        self.job.tick()
+        self.port.after(TICK, self._tick)
+
+    def _has_converged(self) -> bool:
+        if Defect.schemas_do_not_converge in self.settings.defects:
+            return bool(self._reported)
+        return len(self._reported) == self.settings.tablets
+
+    def _alter(self) -> None:
+        """Every tablet has the version: start the next one, delete an index, launch a job, or be done."""
+        moved = [i for i in self.catalog.indexes if i.permission in MOVED_BY_ALTER]
+        unused = [i for i in self.catalog.indexes if i.permission is Permission.index_unused]
+        if moved:
+            calls = [
+                Call(PERMISSIONS, message_entity(i.number), _MOVES[i.permission]) for i in moved
+            ]
+            self.control.take(Call(JOB, TABLE, "launch_next_version"), *calls)
+            for row in moved:
+                self.catalog.change(row.number, permission=next_permission(row.permission))
+            self._new_version()
+        elif unused:
+            number = unused[0].number
+            self.control.take(
+                Call(JOB, TABLE, "delete_index", {"i": index_of(number)}),
+                Call(PERMISSIONS, message_entity(number), "delete_index"),
+            )
+            self.catalog.change(number, permission=Permission.absent)
+            self._new_version()
+        elif self.job.may_begin():
+            self.job.begin()
+        elif self.control.can(JOB, TABLE, "finish_alter"):
+            calls = [
+                Call(PERMISSIONS, message_entity(i.number), "finish_alter")
+                for i in self.catalog.indexes
+                if self.control.can(PERMISSIONS, message_entity(i.number), "finish_alter")
+            ]
+            self.control.take(Call(JOB, TABLE, "finish_alter"), *calls)
+            self.save()
+
+    def new_version(self) -> None:
+        """Permissions have changed."""
+        self._new_version()
+
+
+def message_entity(number: int) -> str:
+    """What an index is called in traces."""
+    return f"index{number}"
+
+
+def tablets_of(index: int, settings: Settings) -> tuple[str, ...]:
+    """The addresses of an index's tablets."""
+    return tuple(index_tablet(index, t) for t in range(settings.tablets))

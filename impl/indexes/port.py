@@ -1,0 +1,134 @@
+"""What a process may do, and what it lets others know of itself; the processes do no I/O of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from stagewright.impl.indexes.defects import Defects
+from stagewright.impl.indexes.messages import Message
+from stagewright.impl.indexes.schema import Schema
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes and times, in milliseconds; named as YugabyteDB's flags where it has them."""
+
+    tablets: int = 3
+    batch: int = 4  # backfill_index_write_batch_size
+    chunk_rows: int = 8  # of a chunk, at most
+    rows_per_second: int = 0  # backfill_index_rate_rows_per_sec, of a tablet; 0: no bound
+    slots: int = 2  # num_concurrent_backfills_allowed, of a server
+    retry: int = 50
+    chunk_timeout: int = 4_000  # index_backfill_rpc_timeout_ms
+    chunk_retries: int = 150  # index_backfill_rpc_max_retries
+    wait_for_old: int = 300  # index_backfill_wait_for_old_txns_ms
+    transaction_timeout: int = 3_000
+    lock_wait: int = 800
+    defects: Defects = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a process did."""
+
+
+@dataclass(frozen=True)
+class Stepped(Note):
+    """The master took a step of a definition: of which kind, on which instance."""
+
+    kind: str
+    entity: str
+    action: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Learned(Note):
+    """The master found out what a definition has as a constant."""
+
+    kind: str
+    entity: str
+    variable: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class SchemaApplied(Note):
+    """A tablet of the table has applied another schema."""
+
+    tablet: int
+    before: Schema
+    after: Schema
+
+
+@dataclass(frozen=True)
+class RowsScanned(Note):
+    """A tablet has read rows for a job."""
+
+    job: int
+    tablet: int
+    keys: tuple[int, ...]
+    indexes: tuple[int, ...]
+    read_time: int
+
+
+@dataclass(frozen=True)
+class EntriesBackfilled(Note):
+    """A tablet of an index has written entries in the past."""
+
+    job: int
+    index: int
+    read_time: int
+    times: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LockAwaited(Note):
+    """A statement has waited for another transaction's lock, so long."""
+
+    transaction: str
+    milliseconds: int
+
+
+@dataclass(frozen=True)
+class Stored(Note):
+    """A tablet has turned what it held into versions: keys with their values or None."""
+
+    address: str
+    time: int
+    versions: Mapping[bytes, bytes | None]
+
+
+class Port(Protocol):
+    """Of one process, as long as it lives."""
+
+    @property
+    def address(self) -> str:
+        """Where messages reach it, and its successors."""
+        ...
+
+    def send(self, to: str, message: Message) -> None:
+        """Maybe it gets there."""
+        ...
+
+    def after(self, milliseconds: int, action: Callable[..., None], *arguments: Any) -> None:
+        """Do something later, unless the process is gone by then."""
+        ...
+
+    def now(self) -> int:
+        """Milliseconds on the clock of its server, which is not quite that of others."""
+        ...
+
+    def note(self, note: Note) -> None:
+        """What happened."""
+        ...
+
+    def take_slot(self) -> bool:
+        """A slot for backfills on this server, if one is free."""
+        ...
+
+    def free_slot(self) -> None:
+        """It is not needed any more."""
+        ...

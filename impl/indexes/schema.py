@@ -1,0 +1,126 @@
+"""What servers know of a table: its version, its indexes with their permissions, and where rows and entries are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+
+Values = Mapping[str, int]
+"""A row's columns but for its key; a column that is not there is null."""
+
+_OFFSET = 1 << 63
+
+
+@dataclass(frozen=True)
+class IndexInfo:
+    """An index as a version of the table's schema has it. The number is never used again."""
+
+    number: int
+    name: str
+    column: str
+    unique: bool
+    permission: Permission
+    read_from: int | None = None  # the time of its scan: earlier reads find nothing in it
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A version of the table's schema. Every change of a permission is a new one."""
+
+    version: int = 0
+    indexes: tuple[IndexInfo, ...] = ()
+
+    def permission(self, number: int) -> Permission:
+        """Of an index that is not there: absent."""
+        return next((i.permission for i in self.indexes if i.number == number), Permission.absent)
+
+    def encoded(self) -> bytes:
+        """As a store has it."""
+        indexes = [
+            [i.number, i.name, i.column, i.unique, i.permission.name, i.read_from]
+            for i in self.indexes
+        ]
+        return json.dumps([self.version, indexes]).encode()
+
+    @classmethod
+    def decoded(cls, stored: bytes) -> Schema:
+        """The inverse of `encoded`."""
+        version, indexes = json.loads(stored)
+        found = [
+            IndexInfo(number, name, column, unique, Permission[permission], read_from)
+            for number, name, column, unique, permission, read_from in indexes
+        ]
+        return cls(version, tuple(found))
+
+    def named(self, name: str) -> IndexInfo | None:
+        """The index of that name."""
+        return next((i for i in self.indexes if i.name == name), None)
+
+
+@dataclass(frozen=True)
+class EntryChange:
+    """What a statement does to one entry of an index: the row's key comes there, or what was there goes."""
+
+    index: int
+    unique: bool
+    entry: bytes
+    row: int | None
+
+
+def row_key(key: int) -> bytes:
+    """A row's key, in the order of numbers."""
+    return (key + _OFFSET).to_bytes(8, "big")
+
+
+def key_of(stored: bytes) -> int:
+    """The inverse of `row_key`; of an entry of an index that is not unique, the row's key."""
+    return int.from_bytes(stored[-8:], "big") - _OFFSET
+
+
+def entry_key(unique: bool, value: int, row: int) -> bytes:
+    """An entry is found by its value; without a constraint, by the row as well."""
+    return row_key(value) + (b"" if unique else row_key(row))
+
+
+def value_of(entry: bytes) -> int:
+    """The value that an entry is for."""
+    return key_of(entry[:8])
+
+
+def changes(schema: Schema, row: int, old: Values, new: Values) -> Iterator[EntryChange]:
+    """What a write of a row does to the indexes, by their permissions: delete the old entry, write the new one."""
+    for index in schema.indexes:
+        before, after = old.get(index.column), new.get(index.column)
+        if index.permission.delete and before is not None and before != after:
+            entry = entry_key(index.unique, before, row)
+            yield EntryChange(index.number, index.unique, entry, None)
+        if index.permission.write and after is not None:
+            yield EntryChange(index.number, index.unique, entry_key(index.unique, after, row), row)
+
+
+def tablet_of(stored: bytes, tablets: int) -> int:
+    """The tablet of a row by its key, or of an entry by its value."""
+    return crc32(stored[:8]) % tablets
+
+
+def table_tablet(tablet: int) -> str:
+    """The address of a tablet of the table."""
+    return f"table/{tablet}"
+
+
+def index_tablet(index: int, tablet: int) -> str:
+    """The address of a tablet of an index."""
+    return f"index{index}/{tablet}"
+
+
+def by_tablet(entries: Iterable[EntryChange], tablets: int) -> dict[str, tuple[EntryChange, ...]]:
+    """Changes of entries by the tablet that they are for, in their order."""
+    found: dict[str, tuple[EntryChange, ...]] = {}
+    for change in entries:
+        place = index_tablet(change.index, tablet_of(change.entry, tablets))
+        found[place] = (*found.get(place, ()), change)
+    return found

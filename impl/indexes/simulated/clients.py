@@ -1,0 +1,251 @@
+"""Clients: transactions of one or several statements, some of them slow, and reads through indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.messages import (
+    Answer,
+    Build,
+    End,
+    Ended,
+    Found,
+    Message,
+    ReadIndex,
+    Write,
+    Written,
+)
+from stagewright.impl.indexes.port import Port, Settings
+from stagewright.impl.indexes.schema import (
+    Schema,
+    Values,
+    index_tablet,
+    row_key,
+    table_tablet,
+    tablet_of,
+)
+from stagewright.impl.indexes.times import COUNTS, HybridClock
+
+AGAIN = 150
+PATIENCE = 1_500
+
+Change = tuple[int, Values | None]
+
+
+@dataclass
+class Transaction:
+    """What a client did, when each statement was answered, and what it was told in the end."""
+
+    name: str
+    changes: list[Change]
+    pause: int = 0  # before the last statement, and before the end
+    committed: int | None = None
+    ended: bool = False
+    refused: Answer | None = None
+    latencies: list[int] = field(default_factory=list[int])
+    rounds: int = 0  # plans that were refused for their schema
+
+
+@dataclass(frozen=True)
+class IndexRead:
+    """A read through an index, and what it found."""
+
+    index: int
+    value: int
+    at: int
+    rows: tuple[int, ...]
+
+
+class Client:
+    """One after the other; a statement that is not answered is sent again, then given up."""
+
+    def __init__(self, port: Port, settings: Settings, dice: Random, name: str) -> None:
+        self.port = port
+        self.clock = HybridClock(port.now)
+        self.schema = Schema()
+        self.transactions: list[Transaction] = []
+        self.reads: list[IndexRead] = []
+        self.builds: dict[str, Build] = {}
+        self._settings = settings
+        self._dice = dice
+        self._name = name
+        self._current: Transaction | None = None
+        self._at = 0  # the statement
+        self._began = 0
+        self._sent = 0  # of the statement; -1: the end
+        self._participants: set[str] = set()
+        self._commit = False
+        self._asked: dict[str, tuple[int, int, int]] = {}
+        self._then: Callable[[], None] = _nothing
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is under way."""
+        return self._current is None
+
+    # -- transactions ------------------------------------------------------------------------------------------
+
+    def begin(self, changes: list[Change], pause: int, then: Callable[[], None]) -> None:
+        """A transaction; `then` when it has ended."""
+        name = f"{self._name}-{len(self.transactions)}"
+        self._current = Transaction(name, changes, pause)
+        self.transactions.append(self._current)
+        self._then = then
+        self._at, self._participants = 0, set()
+        self._statement()
+
+    def _statement(self) -> None:
+        self._began = self.port.now()
+        self._sent += 1
+        self._send(self._sent)
+
+    def _send(self, number: int) -> None:
+        current = self._current
+        if current is None or number != self._sent:
+            return
+        if self.port.now() - self._began > PATIENCE:
+            self._end(commit=False)
+            return
+        key, values = current.changes[self._at]
+        place = table_tablet(tablet_of(row_key(key), self._settings.tablets))
+        self._participants.add(place)
+        self.port.send(place, Write(current.name, self._at, key, values, self.schema))
+        self.port.after(AGAIN, self._send, number)
+
+    def _end(self, *, commit: bool) -> None:
+        self._commit = commit
+        self._sent += 1
+        self._send_end(self._sent)
+
+    def _send_end(self, number: int) -> None:
+        current = self._current
+        if current is None or number != self._sent:
+            return
+        places = tuple(sorted(self._participants))
+        self.port.send("transactions", End(current.name, self._commit, places))
+        self.port.after(AGAIN, self._send_end, number)
+
+    def receive(self, sender: str, message: Message) -> None:  # noqa: ARG002
+        """Handle a message."""
+        current = self._current
+        match message:
+            case Written(transaction, statement, answer, participants, schema):
+                if current is None or (transaction, statement) != (current.name, self._at):
+                    return
+                self._participants |= set(participants)
+                self._on_written(current, answer, schema)
+            case Ended(transaction, time):
+                if current is not None and transaction == current.name:
+                    current.ended, current.committed = True, time
+                    self._current = None
+                    self._sent += 1
+                    self._then()
+            case Found(request, rows):
+                asked = self._asked.pop(request, None)
+                if asked is not None:
+                    self.reads.append(IndexRead(*asked, rows))
+            case Build(name):
+                self.builds[name] = message
+            case _:
+                pass
+
+    def _on_written(self, current: Transaction, answer: Answer, schema: Schema | None) -> None:
+        match answer:
+            case Answer.mismatched_schema:
+                if schema is not None and schema.version > self.schema.version:
+                    self.schema = schema
+                    current.rounds += 1
+                    number = self._sent = self._sent + 1
+                    self.port.after(2, self._send, number)
+                elif schema is not None:
+                    number = self._sent = self._sent + 1
+                    self.port.after(20, self._send, number)  # the tablet is behind
+                    current.rounds += 1
+            case Answer.done:
+                current.latencies.append(self.port.now() - self._began)
+                self._at += 1
+                self._sent += 1
+                last = self._at >= len(current.changes) - 1
+                if self._at == len(current.changes):
+                    self._at -= 1
+                    number = self._sent
+                    self.port.after(current.pause, self._end_if, number)
+                else:
+                    self.port.after(current.pause if last else 0, self._next, self._sent)
+            case _:
+                current.refused = answer
+                self._end(commit=False)
+
+    def _end_if(self, number: int) -> None:
+        if number == self._sent:
+            self._end(commit=True)
+
+    def _next(self, number: int) -> None:
+        if number == self._sent:
+            self._statement()
+
+    # -- reads ---------------------------------------------------------------------------------------------------
+
+    def read(self, name: str, value: int, back: int = 0) -> bool:
+        """Look a value up in an index, as of so many milliseconds ago; False if it may not be read."""
+        index = self.schema.named(name)
+        if index is None or not index.permission.read:
+            return False
+        at = self.clock.now() - back * COUNTS
+        served = (index.read_from or 0) <= at
+        if not served and not self._serves_old_reads():
+            return False
+        request = f"{self._name}-r{len(self._asked) + len(self.reads)}-{at}"
+        self._asked[request] = (index.number, value, at)
+        tablet = tablet_of(row_key(value), self._settings.tablets)
+        self.port.send(index_tablet(index.number, tablet), ReadIndex(request, value, at))
+        return True
+
+    def _serves_old_reads(self) -> bool:
+        return Defect.old_reads_are_served in self._settings.defects
+
+    # -- statements about indexes --------------------------------------------------------------------------------
+
+    def ask(self, message: Message) -> None:
+        """Of the master."""
+        self.port.send("master", message)
+
+
+def _nothing() -> None:
+    """Nobody waits."""
+
+
+@dataclass
+class Workload:
+    """What clients draw their transactions from."""
+
+    keys: int = 40
+    values: int = 200
+    columns: tuple[str, ...] = ("v", "w")
+    pause: tuple[int, int] = (3, 40)
+    slow: float = 0.08
+    held: Mapping[int, Values] = field(default_factory=dict[int, Values])
+
+    def draw(self, dice: Random, known: Mapping[int, Values]) -> tuple[list[Change], int]:
+        """A transaction, and how long it pauses: inserts, updates, deletes, keys handed over."""
+        pause = dice.randint(80, 900) if dice.random() < self.slow else 0
+        kind = dice.random()
+        key = dice.randrange(self.keys)
+        if kind < 0.15 and known.get(key):
+            other = dice.randrange(self.keys)
+            if other != key and not known.get(other):
+                return [(key, None), (other, known[key])], pause
+        if kind < 0.3:
+            return [(key, None)], pause
+        changes: list[Change] = [(key, self._values(dice))]
+        if kind < 0.5:
+            other = dice.randrange(self.keys)
+            if other != key:
+                changes.append((other, self._values(dice)))
+        return changes, pause
+
+    def _values(self, dice: Random) -> Values:
+        return {c: dice.randrange(self.values) for c in self.columns if dice.random() < 0.9}

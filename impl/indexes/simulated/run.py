@@ -1,0 +1,436 @@
+"""A run: a table begins, a script is worked through under faults, all is healed, and everything is looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from stagewright.impl.indexes.catalog import IndexRow
+from stagewright.impl.indexes.messages import (
+    AskBuild,
+    BackfillTable,
+    CreateIndex,
+    DropIndex,
+    Message,
+)
+from stagewright.impl.indexes.port import Note, Settings, Stepped
+from stagewright.impl.indexes.schema import Values, row_key, table_tablet
+from stagewright.impl.indexes.simulated.clients import Client, Workload
+from stagewright.impl.indexes.simulated.oracle import Ended, Oracle, by_tablet
+from stagewright.impl.indexes.simulated.script import Operation
+from stagewright.impl.indexes.simulated.watcher import Watcher
+from stagewright.impl.indexes.simulated.world import World
+from stagewright.impl.indexes.tablet import ROWS
+from stagewright.impl.indexes.times import COUNTS
+from stagewright.impl.simulator.database.weather import NONE, Faults
+from stagewright.impl.storage.memory import MemoryRows
+from stagewright.impl.storage.port import LAST_TIME, Put, Version, live
+from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
+from stagewright.spec.errors import InputError
+
+AWAIT_MS, HEAL_MS, SETTLE_MS = 60_000, 60_000, 2_500
+TICK_MS, MINUTE = 20, 60_000
+DOWN_MS = (100, 600)
+NEXT_MS = (3, 40)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is asked to be."""
+
+    servers: int = 3
+    clients: int = 3
+    seed: int = 0
+    script: tuple[Operation, ...] = ()
+    faults: Faults = NONE
+    settings: Settings = field(default_factory=Settings)
+    workload: Workload = field(default_factory=Workload)
+
+
+@dataclass
+class Outcome:
+    """What became of an operation, and when it ended."""
+
+    operation: str
+    result: str
+    began: int
+    ended: int
+
+
+@dataclass
+class Report:
+    """What a run came to. `breaches` are broken promises; `refused` is what a definition does not allow."""
+
+    outcomes: list[Outcome]
+    breaches: list[str]
+    refused: list[str]
+    counted: dict[str, int]
+    indexes: dict[str, str]
+    simulated_ms: int
+    sizes: dict[str, int]  # of the traces
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise was kept, and every step was one of the definitions."""
+        return not self.breaches and not self.refused
+
+
+def run(plan: Plan, directory: Path | None = None) -> Report:
+    """Run; the traces are written to a directory, if one is named.
+
+    Raises:
+        InputError: the script names what is not there.
+    """
+    return _Run(plan).report(directory)
+
+
+class _Run:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.world = World(plan.settings, plan.servers, plan.seed, plan.faults)
+        self.events = self.world.events
+        self.dice = self.world.dice
+        self.oracle = Oracle()
+        self.watcher = Watcher(plan.settings.tablets)
+        self.world.listeners.append(self._hear)
+        self.outcomes: list[Outcome] = []
+        self.ended: dict[int, Ended] = {}
+        self._left = 0  # transactions to be begun
+        self._faulty = True
+        self._chunks: dict[int, int] = {}  # of a tablet that may be read again, by job
+        self._known: dict[int, Values] = {}
+        settings = plan.settings
+        self.clients: list[Client] = []
+        for name in (f"client{n}" for n in range(plan.clients + 1)):
+            client = Client(self.world.port(name), settings, self.dice, name)
+            self.world.join(name, client)
+            self.clients.append(client)
+        self.user = self.clients.pop()
+
+    # -- what is heard -----------------------------------------------------------------------------------------
+
+    def _hear(self, note: Note) -> None:
+        self.oracle.now = self.watcher.now = self.events.now
+        self.oracle.hear(note)
+        self.watcher.hear(note)
+        if not isinstance(note, Stepped) or not note.entity.startswith("index"):
+            return
+        number, now = int(note.entity.removeprefix("index")), self.events.now
+        known = self.ended.get(number, Ended())
+        match note.action:
+            case "publish":
+                self.ended[number] = replace(known, published=now)
+            case "find_violation":
+                self.ended[number] = replace(known, failed=now)
+                self._may_read_again()
+            case "drop_index":
+                self.ended[number] = replace(known, dropped=now)
+                self._may_read_again()
+            case "delete_index":
+                self.world.delete_index(number)
+            case _:
+                pass
+
+    def _may_read_again(self) -> None:
+        job = self.world.catalog.jobs
+        for number in (job, job + 1):
+            self._chunks[number] = self._chunks.get(number, 0) + 1
+
+    # -- the run -------------------------------------------------------------------------------------------------
+
+    def report(self, directory: Path | None) -> Report:
+        """All of it."""
+        script = self.plan.script
+        rows = script[0].number if script and script[0].verb == "table" else 0
+        self._load(rows)
+        self.world.start()
+        for client in self.clients:
+            self.events.after(self.dice.randint(*NEXT_MS), self._next, client)
+        self.events.after(TICK_MS, self._weather)
+        self._pass(100)
+        for operation in script[1:] if rows else script:
+            began = self.events.now
+            result = self._do(operation)
+            self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
+        breaches = self._settle()
+        breaches += self._look()
+        sizes = {"Server": self.plan.settings.tablets, "Tablet": self.plan.settings.tablets}
+        sizes["Index"] = self.watcher.indexes
+        if directory is not None:
+            self.watcher.write(directory, f"indexes-{self.plan.seed}")
+        counted = {
+            "transactions": sum(len(c.transactions) for c in (*self.clients, self.user)),
+            "committed": sum(
+                t.committed is not None for c in (*self.clients, self.user) for t in c.transactions
+            ),
+            "rows scanned": sum(len(n.keys) for _, n in self.oracle.scanned),
+            "reads through indexes": sum(len(c.reads) for c in (*self.clients, self.user)),
+            "steps": self.watcher.steps,
+            **dict(sorted(self.world.counted.items())),
+        }
+        return Report(
+            self.outcomes,
+            breaches,
+            self.watcher.problems,
+            counted,
+            {i.name: self._say(i) for i in self.world.catalog.indexes},
+            self.events.now,
+            sizes,
+        )
+
+    def _load(self, rows: int) -> None:
+        """Rows from before; every value is another row's."""
+        columns = self.plan.workload.columns
+        found: dict[int, Values] = {
+            k: {c: 10_000 + (k * 7 + n) for n, c in enumerate(columns)} for k in range(rows)
+        }
+        self.oracle.load(found)
+        self._known = dict(found)
+        for tablet, some in by_tablet(found, self.plan.settings.tablets).items():
+            store = MemoryRows(self.world.disks[table_tablet(tablet)])
+            puts = [
+                Put(ROWS, Version(row_key(k), 1, json.dumps(dict(v)).encode()))
+                for k, v in some.items()
+            ]
+            store.write(puts)
+            store.sync()
+
+    def _pass(self, milliseconds: int) -> None:
+        end = self.events.now + milliseconds
+        self.events.after(milliseconds, _nothing)
+        self.events.run(lambda: self.events.now >= end, end)
+
+    def _until(self, condition: Callable[[], bool], milliseconds: int) -> bool:
+        return self.events.run(condition, self.events.now + milliseconds)
+
+    def _next(self, client: Client) -> None:
+        """The next transaction of a client, or a read, as long as some are left."""
+        if self._left > 0:
+            self._read_somewhere(client)
+        if self._left > 0 and client.is_idle:
+            self._left -= 1
+            changes, pause = self.plan.workload.draw(self.dice, self._known)
+            client.begin(changes, pause, lambda: self._learn(client))
+        self.events.after(self.dice.randint(*NEXT_MS), self._next, client)
+
+    def _learn(self, client: Client) -> None:
+        last = client.transactions[-1]
+        if last.committed is not None:
+            for key, values in last.changes:
+                self._known[key] = values or {}
+
+    def _read_somewhere(self, client: Client) -> None:
+        if self.dice.random() < 0.3:
+            for index in client.schema.indexes:
+                values = [v[index.column] for v in self._known.values() if index.column in v]
+                if values and index.permission.read:
+                    back = self.dice.choice((0, 0, 50, 400))
+                    client.read(index.name, self.dice.choice(sorted(values)), back)
+
+    def _weather(self) -> None:
+        faults = self.plan.faults
+        if self._faulty and not self.world.calm:
+            share = TICK_MS / MINUTE
+            if (
+                faults.crash
+                and self.dice.random() < faults.crash * share
+                and len(self.world.up) > 1
+            ):
+                server = self.dice.choice(sorted(self.world.up))
+                self._kill(server)
+                self.events.after(self.dice.randint(*DOWN_MS), self.world.restart, server)
+            if faults.failover and self.dice.random() < faults.failover * share:
+                self._fail_over()
+        self.events.after(TICK_MS, self._weather)
+
+    def _kill(self, server: str) -> None:
+        self.world.kill(server)
+        self._may_read_again()
+
+    def _fail_over(self) -> None:
+        self.world.fail_over()
+        self._may_read_again()
+
+    # -- operations ------------------------------------------------------------------------------------------------
+
+    def _do(self, operation: Operation) -> str:
+        verb, name = operation.verb, operation.name
+        match verb:
+            case "table":
+                raise InputError("--script: a run has one table", help="create it first, once")
+            case "create":
+                began = self.events.now
+                message = CreateIndex(name, operation.column, operation.unique, operation.deferred)
+                if not self._ask(message, name):
+                    return "not answered"
+                return f"{self._status(name)}, answered after {self.events.now - began} ms"
+            case "drop":
+                return self._status(name) if self._ask(DropIndex(name), name) else "not answered"
+            case "backfill":
+                return "asked for" if self._ask(BackfillTable(), "") else "not answered"
+            case "status":
+                return self._status(name) if self._ask(AskBuild(name), name) else "not answered"
+            case "await":
+                self._until(lambda: self._is_over(name), AWAIT_MS)
+                row = self.world.catalog.named(name)
+                return "there is none" if row is None else self._say(row)
+            case "put" | "delete":
+                values = None if verb == "delete" else dict(operation.values)
+                return self._transact(operation.number, values)
+            case "write":
+                self._left += operation.number
+                return "in the background"
+            case "read":
+                return self._read(name, operation.number)
+            case "wait":
+                self._pass(operation.number)
+                return ""
+            case "fail over":
+                self._fail_over()
+                return "another master is elected"
+            case _:
+                return self._power(verb, name)
+
+    def _power(self, verb: str, server: str) -> str:
+        if server not in self.world.servers:
+            raise InputError(
+                f"--script: there is no server {server}",
+                help=f"there are: {', '.join(self.world.servers)}",
+            )
+        if verb == "restart":
+            self.world.restart(server)
+            return "up"
+        if self.world.up == {server}:
+            raise InputError(
+                f"--script: {server} is the last server that is up", help="restart one"
+            )
+        self._kill(server)
+        return "its tablets get leaders elsewhere"
+
+    def _ask(self, message: Message, name: str) -> bool:
+        self.user.builds.pop(name, None)
+        for _ in range(100):
+            self.user.ask(message)
+            if self._until(lambda: name in self.user.builds, 100):
+                return True
+        return False
+
+    def _status(self, name: str) -> str:
+        build = self.user.builds[name]
+        if build.status is None:
+            return "there is none"
+        text = build.status.name.replace("_", "-").upper()
+        if build.status is Status.in_progress and build.tablets_done:
+            text += f", {build.tablets_done} of {self.plan.settings.tablets} tablets"
+        return ", ".join(filter(None, (text, build.error, "deleted" if build.gone else "")))
+
+    def _transact(self, key: int, values: Values | None) -> str:
+        self.user.begin([(key, values)], 0, lambda: self._learn(self.user))
+        self._until(lambda: self.user.is_idle, AWAIT_MS)
+        last = self.user.transactions[-1]
+        if last.committed is not None:
+            return "committed"
+        return "aborted" if last.refused is None else f"refused: {last.refused.name}"
+
+    def _read(self, name: str, value: int) -> str:
+        row = self.world.catalog.named(name)
+        if row is None:
+            return "there is no such index"
+        self.user.schema = self.world.catalog.schema()
+        before = len(self.user.reads)
+        if not self.user.read(name, value):
+            return "the index cannot be read"
+        self._until(lambda: len(self.user.reads) > before, 1_000)
+        found = self.user.reads[before:]
+        return f"rows {list(found[0].rows)}" if found else "not answered"
+
+    def _is_over(self, name: str) -> bool:
+        row = self.world.catalog.named(name)
+        return row is None or _is_settled(row)
+
+    def _say(self, row: IndexRow) -> str:
+        words = [row.status.name.replace("_", "-").upper(), row.error]
+        words += ["dropped"] if row.dropped and row.status is Status.success else []
+        return ", ".join(filter(None, words))
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> list[str]:
+        """Faults end; then everything that was begun ends."""
+        self._until(lambda: self._left <= 0, HEAL_MS)
+        self._left = 0
+        self.world.calm = True
+        for server in self.world.servers:
+            self.world.restart(server)
+        clients = (*self.clients, self.user)
+        idle = self._until(lambda: all(c.is_idle for c in clients), HEAL_MS)
+        over = self._until(lambda: not self._unsettled(), HEAL_MS)
+        self._pass(SETTLE_MS)
+        found = [] if idle else ["a transaction does not end"]
+        if not over:
+            held = ", ".join(self._unsettled())
+            found.append(f"the build or the removal of {held} does not end")
+        return found
+
+    def _unsettled(self) -> list[str]:
+        rows = self.world.catalog.indexes
+        return [r.name for r in rows if not (r.deferred or _is_settled(r))]
+
+    def _look(self) -> list[str]:
+        oracle, settings = self.oracle, self.plan.settings
+        clients = (*self.clients, self.user)
+        end = (self.events.now + 1_000) * COUNTS
+        found = list(oracle.acknowledged(clients))
+        for row in self.world.catalog.indexes:
+            ended = self.ended.get(row.number, Ended())
+            until = end if ended.dropped is None else (ended.dropped - 50) * COUNTS
+            found += oracle.constraint(row, ended, until)
+            if ended.published is None or until < (row.read_time or 0):
+                continue
+            found += oracle.index(row, until)
+            for client in clients:
+                for read in client.reads:
+                    if read.index == row.number and read.at < until:
+                        found += oracle.read(row, read)
+            if ended.dropped is None:
+                found += self._stored(row, end)
+        found += oracle.scans(self._chunks, settings.chunk_rows)
+        if settings.rows_per_second:
+            found += oracle.rate(settings.rows_per_second)
+        faults = self.plan.faults
+        if not (faults.loss or faults.delay or faults.duplicate or self._chunks_of_faults()):
+            found += oracle.waits(clients)
+        return found
+
+    def _chunks_of_faults(self) -> bool:
+        return bool(self.world.counted["servers killed"])
+
+    def _stored(self, row: IndexRow, end: int) -> list[str]:
+        """What is left after compactions is what the table has now."""
+        *_, (_, expected) = self.oracle.pairs(row.column, end - 1, end)
+        found: set[tuple[int, int]] = set()
+        for t in range(self.plan.settings.tablets):
+            store = MemoryRows(self.world.disks[f"index{row.number}/{t}"])
+            snapshot = store.snapshot()
+            for version in live(snapshot, ROWS, at=LAST_TIME):
+                key = int.from_bytes(version.key[:8], "big") - (1 << 63)
+                found.add((key, int((version.value or b"0").lstrip(b"*"))))
+            snapshot.close()
+        if found == expected:
+            return []
+        return [
+            f"{row.name} as stored: (value, row) {sorted(found - expected)[:3]} without a row, {sorted(expected - found)[:3]} without an entry"
+        ]
+
+
+def _is_settled(row: IndexRow) -> bool:
+    """Built, or gone."""
+    if row.permission is Permission.absent:
+        return True
+    return row.permission is Permission.read_write_and_delete
+
+
+def _nothing() -> None:
+    """Time passes."""

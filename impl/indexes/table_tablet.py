@@ -1,0 +1,263 @@
+"""The leader of a tablet of the table: statements of clients, safe times, and chunks of backfills."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from stagewright.impl.indexes.backfill_worker import BackfillWorker
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.messages import (
+    Altered,
+    AlterTable,
+    Answer,
+    Apply,
+    AskFate,
+    BackfillChunk,
+    BatchDone,
+    Fate,
+    GetSafeTime,
+    Message,
+    Prepare,
+    Prepared,
+    SafeTime,
+    Write,
+    Written,
+)
+from stagewright.impl.indexes.port import LockAwaited, Port, SchemaApplied, Settings
+from stagewright.impl.indexes.schema import (
+    EntryChange,
+    Schema,
+    Values,
+    by_tablet,
+    changes,
+    row_key,
+)
+from stagewright.impl.indexes.tablet import META, ROWS, Intent, Tablet
+from stagewright.impl.indexes.transactions import ADDRESS as RECORDS
+from stagewright.impl.storage.port import Put, RowStore, Version
+from stagewright.machines.yugabytedb.indexes.index_states import Permission
+
+_MASTER = "master"
+
+
+@dataclass
+class _Statement:
+    """A statement under way: it waits for tablets of indexes."""
+
+    sender: str
+    write: Write
+    participants: tuple[str, ...]
+    missing: dict[str, tuple[EntryChange, ...]] = field(
+        default_factory=dict[str, tuple[EntryChange, ...]]
+    )
+    answer: Answer | None = None
+
+
+class TableTablet(Tablet):
+    """Its rows are versions by hybrid time; the values are the columns, as JSON."""
+
+    def __init__(self, number: int, port: Port, store: RowStore, settings: Settings) -> None:
+        super().__init__(port, store, settings)
+        self.number = number
+        self.schema = self._stored_schema()
+        self._statements: dict[tuple[str, int], _Statement] = {}
+        self._waiting: dict[bytes, list[tuple[str, Write, int]]] = {}
+        self._safe_times: dict[int, int] = {}  # since when a job waits
+        self.worker = BackfillWorker(self)
+
+    def receive(self, sender: str, message: Message) -> None:
+        """Handle a message."""
+        match message:
+            case Write():
+                self._on_write(sender, message, self.port.now())
+            case Prepared(transaction, number, answer):
+                self._on_prepared(sender, (transaction, number), answer)
+            case Apply():
+                self.on_apply(sender, message)
+            case Fate():
+                self.on_fate(message)
+            case AlterTable(schema):
+                self._alter(schema)
+            case GetSafeTime(job, indexes):
+                self._safe_times.setdefault(job, self.port.now())
+                self._answer_safe_time(job, indexes)
+            case BackfillChunk():
+                self.worker.ask(message)
+            case BatchDone():
+                self.worker.on_batch_done(sender, message)
+            case _:
+                pass
+
+    # -- schemas -------------------------------------------------------------------------------------------
+
+    def _stored_schema(self) -> Schema:
+        found = self.store.get(META, b"schema")
+        return Schema() if found is None else Schema.decoded(found.value or b"[0, []]")
+
+    def _alter(self, schema: Schema) -> None:
+        if schema.version > self.schema.version:
+            self._write([Put(META, Version(b"schema", schema.version, schema.encoded()))])
+            before, self.schema = self.schema, schema
+            self.port.note(SchemaApplied(self.number, before, schema))
+        self.port.send(_MASTER, Altered(self.number, self.schema.version))
+
+    # -- statements ------------------------------------------------------------------------------------------
+
+    def _on_write(self, sender: str, write: Write, since: int) -> None:
+        known = self._statements.get((write.transaction, write.statement))
+        if known is not None:
+            known.sender = sender
+            self._answer(known)
+            return
+        if self.has_ended(write.transaction):
+            return  # a copy that comes late
+        if write.schema.version != self.schema.version:
+            checked = Defect.requests_are_not_checked not in self.settings.defects
+            if checked or self.schema.version == 0:
+                self._refuse(sender, write, Answer.mismatched_schema)
+                return
+        blocked = Defect.writes_wait_for_the_backfill in self.settings.defects
+        if blocked and self.worker.is_busy:
+            self.port.after(5, self._on_write, sender, write, since)
+            return
+        key = row_key(write.key)
+        holder = self.intents.get(key)
+        if holder is not None and holder.transaction != write.transaction:
+            self._wait(sender, write, key)
+            self.port.send(RECORDS, AskFate(holder.transaction, 0))
+            return
+        self._execute(sender, write)
+
+    def _wait(self, sender: str, write: Write, key: bytes) -> None:
+        """For the row's lock; a copy of a statement that waits already changes nothing."""
+        waiting = self._waiting.setdefault(key, [])
+        if all(other != write for _, other, _ in waiting):
+            now = self.port.now()
+            waiting.append((sender, write, now))
+            self.port.after(self.settings.lock_wait, self._give_up, key, write, now)
+
+    def _refuse(self, sender: str, write: Write, answer: Answer) -> None:
+        schema = self.schema if answer is Answer.mismatched_schema else None
+        here = (self.port.address,)
+        self.port.send(sender, Written(write.transaction, write.statement, answer, here, schema))
+
+    def _give_up(self, key: bytes, write: Write, since: int) -> None:
+        waiting = self._waiting.get(key, [])
+        for one in waiting:
+            if one[1] is write:
+                waiting.remove(one)
+                self.port.note(LockAwaited(write.transaction, self.port.now() - since))
+                self._refuse(one[0], write, Answer.conflict)
+                return
+
+    def released(self, keys: Iterable[bytes]) -> None:
+        """Statements that waited for these rows go on, in their order."""
+        for key in keys:
+            for sender, write, since in self._waiting.pop(key, []):
+                now = self.port.now()
+                self.port.note(LockAwaited(write.transaction, now - since))
+                self._on_write(sender, write, now)
+
+    def _execute(self, sender: str, write: Write) -> None:
+        key = row_key(write.key)
+        held = self.intents.get(key)
+        if held is not None and write.statement in held.statements:
+            before, statements = held.before, held.statements  # asked again, of another leader
+        else:
+            before = self._now(key) if held is None else (held.value or "{}")
+            statements = (*(held.statements if held else ()), write.statement)
+        planned = [(i.number, i.permission.number) for i in write.schema.indexes]
+        if held is not None:
+            planned = [*held.planned, *planned]
+        value = None if write.values is None else json.dumps(dict(write.values))
+        intent = Intent(write.transaction, statements, value, before=before, planned=tuple(planned))
+        self.hold({key: intent})
+        old: Values = json.loads(before)
+        asked = by_tablet(
+            changes(write.schema, write.key, old, write.values or {}), self.settings.tablets
+        )
+        statement = _Statement(sender, write, (self.port.address, *asked), dict(asked))
+        self._statements[write.transaction, write.statement] = statement
+        self._prepare(statement)
+
+    def _now(self, key: bytes) -> str:
+        version = self.store.get(ROWS, key)
+        return "{}" if version is None or version.value is None else version.value.decode()
+
+    def _prepare(self, statement: _Statement) -> None:
+        write = statement.write
+        for place, asked in list(statement.missing.items()):
+            if self.schema.version and self._is_gone(asked):
+                del statement.missing[place]
+        if not statement.missing and statement.answer is None:
+            statement.answer = Answer.done
+        if statement.answer is not None:
+            self._answer(statement)
+            return
+        if self.has_ended(write.transaction):
+            return
+        for place, asked in statement.missing.items():
+            self.port.send(place, Prepare(write.transaction, write.statement, asked))
+        self.port.after(self.settings.retry, self._retry, statement)
+
+    def _is_gone(self, asked: tuple[EntryChange, ...]) -> bool:
+        """The index was deleted meanwhile."""
+        known = {i.number for i in self.schema.indexes}
+        return all(change.index not in known for change in asked)
+
+    def _retry(self, statement: _Statement) -> None:
+        if statement.answer is None:
+            self._prepare(statement)
+
+    def _on_prepared(self, sender: str, key: tuple[str, int], answer: Answer) -> None:
+        statement = self._statements.get(key)
+        if statement is None or statement.answer is not None or sender not in statement.missing:
+            return
+        match answer:
+            case Answer.done:
+                del statement.missing[sender]
+                if not statement.missing:
+                    self._prepare(statement)
+            case Answer.duplicate:
+                statement.answer = answer
+                self._answer(statement)
+            case _:  # asked again, until the client gives up
+                self.port.note(LockAwaited(key[0], self.settings.retry))
+
+    def _answer(self, statement: _Statement) -> None:
+        if statement.answer is not None:
+            write = statement.write
+            self.port.send(
+                statement.sender,
+                Written(
+                    write.transaction, write.statement, statement.answer, statement.participants
+                ),
+            )
+
+    # -- safe times ----------------------------------------------------------------------------------------------
+
+    def _answer_safe_time(self, job: int, indexes: tuple[int, ...]) -> None:
+        """002, "Waiting for pending transactions to finish": those from before WRITE_AND_DELETE, then abort them."""
+        old = sorted({i.transaction for i in self.intents.values() if _is_old(i, indexes)})
+        if Defect.old_transactions_are_not_awaited in self.settings.defects:
+            old = []
+        if not old:
+            self.port.send(_MASTER, SafeTime(job, self.number, self.clock.now()))
+            return
+        waited = self.port.now() - self._safe_times[job] >= self.settings.wait_for_old
+        for transaction in old:
+            self.port.send(RECORDS, AskFate(transaction, 0, abort=waited))
+        # the master asks again
+
+
+def _is_old(intent: Intent, indexes: tuple[int, ...]) -> bool:
+    """Whether a part of it was planned when one of the indexes did not get new values."""
+    write = Permission.write_and_delete.number
+    statements = max(len(intent.statements), 1)
+    for index in indexes:
+        planned = [p for i, p in intent.planned if i == index]
+        if len(planned) < statements or min(planned) < write:
+            return True
+    return False

@@ -1,0 +1,109 @@
+"""Indexes are built while their table is written to, under faults, and every promise is kept."""
+
+import pytest
+
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.simulated.run import Plan, Report, run
+from stagewright.impl.indexes.simulated.script import parse_script
+from stagewright.impl.simulator.database.weather import NONE, parse_faults
+
+BUSY = (
+    "create table 40 rows; write 90; wait 60; create unique index i on v; create index j on w; "
+    "await i; create deferred index d on v; wait 60; drop index j; backfill; await d"
+)
+
+
+def done(script: str, faults: str = "none", seed: int = 0, **settings: int) -> Report:
+    plan = Plan(
+        seed=seed,
+        script=parse_script(script),
+        faults=parse_faults(faults) if faults != "none" else NONE,
+        settings=Settings(**settings),  # type: ignore[arg-type]
+    )
+    return run(plan)
+
+
+def result(report: Report, operation: str) -> str:
+    return next(o.result for o in report.outcomes if o.operation == operation)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("faults", ["none", "all"])
+def test_every_promise_is_kept(faults: str, seed: int) -> None:
+    report = done(BUSY, faults, seed)
+    assert report.breaches == []
+    assert report.refused == []
+
+
+def test_create_index_does_not_wait_for_the_build() -> None:
+    report = done("create table 40 rows; create index i on v; status i; await i")
+    created = report.outcomes[0]
+    assert created.result.startswith("IN-PROGRESS")
+    assert created.ended - created.began < 100
+    assert result(report, "await i") == "SUCCESS"
+
+
+def test_a_violation_is_told_with_value_and_rows_and_the_index_is_removed() -> None:
+    report = done(
+        "create table 9 rows; put 70 v=5; put 71 v=5; create unique index i on v; await i; wait 500; status i"
+    )
+    told = "FAILED, rows 70 and 71 both have v = 5"
+    assert result(report, "await i") == told
+    assert result(report, "status i") == f"{told}, deleted"
+    assert report.kept
+
+
+def test_a_published_index_is_unique_and_read() -> None:
+    report = done(
+        "create table 9 rows; create unique index i on v; await i; wait 200; put 70 v=5; put 71 v=5; read i 5"
+    )
+    assert result(report, "put 71 v=5") == "refused: duplicate"
+    assert result(report, "read i 5") == "rows [70]"
+
+
+def test_one_scan_is_for_all_indexes_that_wait() -> None:
+    report = done(
+        "create table 40 rows; create deferred index i on v; create deferred index j on w; wait 300; "
+        "backfill; await i; await j"
+    )
+    assert report.counted["rows scanned"] == 40
+    assert report.indexes == {"i": "SUCCESS", "j": "SUCCESS"}
+
+
+def test_a_deferred_index_waits_for_its_statement() -> None:
+    report = done("create table 9 rows; create deferred index i on v; wait 900; status i")
+    assert result(report, "status i") == "IN-PROGRESS"
+    assert report.counted["rows scanned"] == 0
+
+
+@pytest.mark.parametrize("wait", [0, 40, 90, 200])
+def test_an_index_can_be_dropped_at_any_time(wait: int) -> None:
+    script = f"create table 40 rows; write 60; create index i on v; wait {wait}; drop index i; wait 600; status i"
+    report = done(script, "loss=0.05", chunk_rows=2, batch=1)
+    assert report.breaches + report.refused == []
+    assert result(report, "status i").endswith("deleted")
+
+
+def test_the_build_goes_on_under_another_master_and_other_leaders() -> None:
+    report = done(
+        "create table 60 rows; create index i on v; wait 150; fail over; kill n1; kill n2; await i",
+        chunk_rows=2,
+        batch=1,
+        rows_per_second=60,
+    )
+    assert report.breaches + report.refused == []
+    assert report.indexes == {"i": "SUCCESS"}
+    assert report.counted["rows scanned"] <= 60 + 3 * 2 * 3  # a chunk of each tablet for each fault
+
+
+def test_the_rate_is_kept() -> None:
+    report = done("create table 60 rows; create index i on v; await i", rows_per_second=10)
+    assert report.kept
+    assert report.simulated_ms > 20 * 1000 / 10  # a tablet has about 20 of the rows
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    script = "create table 20 rows; write 30; create index i on v; await i"
+    first, second = (done(script, "all", 5) for _ in range(2))
+    assert first == second
+    assert first != done(script, "all", 6)
