@@ -67,6 +67,7 @@ SHIPPED = {
     "index-triggers": "stagewright.machines.couchbase.indexes.index_triggers:IndexTriggers",
     "index-update": "stagewright.machines.couchbase.indexes.index_update:IndexUpdate",
     "tablet-views": "stagewright.machines.systems.tablet_views:TabletViews",
+    "topology-change": "stagewright.machines.systems.topology_change:TopologyChange",
     "cluster-views": "stagewright.machines.systems.cluster_views:ClusterViews",
     "index-build": "stagewright.machines.systems.index_build:IndexBuild",
     "indexed-table": "stagewright.machines.systems.indexed_table:IndexedTable",

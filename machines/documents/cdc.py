@@ -10,6 +10,7 @@ from stagewright.machines.scylladb.cdc.cdc_mapping import CdcMapping
 from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
 from stagewright.machines.systems.indexed_table import IndexedTable
+from stagewright.machines.systems.topology_change import TopologyChange
 
 CDC = Document(
     "003",
@@ -55,6 +56,10 @@ CDC = Document(
                 CdcMapping.a_join_is_of_a_node_with_a_token,
                 CdcMapping.joins_only_add_tokens,
                 CdcPublication.tokens_join_after_their_generation,
+                TopologyChange.changes_are_read_with_their_rows,
+                TopologyChange.replicas_receive_both_writes_or_none,
+                TopologyChange.colocation_is_lost_for_a_while,
+                TopologyChange.generations_operate,
             ),
         ),
         Section(

@@ -29,6 +29,7 @@ from stagewright.machines.scylladb.views.view_destinations import ViewDestinatio
 from stagewright.machines.scylladb.views.view_staging import ViewStaging
 from stagewright.machines.systems.cluster_views import ClusterViews
 from stagewright.machines.systems.indexed_table import IndexedTable
+from stagewright.machines.systems.topology_change import TopologyChange
 
 TOPOLOGY = Document(
     "001",
@@ -104,6 +105,9 @@ TOPOLOGY = Document(
                 CdcPublication.clients_see_committed_generations_only,
                 CdcPublication.generations_are_described,
                 ClusterViews.nodes_that_left_keep_nothing,
+                TopologyChange.acknowledged_rows_are_read,
+                TopologyChange.changes_are_in_the_generation_that_operates,
+                TopologyChange.a_node_that_left_stores_nothing,
             ),
         ),
         Section(
@@ -128,6 +132,11 @@ TOPOLOGY = Document(
                 TopologyControl.the_load_balancer_waits,
                 ClusterViews.tablets_move_only_in_their_track,
                 IndexedTable.tablets_and_topology_take_turns,
+                TopologyChange.tablets_move_in_their_track,
+                TopologyChange.migrations_wait_for_requests,
+                TopologyChange.a_request_waits_for_a_migration,
+                TopologyChange.the_tablet_is_on_a_normal_node,
+                TopologyChange.nodes_join,
             ),
         ),
         Section(

@@ -12,6 +12,7 @@ from stagewright.machines.scylladb.topology.topology_request import TopologyRequ
 from stagewright.machines.scylladb.topology.topology_sessions import TopologySessions
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 from stagewright.machines.scylladb.topology.topology_transition import TopologyTransition
+from stagewright.machines.systems.topology_change import TopologyChange
 from stagewright.spec import Term, alike, choose, first_where, projection, refinement, some
 from stagewright.spec.declarations.exercised import Choice
 
@@ -135,3 +136,16 @@ def what_opens_a_session(sessions: TopologySessions, seen: TopologyTransition) -
 
 def _with_a_session(state: topology_sessions.Transition) -> TransitionState:
     return TransitionState[state.name]
+
+
+@refinement()
+def a_join_as_it_is_logged(change: TopologyChange, seen: TopologyTransition) -> None:
+    """While a node joins across a CDC switch, and tablets move in between, a log shows what it shows of any join."""
+    seen.transition_state = change.transition_state
+    seen.in_transition = first_where(IN_TRANSITION, lambda state: change.state == state)
+
+
+@refinement(profiles={"seed": "seed", "scylla-2026.2": "scylla-6.0"}, from_start=False)
+def a_node_that_joins(change: TopologyChange, seen: TopologyNode) -> None:
+    """The newcomer's row in `system.topology`."""
+    seen.node_state = change.state

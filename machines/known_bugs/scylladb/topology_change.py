@@ -1,0 +1,135 @@
+"""Mistakes where a node joins, a CDC generation is switched and tablets move, which no machine of one of them shows."""
+
+from __future__ import annotations
+
+from stagewright.machines.scylladb.cdc.cdc_publication import Generation
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.systems.topology_change import Logged, Row, TopologyChange
+from stagewright.spec import Bool, Term, some
+from stagewright.spec.known_bugs import known_bug, known_bugs_in
+
+NO_MIGRATION = {TopologyChange.migrations: 0}
+
+
+@known_bug(
+    "001-1",
+    "design document 001, write_both_read_old; design document 003",
+    breaks=TopologyChange.changes_are_read_with_their_rows,
+    budgets=NO_MIGRATION,
+)
+class TheLogIsNotStreamed(TopologyChange):
+    """The newcomer gets the rows of its part of the vnode, but not the CDC log's: changes whose stream moves with the
+    vnode are not read any more.
+    """
+
+    def _is_streamed(self, row: Row) -> Bool:
+        return some(()) if row is Row.change else super()._is_streamed(row)
+
+
+@known_bug(
+    "001-2",
+    "design document 001, write_both_read_old",
+    breaks=TopologyChange.acknowledged_rows_are_read,
+    budgets=NO_MIGRATION,
+)
+class StreamsBeforeAllHaveLearned(TopologyChange):
+    """Streaming begins when the state is committed: a node that has not applied it acknowledges a row that only the old
+    owner gets, too late to be streamed.
+    """
+
+    def _has_learned(self) -> None:
+        """Nothing is waited for."""
+
+
+@known_bug(
+    "001-3",
+    "design document 001, write_both_read_old",
+    breaks=(
+        TopologyChange.acknowledged_rows_are_read,
+        TopologyChange.changes_are_read_with_their_rows,
+    ),
+    budgets=NO_MIGRATION,
+)
+class BarriersDoNotDrain(TopologyChange):
+    """A barrier waits until every node has applied what is committed, but for no request that began before: a write
+    that went to the old owner alone is stored after that has been streamed.
+    """
+
+    def _is_drained(self) -> Bool:
+        return self.writing.is_empty() | ~self.writing.is_empty()
+
+
+@known_bug(
+    "001-4",
+    "design document 001, Load balancing",
+    breaks=TopologyChange.tablets_move_in_their_track,
+    sizes={Node: 3},
+    budgets={TopologyChange.writes: 0},
+)
+class TheTrackIsLeftEarly(TopologyChange):
+    """Leaves the tablet migration track for the join that was asked for while a tablet is in transition."""
+
+    def _has_drained(self) -> Bool:
+        return super()._has_drained() | self.requested
+
+
+@known_bug(
+    "001-5",
+    "design document 001, Load balancing",
+    breaks=TopologyChange.migrations_wait_for_requests,
+    sizes={Node: 3},
+    budgets={TopologyChange.writes: 0},
+)
+class TheBalancerDoesNotLetMigrationsDrain(TopologyChange):
+    """The load balancer starts a migration although a node waits to join."""
+
+    def _no_request_waits(self) -> None:
+        """Nothing is waited for."""
+
+
+@known_bug(
+    "001-6",
+    "design document 001, commit_cdc_generation",
+    breaks=TopologyChange.changes_are_in_the_generation_that_operates,
+    budgets=NO_MIGRATION,
+)
+class TheTimestampIsNotAhead(TopologyChange):
+    """The generation operates from its commit on: a node that has not applied that commit logs to the streams of the one
+    before.
+    """
+
+    def _is_known(self) -> Bool:
+        return self.cdc.committed.has(Generation.second)
+
+
+@known_bug(
+    "001-7",
+    "design document 003, Generation switching",
+    breaks=(
+        TopologyChange.replicas_receive_both_writes_or_none,
+        TopologyChange.changes_are_read_with_their_rows,
+    ),
+    budgets=NO_MIGRATION,
+)
+class LogWritesUseTheOldRing(TopologyChange):
+    """While a node joins the base write goes to both rings, and the log write to the old one only."""
+
+    def _is_written(self, n: Term[Node], row: Row, g: Logged, r: Node | Term[Node]) -> Bool:
+        written = super()._is_written(n, row, g, r)
+        return written & (self.owner == r) if row is Row.change else written
+
+
+@known_bug(
+    "001-8",
+    'design document 001: left, "the node left the cluster"',
+    breaks=TopologyChange.a_node_that_left_stores_nothing,
+    budgets={**NO_MIGRATION, TopologyChange.failures: 1},
+)
+class LeavesWithoutABarrier(TopologyChange):
+    """A join is rolled back and the newcomer is left at once: a write that is under way still comes to it."""
+
+    def _nobody_sends_to_it(self) -> None:
+        """Nothing is waited for."""
+
+
+BUGS = known_bugs_in(globals())

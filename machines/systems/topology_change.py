@@ -1,0 +1,664 @@
+"""A node joins across a CDC switch while tablets migrate: design document 001 end to end.
+
+One state machine in group0 has a node bootstrap, commits the CDC generation made for its tokens, and moves tablets,
+one track at a time. Clients write to a table of vnodes with a CDC log, and to a table of tablets, through nodes that
+may not have applied the last commit yet. What is promised is what such a client sees: each row that was acknowledged
+is read, and so is the change that the log has of it. How nodes that do not answer a barrier are fenced off is in
+`shared_fence.py`; which timestamps nodes accept is in `cdc_generations.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Self
+
+from stagewright.machines.scylladb.cdc.cdc_publication import CdcPublication, Generation
+from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
+from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import NEXT, PREVIOUS, Kind, Stage
+from stagewright.machines.scylladb.topology.topology_states import (
+    NodeState,
+    Ring,
+    TransitionState,
+)
+from stagewright.spec import (
+    ANY,
+    Actor,
+    Bool,
+    Fairness,
+    FlagVar,
+    LeadsTo,
+    Machine,
+    Maybe,
+    OneVar,
+    OptionalVar,
+    Profile,
+    Record,
+    SetVar,
+    Term,
+    action,
+    assume,
+    budget,
+    choose,
+    constant,
+    every,
+    final,
+    flag,
+    initially,
+    invariant,
+    judged_alone,
+    leads_to,
+    liveness,
+    never_happens,
+    one_of,
+    only_when,
+    optional,
+    part,
+    per,
+    profiles,
+    record,
+    require,
+    scopes,
+    set_of,
+    some,
+    sometimes,
+    step_property,
+    unexercised,
+    vacuous,
+    volatile,
+)
+
+COORDINATOR = Actor("topology coordinator")
+BALANCER = Actor("load balancer")
+OPERATOR = Actor("operator")
+TIME = Actor("time")
+WEAK = Fairness.WEAK
+T = TransitionState
+NULL, COMMIT = T.null, T.commit_cdc_generation
+WRITE_BOTH, READ_NEW = T.write_both_read_old, T.write_both_read_new
+
+
+Logged = Term[Generation] | Maybe[Generation]
+
+
+class Row(Enum):
+    """What clients write."""
+
+    base = (
+        auto()
+    )  # in a vnode of a table with CDC; its token is among those that the joining node takes
+    change = auto()  # what the CDC log has of it
+    other = auto()  # in the tablet of another table
+
+
+class Routing(Record):
+    """How requests are routed by what a node has applied of group0."""
+
+    state = one_of(T, init=NULL)
+    joined = flag()  # the node that joins is a normal one
+    stage = one_of(Stage, init=Stage.none)
+    host = optional(Node)
+    pending = optional(Node)
+    generation = flag()  # it knows the newcomer's
+
+
+@dataclass(frozen=True)
+class Release(Profile):
+    """Whose topology state machine it is."""
+
+    text: bool  # generations are published in a state of their own, and there is no way back
+
+
+class TopologyChange(Machine):
+    """A cluster of which one node is about to join, a range of vnodes of which it takes a part, and a tablet."""
+
+    release = profiles(Release("seed", True), Release("scylla-2026.2", False))
+    joins = budget(1, doc="requests to join")
+    migrations = budget(1, doc="migrations for balance")
+    writes = budget(1, doc="rows that clients write")
+    failures = budget(0, doc="barriers and streams of the join that fail")
+    losses = budget(0, doc="writes that time out")
+    failovers = budget(0, doc="changes of the topology coordinator")
+
+    exercised_at = scopes(
+        {}, {failures: 1, migrations: 0}, {failovers: 1, writes: 0}, {Node: 3, writes: 0}
+    )
+
+    cdc = part(
+        CdcPublication,
+        without=(
+            CdcPublication.commit_for_request,
+            CdcPublication.publish_for_request,
+            CdcPublication.lose_tables,
+            CdcPublication.replace_replica,
+            CdcPublication.upgrade,
+        ),
+    )
+    tablet = part(
+        TabletMigration,
+        without=(
+            TabletMigration.start_repair,
+            TabletMigration.begin_rebuild_repair,
+            TabletMigration.stream_after_repair,
+            TabletMigration.end_repair,
+            TabletMigration.finish_repair,
+            # what fails, and the way back: `cluster_views.py` has both
+            TabletMigration.exclude,
+            TabletMigration.make_unwanted,
+            TabletMigration.fail_barrier,
+            TabletMigration.retry_barrier,
+            TabletMigration.fail_operation,
+            TabletMigration.retry_operation,
+            TabletMigration.give_up_before_streaming,
+            TabletMigration.give_up_streaming,
+            TabletMigration.fall_back,
+            TabletMigration.give_up_after_fall_back,
+            TabletMigration.revert,
+            TabletMigration.finish_revert,
+        ),
+    )
+    each_alone = judged_alone(cdc, tablet)
+
+    newcomer: OneVar[Node] = constant(one_of(Node))
+    owner: OneVar[Node] = constant(one_of(Node))  # of the vnode, before the newcomer takes its part
+    home: OneVar[Node] = constant(one_of(Node))  # the tablet's replica before
+    stream_moves: FlagVar = constant(flag(init=ANY))  # of the first generation, with that part
+    # in group0
+    transition_state: OneVar[TransitionState] = one_of(T, init=NULL)
+    requested: FlagVar = flag()  # `topology_request` of the newcomer is join
+    state: OneVar[NodeState] = one_of(NodeState, init=NodeState.none)  # the newcomer's
+    host: OptionalVar[Node] = optional(Node)  # the tablet's replica since it has moved
+    pending: OptionalVar[Node] = optional(Node)
+    # the topology coordinator of the moment
+    barrier: FlagVar = volatile(flag(), of=COORDINATOR)  # one has passed in this transition state
+    streamed: FlagVar = volatile(flag(), of=COORDINATOR)
+    # every node
+    routing = per(Node, record(Routing))
+    operates: FlagVar = flag()  # the time of the second generation has come
+    # the write that is under way, and what became of it
+    writing: SetVar[Row] = set_of(Row)
+    sent = record(Routing)  # by what its coordinator had applied
+    logged: OptionalVar[Generation] = optional(Generation)  # whose stream has the change
+    under_way = per(Row, set_of(Node))  # messages
+    stored = per(Row, set_of(Node))
+    acknowledged: SetVar[Row] = set_of(Row)
+
+    @initially
+    def the_newcomer_has_nothing_yet(self) -> Bool:
+        """Other nodes own the range and have the tablet."""
+        others = (self.owner != self.newcomer) & (self.home != self.newcomer)
+        return others & self.cdc.in_group0
+
+    # -- clients -----------------------------------------------------------------------------------------
+
+    @action(by=CLIENT, spends=writes)
+    def write(self, n: Term[Node]) -> None:
+        """A row is written through a node; its change goes to a stream of the generation that operates."""
+        generation = self._generation_of_now(n)
+        self.logged = generation
+        self._send(n, generation, Row.base, Row.change)
+
+    @action(by=CLIENT, spends=writes)
+    def write_other(self, n: Term[Node]) -> None:
+        """A row of the table of tablets is written through a node."""
+        self._send(n, self.logged, Row.other)
+
+    def _send(self, n: Term[Node], g: Logged, *rows: Row) -> None:
+        require(self._coordinates(n), "the node serves clients")
+        require(self.writing.is_empty(), "one write is followed at a time")
+        self.writing = frozenset(rows)
+        self.sent = self.routing[n]
+        for row in rows:
+            for m in Node:
+                self.under_way[row].put(m, self._is_written(n, row, g, m))
+
+    def _generation_of_now(self, n: Term[Node]) -> Term[Generation]:
+        """003: "from the generation operating at this timestamp", as far as the node knows them."""
+        second = self.operates & self.routing[n].generation
+        return choose(second, Generation.second, Term.of(Generation.first))
+
+    @action(fair=WEAK)
+    def receive(self, n: Term[Node]) -> None:
+        """A replica stores what is for it: a row and its change come in one message."""
+        require(some(self.under_way[row].has(n) for row in Row), "a message is on its way to it")
+        for row in Row:
+            self.stored[row].put(n, self.stored[row].has(n) | self.under_way[row].has(n))
+            self.under_way[row].discard(n)
+
+    @action(fair=WEAK)
+    def acknowledge(self) -> None:
+        """Every replica that it was sent to has stored it."""
+        require(~self.writing.is_empty(), "a write is under way")
+        require(every(self.under_way[row].is_empty() for row in Row), "every replica has stored it")
+        self.acknowledged = self.acknowledged | self.writing
+        self._forget()
+
+    @action(by=NETWORK, spends=losses)
+    def time_out(self) -> None:
+        """The write is lost: what it has reached it has reached."""
+        require(~self.writing.is_empty(), "a write is under way")
+        for row in Row:
+            self.under_way[row] = frozenset()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.writing = frozenset()
+        self.sent = Routing()
+
+    # -- nodes, and time ---------------------------------------------------------------------------------
+
+    @action(fair=WEAK)
+    def apply(self, n: Term[Node]) -> None:
+        """A node applies what is committed to group0."""
+        require(self.routing[n] != self._committed(), "something new is committed")
+        self.routing[n] = self._committed()
+
+    @action(by=TIME, fair=WEAK)
+    def begin_to_operate(self) -> None:
+        """003: "a minute or two" after its commit the generation starts to operate."""
+        require(self.cdc.committed.has(Generation.second), "it is committed")
+        require(~self.operates, "it does not operate yet")
+        assume(
+            self._is_known(),
+            "every node knows it by then",
+            because="003: that is what a generation gets its timestamp ahead for",
+        )
+        self.operates = True
+
+    def _is_known(self) -> Bool:
+        return every(self.routing[n].generation for n in Node)
+
+    def _committed(self) -> Routing:
+        """What group0 has, as far as requests are routed by it."""
+        return Routing(
+            state=self.transition_state,
+            joined=self.state == NodeState.normal,
+            stage=self.tablet.stage,
+            host=self.host,
+            pending=self.pending,
+            generation=self.cdc.committed.has(Generation.second),
+        )
+
+    def _barrier(self) -> None:
+        """Every node has applied what is committed, and no request is under way that began before."""
+        require(
+            every(self.routing[n] == self._committed() for n in Node), "every node has applied it"
+        )
+        require(self._is_drained(), "requests from before are over")
+
+    def _is_drained(self) -> Bool:
+        return self.writing.is_empty() | (self.sent == self._committed())
+
+    # -- a node joins ------------------------------------------------------------------------------------
+
+    @action(by=OPERATOR, spends=joins)
+    def ask_to_join(self) -> None:
+        """A new node asks to join."""
+        require(self.state == NodeState.none, "it is new")
+        self.requested = True
+
+    @transition_state.step(NULL, T.join_group0, by=COORDINATOR, fair=WEAK)
+    def accept(self) -> None:
+        """The newcomer is accepted, once nothing else is going on."""
+        only_when(not self.release.text)
+        self._take_up()
+
+    @transition_state.step(T.join_group0, COMMIT, by=COORDINATOR, fair=WEAK)
+    def insert_generation(self) -> None:
+        """The newcomer gets tokens, and the data of a generation for them is written."""
+        only_when(not self.release.text)
+        self._make_generation()
+
+    @transition_state.step(NULL, COMMIT, by=COORDINATOR, fair=WEAK)
+    def bootstrap(self) -> None:
+        """001: "we create new tokens for it and a new CDC generation and enter the commit_cdc_generation state"."""
+        only_when(self.release.text)
+        self._take_up()
+        self._make_generation()
+
+    def _take_up(self) -> None:
+        require(self.requested, "a node has asked to join")
+        self.requested = False
+        self.state = NodeState.bootstrapping
+
+    def _make_generation(self) -> None:
+        self.cdc.begin(Term.of(Generation.second), every(()))
+        self.barrier = False
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_barrier(self) -> None:
+        """001: "the entire cluster learns about it", and what began before is over."""
+        has_one = self.transition_state.column(lambda state: state.barrier)
+        require(has_one & ~self.barrier, "the state has a barrier")
+        self._barrier()
+        self.barrier = True
+
+    @transition_state.step(COMMIT, WRITE_BOTH, by=COORDINATOR, fair=WEAK)
+    def commit_generation(self) -> None:
+        """Every node has the generation's data: it gets its timestamp, and writes go to the newcomer, too."""
+        only_when(not self.release.text)
+        self.cdc.commit_for_join(Term.of(Generation.second))
+        self._after_barrier()
+
+    @transition_state.step(COMMIT, T.publish_cdc_generation, by=COORDINATOR, fair=WEAK)
+    def commit_before_publishing(self) -> None:
+        """Every node has the generation's data: it gets its timestamp, and is to be published."""
+        only_when(self.release.text)
+        self.cdc.commit_before_publishing(Term.of(Generation.second))
+        self._after_barrier()
+
+    @transition_state.step(T.publish_cdc_generation, WRITE_BOTH, by=COORDINATOR, fair=WEAK)
+    def publish(self) -> None:
+        """001: "Once the generation is published, we enter write_both_read_old state"."""
+        only_when(self.release.text)
+        self.cdc.publish_for_join(Term.of(Generation.second))
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def stream(self) -> None:
+        """The newcomer gets the rows of its part of the vnode, those of the CDC log among them."""
+        require(self.transition_state == WRITE_BOTH, "writes go to both")
+        self._has_learned()
+        require(~self.streamed, "it has not streamed yet")
+        self.streamed = True
+        for row in Row:
+            sent = self._is_streamed(row) & some(
+                self.stored[row].has(m) & (self.owner == m) for m in Node
+            )
+            for n in Node:
+                self.stored[row].put(n, self.stored[row].has(n) | (sent & (self.newcomer == n)))
+
+    def _has_learned(self) -> None:
+        require(self.barrier, "every node has learned that")
+
+    def _is_streamed(self, row: Row) -> Bool:
+        return self._moves(row, self.logged)
+
+    @transition_state.step(WRITE_BOTH, READ_NEW, by=COORDINATOR, fair=WEAK)
+    def read_new(self) -> None:
+        """001: "When streaming finishes, we move to write_both_read_new state"."""
+        require(self.streamed, "streaming is finished")
+        self.barrier = False
+
+    @transition_state.step(READ_NEW, NULL, by=COORDINATOR, fair=WEAK)
+    def finish(self) -> None:
+        """No read from before is left: the newcomer is a normal node."""
+        self.cdc.finish_join()
+        self._after_barrier()
+        self.state = NodeState.normal
+
+    @transition_state.step(COMMIT, T.left_token_ring, by=COORDINATOR, spends=failures)
+    def fail_barrier(self) -> None:
+        """A node does not answer: the generation is not committed."""
+        only_when(not self.release.text)
+        self.cdc.fail_barrier()
+        self.barrier = False
+
+    @transition_state.step(WRITE_BOTH, T.left_token_ring, by=COORDINATOR, spends=failures)
+    def fail_streaming(self) -> None:
+        """The newcomer's tokens leave the ring; its generation stays."""
+        only_when(not self.release.text)
+        self.cdc.fail_streaming(Term.of(Generation.second))
+        self.barrier = False
+        self.streamed = False
+
+    @transition_state.step(T.left_token_ring, NULL, by=COORDINATOR, fair=WEAK)
+    def finish_rollback(self) -> None:
+        """Nobody sends anything to the newcomer any more: it is left, with all that it stored."""
+        only_when(not self.release.text)
+        self.cdc.finish_rollback()
+        self._nobody_sends_to_it()
+        self.barrier = False
+        self.state = NodeState.left
+        for row in Row:
+            for n in Node:
+                self.stored[row].put(n, self.stored[row].has(n) & (self.newcomer != n))
+
+    def _nobody_sends_to_it(self) -> None:
+        require(self.barrier, "the barrier has passed")
+
+    def _after_barrier(self) -> None:
+        require(self.barrier, "the barrier has passed")
+        self.barrier = False
+
+    @action(by=COORDINATOR, spends=failovers)
+    def fail_over(self) -> None:
+        """Another node becomes the topology coordinator: what only the old one knew is lost."""
+        self.cdc.fail_over()
+        self.tablet.fail_over()
+        self.barrier = False
+        self.streamed = False
+
+    # -- a tablet moves ----------------------------------------------------------------------------------
+
+    @transition_state.step(NULL, T.tablet_migration, by=BALANCER, spends=migrations)
+    def migrate(self, n: Term[Node]) -> None:
+        """The tablet gets into transition, and the topology into the tablet migration track, in one commit."""
+        require(
+            ~self._has_tablet(self.host, n) & self._is_normal(n), "to another node, a normal one"
+        )
+        self._no_request_waits()
+        self.tablet.start(Term.of(Kind.migration))
+        self.pending = n
+
+    def _no_request_waits(self) -> None:
+        require(~self.requested, "no request is pending")
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def pass_tablet_barrier(self) -> None:
+        """The same barrier as that of the ring."""
+        self.tablet.pass_barrier()
+        self._barrier()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_operation(self) -> None:
+        """What is streamed has arrived; or the leaving replica is cleaned up."""
+        streams = self.tablet.stage == Stage.streaming
+        self.tablet.finish_operation()
+        row = self.stored[Row.other]
+        had = some(row.has(m) & self._has_tablet(self.host, m) for m in Node)
+        for n in Node:
+            comes, goes = streams & (self.pending == n), ~streams & self._has_tablet(self.host, n)
+            row.put(n, (row.has(n) & ~goes) | (had & comes))
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_migration(self) -> None:
+        """The pending replica is the tablet's replica."""
+        only_when(not self.release.text)
+        self.tablet.finish()
+        self._replace()
+
+    @action(by=COORDINATOR, fair=WEAK)
+    def finish_without_cleanup(self) -> None:
+        """The same in 001, which does not say who removes what the leaving replica has."""
+        only_when(self.release.text)
+        self.tablet.finish_without_cleanup()
+        self._replace()
+
+    def _replace(self) -> None:
+        self.host = self.pending
+        self.pending = None
+
+    @transition_state.step(T.tablet_migration, NULL, by=COORDINATOR, fair=WEAK)
+    def leave_track(self) -> None:
+        """001: once migrations have drained the topology "will exit the tablet migration track"."""
+        require(self._has_drained(), "no tablet is in transition")
+
+    def _has_drained(self) -> Bool:
+        return self.tablet.stage == Stage.none
+
+    # -- what recurs -------------------------------------------------------------------------------------
+
+    def _is_normal(self, n: Term[Node]) -> Bool:
+        return (self.newcomer != n) | (self.state == NodeState.normal)
+
+    def _has_tablet(self, host: Maybe[Node], n: Node | Term[Node]) -> Bool:
+        return (host == n) | (host.is_none() & (self.home == n))
+
+    def _coordinates(self, n: Term[Node]) -> Bool:
+        """The node serves clients: as a newcomer once it knows that it is a normal node."""
+        return (self.newcomer != n) | self.routing[n].joined
+
+    def _moves(self, row: Row, g: Logged) -> Bool:
+        """The row's token is in the part of the vnode that the newcomer takes."""
+        if row is Row.change:
+            return (g == Generation.second) | self.stream_moves
+        return every(()) if row is Row.base else some(())
+
+    def _is_written(self, n: Term[Node], row: Row, g: Logged, r: Node | Term[Node]) -> Bool:
+        """A node sends a write of the row to a replica."""
+        routing = self.routing[n]
+        if row is Row.other:
+            writes = routing.stage.column(lambda stage: stage.writes)
+            to_old = self._has_tablet(routing.host, r) & (writes != NEXT)
+            return to_old | ((routing.pending == r) & (writes != PREVIOUS))
+        writes_both = routing.state.column(lambda state: state.writes is Ring.both)
+        to_new = (writes_both | routing.joined) & (self.newcomer == r)
+        to_old = self.owner == r
+        return choose(self._moves(row, g), to_new | (to_old & ~routing.joined), to_old)
+
+    def _is_read(self, n: Term[Node], row: Row, r: Term[Node]) -> Bool:
+        """A node reads the row at a replica."""
+        routing = self.routing[n]
+        if row is Row.other:
+            new = routing.stage.column(lambda stage: stage.reads) == NEXT
+            return choose(new, routing.pending == r, self._has_tablet(routing.host, r))
+        reads_new = routing.joined | routing.state.column(lambda state: state.reads is Ring.new)
+        new = reads_new & self._moves(row, self.logged)
+        return choose(new, self.newcomer == r, self.owner == r)
+
+    # -- promises ----------------------------------------------------------------------------------------
+
+    @invariant
+    def acknowledged_rows_are_read(self, n: Term[Node], r: Term[Node]) -> Bool:
+        """001: the replicas that are read "will reflect all successful writes", through whichever node, of both
+        tables, while the ring changes and while the tablet moves.
+        """
+        rows = (Row.base, Row.other)
+        asked = {row: self._coordinates(n) & self._is_read(n, row, r) for row in rows}
+        return every(
+            (self.acknowledged.has(row) & asked[row]).implies(self.stored[row].has(r))
+            for row in rows
+        )
+
+    @invariant
+    def changes_are_read_with_their_rows(self, n: Term[Node], r: Term[Node]) -> Bool:
+        """003: the log is "to truly reflect what happened in the base table", also where the streams of the
+        generation that was in use move to the newcomer.
+        """
+        asked = self._coordinates(n) & self._is_read(n, Row.change, r)
+        return (self.acknowledged.has(Row.change) & asked).implies(self.stored[Row.change].has(r))
+
+    @step_property
+    def changes_are_in_the_generation_that_operates(self, after: Self) -> Bool:
+        """001: every node is told "to start using it for CDC log table writes" before its time comes."""
+        begins = self.writing.is_empty() & after.writing.has(Row.change)
+        second = (after.logged == Generation.second) == self.operates
+        return begins.implies(second & after.logged.is_some())
+
+    @step_property
+    def replicas_receive_both_writes_or_none(self, after: Self, n: Term[Node]) -> Bool:
+        """003, of the newcomer's generation, whose streams are with the rows: "each replica either receives both
+        writes or none of them". With the one before, colocation is "lost for a while": `cdc_log.py`.
+        """
+        writes = self.writing.has(Row.base) & (self.logged == Generation.second)
+        base, change = (
+            ~self.stored[row].has(n) & after.stored[row].has(n) for row in (Row.base, Row.change)
+        )
+        streams = self.streamed != after.streamed
+        return (writes & ~streams).implies(base == change)
+
+    @invariant
+    def tablets_move_in_their_track(self) -> Bool:
+        """001: not in the track "it is guaranteed that there are no tablet transitions in the system"."""
+        in_track = self.transition_state.column(lambda state: state.tablets)
+        return (self.tablet.stage != Stage.none).implies(in_track)
+
+    @step_property
+    def migrations_wait_for_requests(self, after: Self) -> Bool:
+        """001: "If there is a pending topology change request, the load balancer will not be invoked"."""
+        begins = (self.tablet.stage == Stage.none) & (after.tablet.stage != Stage.none)
+        return begins.implies(~self.requested)
+
+    @invariant
+    def the_tablet_is_on_a_normal_node(self) -> Bool:
+        """001: the newcomer "has no tokens and data to serve" until it is normal; and left, it has no tablet."""
+        on = (self.host == self.newcomer) | (self.pending == self.newcomer)
+        return on.implies(self.state == NodeState.normal)
+
+    @invariant
+    def a_node_that_left_stores_nothing(self, n: Term[Node]) -> Bool:
+        """001: "the node left the cluster": no write that was under way comes to it later."""
+        left = (self.newcomer == n) & (self.state == NodeState.left)
+        return left.implies(every(~self.stored[row].has(n) for row in Row))
+
+    @sometimes(at={writes: 1})
+    def a_stream_moves_to_the_newcomer(self) -> Bool:
+        """A change from before the switch is read at the newcomer."""
+        before = self.acknowledged.has(Row.change) & (self.logged == Generation.first)
+        return before & self.stream_moves & (self.state == NodeState.normal)
+
+    @sometimes(at={writes: 1})
+    def colocation_is_lost_for_a_while(self) -> Bool:
+        """003: "the old generation will still be operating": a row goes to both, its change to one."""
+        return self.writing.has(Row.base) & ~(
+            self.under_way[Row.base] <= self.under_way[Row.change]
+        )
+
+    @sometimes(at={migrations: 1, writes: 0})
+    def the_newcomer_gets_the_tablet(self) -> Bool:
+        """Once it has joined the tablet moves to it."""
+        return (self.host == self.newcomer) & self.operates
+
+    @sometimes(at={Node: 3, writes: 0})
+    def a_request_waits_for_a_migration(self) -> Bool:
+        """The newcomer waits until the tablet migration track has drained."""
+        return self.requested & (self.tablet.stage != Stage.none)
+
+    @liveness
+    def nodes_join(self) -> LeadsTo:
+        """001: the pending operation may "start" once migrations have drained, and it ends."""
+        done = self.state.any_of(NodeState.normal, NodeState.left)
+        return leads_to(self.requested, done)
+
+    @liveness
+    def migrations_end(self) -> LeadsTo:
+        """A tablet in transition gets to its end, whatever waits for it."""
+        return leads_to(self.tablet.stage != Stage.none, self.tablet.stage == Stage.none)
+
+    @liveness
+    def generations_operate(self) -> LeadsTo:
+        """003: a generation that is committed is used one day, whatever becomes of the join."""
+        return leads_to(self.cdc.committed.has(Generation.second), self.operates)
+
+    @final
+    def at_rest(self) -> Bool:
+        """No topology change is going on, and no write is under way."""
+        return (self.transition_state == NULL) & self.writing.is_empty()
+
+    # -- what no promise can tell ------------------------------------------------------------------------
+
+    beyond_the_default_scope = unexercised(
+        never_happens(finish_rollback, because="a join is given up where there are `failures`"),
+        vacuous(
+            CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
+            a_node_that_left_stores_nothing,
+            because="a join is given up where there are `failures`",
+        ),
+        vacuous(
+            CdcPublication.a_request_leaves_the_ring_alone,
+            CdcPublication.one_topology_change_at_a_time,
+            because="nobody asks for a generation alone, and no table is lost: cdc-publication has both",
+        ),
+        vacuous(
+            TabletMigration.only_rebuild_v2_repairs,
+            TabletMigration.a_failed_repair_is_drained_after_it_failed,
+            because="the tablet is neither repaired nor rebuilt here: tablet-migration has that",
+        ),
+        vacuous(
+            TabletMigration.the_target_is_cleaned_up_after_a_barrier,
+            TabletMigration.a_transition_is_undone_only_for_a_reason,
+            TabletMigration.nothing_is_unwanted_before_it_streams,
+            because="no migration is undone here: cluster-views has that",
+        ),
+    )
