@@ -17,7 +17,7 @@ from stagewright.impl.node.messages import (
     Message,
     ScanReply,
 )
-from stagewright.impl.processes.codec import codec
+from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.frames import Frames, framed
 from stagewright.impl.processes.handshake import Calling, reason_of
@@ -39,8 +39,11 @@ class Conversation:
         WireError: it does not know the secret, or is something else.
     """
 
-    def __init__(self, address: str, secret: bytes, seconds: float = 5.0) -> None:
-        self._codec = codec()
+    def __init__(
+        self, address: str, secret: bytes, seconds: float = 5.0, speaks: Codec | None = None
+    ) -> None:
+        """`speaks`: what is said after the greeting, if not what nodes of tablets say."""
+        self._codec = speaks or codec()
         self._frames = Frames()
         self._bodies: list[bytes] = []
         self._until = time.monotonic() + seconds

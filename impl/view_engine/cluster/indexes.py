@@ -29,6 +29,7 @@ from stagewright.impl.view_engine.group.partitions import (
     state_of,
     with_state,
 )
+from stagewright.impl.view_engine.index.progress import still_wanted
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.log.log import NO_LOG, ServerLog
 from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
@@ -195,6 +196,7 @@ class Indexes:
         while True:
             if wanted:
                 self.main.wait_until_current()
+                wanted = still_wanted(wanted, self._source.positions())
             with self._lock, self.main.lock, self.replica.lock:
                 if not self.main.is_current(wanted):
                     continue

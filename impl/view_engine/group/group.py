@@ -34,7 +34,7 @@ from stagewright.impl.view_engine.group.updating import Updating
 from stagewright.impl.view_engine.group.workers import Workers
 from stagewright.impl.view_engine.index.cleaner import Cleaner
 from stagewright.impl.view_engine.index.compactor import Compaction
-from stagewright.impl.view_engine.index.progress import changes_left, has_reached
+from stagewright.impl.view_engine.index.progress import changes_left, has_reached, still_wanted
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.log.log import NO_LOG, GroupLog, ServerLog
 from stagewright.impl.view_engine.scheduling import THREADS, Condition, Scheduler
@@ -142,6 +142,7 @@ class Group:
             self._updating.start()
             if not self._changed.wait(timeout):
                 raise IndexNotReadyError(f"the index is not current after {timeout:g} seconds")
+            wanted = still_wanted(wanted, self._source.positions())
 
     def _failed(self) -> BaseException | None:
         return self._updating.failure

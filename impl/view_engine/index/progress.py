@@ -33,6 +33,17 @@ def has_reached(
     )
 
 
+def still_wanted(
+    wanted: Mapping[int, Position], now: Mapping[int, Position]
+) -> Mapping[int, Position]:
+    """What is wanted of each partition; of one whose history was left meanwhile, what it has now.
+
+    No index will ever be in the old history again: who waits for that waits for ever.
+    """
+    left = {p: now[p] for p, at in wanted.items() if p in now and now[p].uuid != at.uuid}
+    return {**wanted, **left} if left else wanted
+
+
 def _as_lists(header: IndexHeader, wanted: Mapping[int, Position]) -> bool:
     """Erlang's order of lists: the first partition that differs decides."""
     mine = [p for p in sorted(header.seqs) if p in wanted and header.active >> p & 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from tests.impl.view_engine.rows import SUMMED, document_rows
 
 from stagewright.impl.view_engine import View
 from stagewright.impl.view_engine.design.design import DesignDocument
-from stagewright.impl.view_engine.documents.changes import Change
-from stagewright.impl.view_engine.documents.store import DocumentStore
+from stagewright.impl.view_engine.documents.changes import Change, Position
+from stagewright.impl.view_engine.documents.store import DocumentStore, partition_of
 from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.group.current import IndexNotReadyError
 from stagewright.impl.view_engine.group.group import Group
@@ -235,3 +235,35 @@ def test_document_store_forgets_deletions_only_with_a_rollback(tmp_path: Path) -
     store.close()
     with pytest.raises(ValueError, match="has 4 partitions, not 5"):
         DocumentStore(tmp_path / "documents", 5)
+
+
+class LeavesItsHistory(MemorySource):
+    """A failover happens right after somebody saw where the partitions are."""
+
+    left = True
+
+    def positions(self) -> Mapping[int, Position]:
+        found = super().positions()
+        if not self.left:
+            self.left = True
+            self.fail_over(0, found[0].seq - 2)
+        return found
+
+
+def test_who_waits_for_a_history_that_is_left_gets_what_there_is_now(tmp_path: Path) -> None:
+    source, name = (
+        LeavesItsHistory(PARTITIONS),
+        next(n for n in "abcdefgh" if partition_of(n.encode(), PARTITIONS) == 0),
+    )
+    for number in range(10):
+        source.put(name, {"numbers": [number]})
+    group = group_of(tmp_path, source)
+    group.wait_until_current()
+    source.put(name, {"numbers": []})
+    source.left = False
+    waits = threading.Thread(target=group.wait_until_current, daemon=True)
+    waits.start()
+    waits.join(20)
+    assert not waits.is_alive()
+    assert group.header.seqs[0] == 9
+    group.close()
