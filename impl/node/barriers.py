@@ -52,6 +52,8 @@ class Drains:
         return [_ack(*d) for d in done]
 
     def _drained(self, version: int) -> bool:
+        if self._node.has(Defect.reads_are_not_drained):
+            return self._requests.writes_drained(version)
         return self._requests.drained(version) and self._scans.drained(version)
 
 

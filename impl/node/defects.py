@@ -27,4 +27,12 @@ class Defect(Enum):
     cleanup_drops_owned_rows = auto()  # a cleanup that looks at the ring of before
     compare_and_set_is_ignored = auto()  # a commit does not care which state it follows
     rows_of_left_nodes_are_dropped = auto()  # a node that left is forgotten by the tables
+    one_answer_less = auto()  # a write counts when one of its replicas has not answered yet
+    timeouts_acknowledge = auto()  # a write of which nothing is heard is said to be written
+    writes_use_the_new_ring_early = auto()  # and leave the old one out, while reads still use it
+    reads_are_not_drained = auto()  # a node acknowledges while older reads are going on
+    fence_is_not_spread = auto()  # the coordinator does not wait until the fence is known
+    joining_node_is_not_asked = auto()  # a barrier asks the normal nodes only
+    tombstones_are_not_streamed = auto()  # as if a deleted row were no row
+    rows_between_chunks_are_lost = auto()  # the next chunk begins one row too late
     unready_replica_answers = auto()  # a node that starts answers before it has learned

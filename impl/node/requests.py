@@ -92,6 +92,10 @@ class Requests:
         needed = {Level.one: 1, Level.quorum: factor // 2 + 1, Level.all: natural}[level]
         if not writes:
             return reads, needed
+        if node.has(Defect.writes_use_the_new_ring_early) and pending:
+            return (*reads[1:], *pending), needed
+        if node.has(Defect.one_answer_less):
+            return chosen.writes, max(1, needed + len(pending) - 1)
         if node.has(Defect.writes_skip_pending):
             return tuple(n for n in chosen.writes if n not in pending), needed
         if node.has(Defect.pending_is_not_awaited):
@@ -147,7 +151,11 @@ class Requests:
     def give_up(self, number: int) -> list[Effect]:
         """The time of a request is over."""
         found = self._open.get(number)
-        return [] if found is None else self._close(number, _failed_by(found, "timed out"))
+        if found is None:
+            return []
+        if isinstance(found.request, ClientWrite) and self._node.has(Defect.timeouts_acknowledge):
+            return self._close(number, Send(found.client, ClientReply(found.request.number, True)))
+        return self._close(number, _failed_by(found, "timed out"))
 
     def _close(self, number: int, answer: Send) -> list[Effect]:
         del self._open[number]
@@ -161,6 +169,11 @@ class Requests:
     def drained(self, version: int) -> bool:
         """Whether no request that began under an older version is going on."""
         return all(r.version >= version for r in self._open.values())
+
+    def writes_drained(self, version: int) -> bool:
+        """The same of writes alone."""
+        writes = [r for r in self._open.values() if isinstance(r.request, ClientWrite)]
+        return all(r.version >= version for r in writes)
 
 
 def _failed(client: str, number: int, reason: str) -> Send:

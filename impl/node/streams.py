@@ -204,4 +204,8 @@ class Streams:
         snapshot.close()
         if self._node.has(Defect.streaming_misses_rows):
             cells = [c for i, c in enumerate(cells) if i % 3 != 2]
+        if self._node.has(Defect.tombstones_are_not_streamed):
+            cells = [c for c in cells if c[2] is not None]
+        if self._node.has(Defect.rows_between_chunks_are_lost) and following is not None:
+            following += b"\0"
         return RowChunk(pull.transfer, pull.start, tuple(cells), following)

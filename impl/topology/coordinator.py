@@ -262,7 +262,8 @@ class TopologyCoordinator:
     def _round(self, phase: Phase) -> Round | None:
         """The round of this phase that goes on or is over, if it asks all who take part now."""
         found, view = self.rounds.round, self.node.view
-        asks = view.participants if not self.node.has(Defect.barrier_of_before_counts) else ()
+        careless = (Defect.barrier_of_before_counts, Defect.joining_node_is_not_asked)
+        asks = () if any(map(self.node.has, careless)) else view.participants
         return found if found is not None and found.serves(phase, view.version, asks) else None
 
     def drain(self, _: Step) -> list[Effect]:
@@ -276,6 +277,8 @@ class TopologyCoordinator:
         view = self.node.view
         if view.fence_version < view.version or self.node.has(Defect.barrier_asks_nobody):
             return True  # the barrier of this version was put up with
+        if self.node.has(Defect.fence_is_not_spread):
+            return True
         found = self._round(Phase.fence)
         return found is not None and found.missing <= self.node.down
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, BarrierRequest, Phase
 from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.machines.scylladb.topology.topology_states import NodeState
 
 
 @dataclass
@@ -43,6 +45,9 @@ class Rounds:
     def begin(self, phase: Phase, asked: tuple[str, ...]) -> list[Effect]:
         """Ask for a phase."""
         self._number += 1
+        if self._node.has(Defect.joining_node_is_not_asked):
+            nodes = self._node.view.nodes
+            asked = tuple(n for n in asked if nodes[n].state is NodeState.normal)
         self.round = Round(
             self._number, phase, self._node.view.version, frozenset(asked), set(asked)
         )

@@ -30,6 +30,11 @@ SLOW_STREAMS = Plan(
     timing=Timing(chunk=3, compact_after=15),
 )
 CLEANED = Plan(nodes=2, script=parse_script("join n4; cleanup; join n5"))
+GROWN = Plan(
+    script=parse_script("write 80; wait 150; join n4"),
+    workload=Workload(keys=30, gap=(0, 2), deletes=0.2),
+    timing=Timing(compact_after=15, chunk=3),
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,14 @@ SHOWN = (
     Shown(D.cleanup_drops_owned_rows, "has no part in the range", oracle=True),
     Shown(D.compare_and_set_is_ignored, "cannot happen now"),
     Shown(D.rows_of_left_nodes_are_dropped, "the rows say that"),
+    Shown(D.one_answer_less, "enough replicas have stored it", plan=GROWN),
+    Shown(D.timeouts_acknowledge, "enough replicas have stored it"),
+    Shown(D.writes_use_the_new_ring_early, "every replica that the stage writes to"),
+    Shown(D.reads_are_not_drained, "the node has drained older requests"),
+    Shown(D.fence_is_not_spread, "the node has acknowledged the fence", plan=GROWN),
+    Shown(D.joining_node_is_not_asked, "the node has acknowledged that it drained", plan=GROWN),
+    Shown(D.tombstones_are_not_streamed, "every row of the range is sent", plan=GROWN),
+    Shown(D.rows_between_chunks_are_lost, "every row of the range is sent", plan=GROWN),
     Shown(D.unready_replica_answers, "there is storage"),
 )
 SEEDS = 5  # from the first on
