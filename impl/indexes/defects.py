@@ -20,7 +20,6 @@ class Defect(Enum):
     failure_is_of_all = "one index's violation fails the whole job (#6290)"
     lost_chunks_are_not_retried = "a chunk without an answer is waited for forever (#3627)"
     old_answers_count = "an answer to an older request is taken for the last one's (#20510)"
-    checkpoints_are_forgotten = "a new master begins every tablet anew"
     publishes_too_early = "the index is published when the first tablet is done"
     schemas_do_not_converge = "the next version is started before all tablets have the last (#6238)"
     readiness_is_not_tested = "a chunk is handled whatever the tablet knows of the index (#33123)"

@@ -1,0 +1,104 @@
+"""A build that is wrong is noticed: by the oracle, which knows rows and answers, or by the definitions."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from stagewright.impl.indexes.defects import Defect
+from stagewright.impl.indexes.port import Settings
+from stagewright.impl.indexes.simulated.clients import Workload
+from stagewright.impl.indexes.simulated.run import Plan, Report, run
+from stagewright.impl.indexes.simulated.script import parse_script
+from stagewright.impl.simulator.database.weather import NONE, parse_faults
+
+WRITES = "create table 40 rows; write 120; wait 80; create unique index i on v; create index j on w; await i; wait 300"
+FEWER = WRITES.replace("write 120; wait 80", "write 60; wait 60").replace("wait 300", "wait 200")
+SHARED = (
+    "create table 30 rows; create deferred index i on v; create deferred index j on w; wait 200; "
+    "backfill; await i; await j"
+)
+ALONE = "create table 60 rows; create index i on v; await i"
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """Where a defect shows."""
+
+    defect: Defect
+    says: str
+    script: str = WRITES
+    seed: int = 0
+    faults: str = ""
+    settings: dict[str, int] = field(default_factory=dict[str, int])
+
+    def run(self, *defects: Defect) -> Report:
+        settings = {"batch": 2, "chunk_rows": 4, **self.settings}
+        return run(
+            Plan(
+                seed=self.seed,
+                script=parse_script(self.script),
+                faults=parse_faults(self.faults) if self.faults else NONE,
+                workload=Workload(values=60),
+                settings=Settings(**settings, defects=frozenset(defects)),  # type: ignore[arg-type]
+            )
+        )
+
+
+HUNTS = (
+    Hunt(Defect.old_transactions_are_not_awaited, "without a row"),
+    Hunt(Defect.markers_are_reclaimed_early, "the table has"),
+    Hunt(Defect.entries_are_written_now, "SUCCEEDED; at"),
+    Hunt(Defect.only_the_first_page, "without an entry"),
+    Hunt(Defect.no_check_backwards, "SUCCEEDED; at"),
+    Hunt(Defect.no_check_forwards, "SUCCEEDED; at", seed=2),
+    Hunt(Defect.row_itself_is_a_duplicate, "no two rows ever shared", seed=1, faults="all"),
+    Hunt(Defect.failure_is_of_all, "FAILED, which has no constraint"),
+    Hunt(Defect.publishes_too_early, "without an entry"),
+    Hunt(Defect.schemas_do_not_converge, "every server has reported", seed=3, faults="all"),
+    Hunt(Defect.one_scan_an_index, "more than once", SHARED),
+    Hunt(Defect.checkpoint_skips_a_row, "without an entry", FEWER),
+    Hunt(
+        Defect.waiting_is_credit,
+        "in the second from",
+        ALONE,
+        0,
+        "",
+        {"rows_per_second": 10, "slots": 1},
+    ),
+    Hunt(
+        Defect.writes_wait_for_the_backfill,
+        "0 of them for locks",
+        FEWER,
+        0,
+        "",
+        {"rows_per_second": 4},
+    ),
+    Hunt(Defect.old_reads_are_served, "found rows []", FEWER, 1),
+    Hunt(Defect.requests_are_not_checked, "SUCCEEDED; at", FEWER),
+    Hunt(Defect.safe_time_is_the_least, "SUCCEEDED; at", FEWER, 2),
+)
+NOT_YET_FOUND = {
+    Defect.last_write_of_a_time,
+    Defect.intents_are_not_looked_at,
+    Defect.lost_chunks_are_not_retried,  # the oracle finds it after two simulated minutes: 30 s of CPU
+    Defect.old_answers_count,
+    Defect.readiness_is_not_tested,
+    Defect.permission_goes_back,
+}
+
+
+@pytest.mark.parametrize("hunt", HUNTS, ids=lambda h: h.defect.name)
+def test_a_wrong_build_is_noticed(hunt: Hunt) -> None:
+    report = hunt.run(hunt.defect)
+    found = [*report.breaches, *report.refused]
+    assert any(hunt.says in text for text in found), found
+
+
+@pytest.mark.parametrize("hunt", [HUNTS[0], HUNTS[7], HUNTS[13], HUNTS[16]], ids=lambda h: h.seed)
+def test_the_same_runs_are_sound_without_it(hunt: Hunt) -> None:
+    report = hunt.run()
+    assert report.breaches + report.refused == []
+
+
+def test_every_defect_is_hunted_or_known_not_to_be() -> None:
+    assert {h.defect for h in HUNTS} == set(Defect) - NOT_YET_FOUND
