@@ -39,7 +39,7 @@ class Hunt:
                 script=parse_script(self.script),
                 faults=parse_faults(self.faults) if self.faults else NONE,
                 workload=Workload(values=60),
-                settings=Settings(**settings, defects=frozenset(defects)),  # type: ignore[arg-type]
+                settings=Settings(**settings, defects=frozenset(defects)),
             )
         )
 
