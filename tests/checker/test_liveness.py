@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.checker.explicit.graph import Graph
 from stagewright.checker.liveness import FairSteps, Lasso, fair_lasso
@@ -107,7 +108,7 @@ def check_lasso(
     assert is_fair(fair, edges, set(visited[len(lasso.path) :]), taken)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.integers(0, 2**32), st.sampled_from(SHAPES))
 def test_a_fair_lasso_is_found_exactly_when_there_is_one(seed: int, fair: FairSteps) -> None:
     chance = random.Random(seed)

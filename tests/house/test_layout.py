@@ -3,7 +3,9 @@
 import ast
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,8 @@ LONGEST_MODULE = 500  # lines
 LONGEST_DEFINITION = 2_200  # a machine is one class in one file, however long its design document
 LONGEST_FUNCTION = 70  # lines
 LONGEST_LOOP = 105  # lines of a compiled loop, which would pass a dozen arrays to each of its parts
+pytestmark = pytest.mark.xdist_group("house")  # in one process a file is parsed once
+
 NAMELESS = {"util", "utils", "helper", "helpers", "misc", "common"}
 
 
@@ -37,13 +41,40 @@ def named(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-PACKAGE_MODULES = modules_of(*PACKAGES)
-ALL_MODULES = [*PACKAGE_MODULES, *modules_of("src", "tests"), ROOT / "run"]
+@dataclass(frozen=True)
+class Facts:
+    """What the tests of the house ask of a file; its tree is not kept, for thousands take their time."""
+
+    documented: bool
+    lines: int
+    imports: tuple[str, ...]
+    relative: tuple[int, ...]  # lines with relative imports
+    too_long: tuple[str, ...]  # functions
 
 
-def imported_names(tree: ast.AST) -> Iterator[str]:
+@cache
+def facts_of(path: Path) -> Facts:
+    """A file, parsed once for all that look at it."""
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    return Facts(
+        documented=bool(ast.get_docstring(tree)),
+        lines=len(text.splitlines()),
+        imports=tuple(imported_names(nodes)),
+        relative=tuple(n.lineno for n in nodes if isinstance(n, ast.ImportFrom) and n.level),
+        too_long=tuple(
+            n.name
+            for n in nodes
+            if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+            and (n.end_lineno or n.lineno) - n.lineno >= longest(n)
+        ),
+    )
+
+
+def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Every module that a file may import: also inside functions, and by `import_module`."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Import(names=names):
                 yield from (alias.name for alias in names)
@@ -66,14 +97,14 @@ def folder_of(path: Path) -> str:
     return room if room in MAY_IMPORT else room.partition("/")[0]
 
 
-def forbidden_imports(folder: str, source: str) -> list[str]:
+def forbidden_imports(folder: str, imports: Iterable[str]) -> list[str]:
     """The imports of a file in `folder` that the direction of imports forbids.
 
     What knows machines is found by its name alone: nothing else of `traces` imports `traces/databases`.
     """
     fenced = {*PACKAGES, "commands", "__main__"}
     forbidden: list[str] = []
-    for name in imported_names(ast.parse(source)):
+    for name in imports:
         top, _, rest = name.partition(".")
         inner = rest.partition(".")[0]
         if top in PACKAGES:
@@ -111,9 +142,13 @@ def test_script_can_be_executed(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)
 
 
-@pytest.mark.parametrize("path", PACKAGE_MODULES, ids=named)
-def test_imports_run_one_way(path: Path) -> None:
-    assert forbidden_imports(folder_of(path), path.read_text("utf-8")) == []
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_run_one_way(package: str) -> None:
+    forbidden = {
+        named(path): forbidden_imports(folder_of(path), facts_of(path).imports)
+        for path in modules_of(package)
+    }
+    assert {name: found for name, found in forbidden.items() if found} == {}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +166,8 @@ def test_imports_run_one_way(path: Path) -> None:
     ],
 )
 def test_forbidden_import_is_found(folder: str, source: str) -> None:
-    assert len(forbidden_imports(folder, source)) == 1
+    imports = imported_names(ast.walk(ast.parse(source)))
+    assert len(forbidden_imports(folder, imports)) == 1
 
 
 def longest(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -139,25 +175,41 @@ def longest(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return LONGEST_LOOP if loop else LONGEST_FUNCTION
 
 
-@pytest.mark.parametrize("path", ALL_MODULES, ids=named)
-def test_module_is_tidy(path: Path) -> None:
-    text = path.read_text("utf-8")
-    tree = ast.parse(text)
-    assert ast.get_docstring(tree), "a module says in one sentence what it is"
+def faults_of(path: Path) -> list[str]:
+    """What a reader stumbles over in a file, in words."""
+    facts = facts_of(path)
     machine = path.is_relative_to(ROOT / "machines")
-    assert len(text.splitlines()) <= (LONGEST_DEFINITION if machine else LONGEST_MODULE)
-    assert path.stem not in NAMELESS, "name a module after what it holds"
-    relative = [
-        node.lineno for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level
-    ]
-    assert relative == [], "imports are absolute"
-    too_long = [
-        node.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or node.lineno) - node.lineno >= longest(node)
-    ]
-    assert too_long == [], f"a function has at most {LONGEST_FUNCTION} lines"
+    most = LONGEST_DEFINITION if machine else LONGEST_MODULE
+    found = [] if facts.documented else ["it does not say in one sentence what it is"]
+    found += [f"it has more than {most} lines"] if facts.lines > most else []
+    found += ["its name does not say what it holds"] if path.stem in NAMELESS else []
+    found += [f"line {line}: imports are absolute" for line in facts.relative]
+    return found + [f"{name} has too many lines" for name in facts.too_long]
+
+
+@pytest.mark.parametrize("folder", [*PACKAGES, "src", "tests"])
+def test_modules_are_tidy(folder: str) -> None:
+    faults = {named(path): faults_of(path) for path in modules_of(folder)}
+    assert {name: found for name, found in faults.items() if found} == {}
+
+
+def test_the_script_is_tidy() -> None:
+    assert faults_of(ROOT / "run") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "fault"),
+    [
+        ("x = 1\n", "one sentence"),
+        ('"""It."""\n' + "\n" * LONGEST_MODULE, "more than 500 lines"),
+        ('"""It."""\nfrom . import x\n', "line 2: imports are absolute"),
+        ('"""It."""\ndef f():\n' + "    x = 1\n" * LONGEST_FUNCTION, "f has too many lines"),
+    ],
+)
+def test_what_is_untidy_is_found(source: str, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "it.py").write_text(source)
+    [found] = faults_of(tmp_path / "it.py")
+    assert fault in found
 
 
 def test_a_machine_is_in_the_module_of_its_name() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.house.test_layout import PACKAGES, ROOT, imported_names
+from tests.house.test_layout import PACKAGES, ROOT, facts_of
+
+pytestmark = pytest.mark.xdist_group("house")
 
 # From the bottom to the top: a room imports those before it. A module beside the rooms has a dot before its name.
 ORDER = {
@@ -34,7 +35,7 @@ def room_of(module: str, package: str) -> str:
 
 def imports_of(path: Path, package: str) -> set[str]:
     """The rooms of its own package that a file imports from."""
-    names = set(imported_names(ast.parse(path.read_text("utf-8"))))
+    names = facts_of(path).imports
     return {room_of(n, package) for n in names if n.startswith(f"stagewright.{package}.")}
 
 

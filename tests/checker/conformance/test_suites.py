@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings, strategies as st
 from tests.checker.conformance.machines import Counter, CounterAdapter, Stuck, Votes
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
+from tests.thorough import examples
 
 from stagewright.checker.conformance import Fault, RefusedEvent
 from stagewright.checker.conformance.divergence import Walk
@@ -72,7 +73,7 @@ def small(machine: RandomMachine) -> Explored:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(machines(), st.data())
 def test_tour_finds_any_one_step_that_is_refused_in_one_state(
     machine: RandomMachine, data: st.DataObject
@@ -91,7 +92,7 @@ def test_tour_finds_any_one_step_that_is_refused_in_one_state(
     assert play(judge, lambda: Sabotaged(found.judge, None, None), suite).failure is None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(machines(), st.data())
 def test_refusals_find_any_one_event_that_is_accepted_in_one_state(
     machine: RandomMachine, data: st.DataObject

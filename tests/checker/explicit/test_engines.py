@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from tests.checker.explicit.random_models import Maker, model_of
+from tests.thorough import examples
 
 from stagewright.checker.explicit.engine import Engine, requirement_keys
 from stagewright.checker.explicit.native.engine import NativeEngine
@@ -28,7 +29,7 @@ EngineOf = Callable[[GroundModel], Engine]
 
 
 @engines
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(seed=seeds)
 def test_expansion_agrees_with_plain_evaluation(engine_of: EngineOf, seed: int) -> None:
     maker = Maker(seed)
@@ -62,7 +63,7 @@ def test_expansion_agrees_with_plain_evaluation(engine_of: EngineOf, seed: int) 
 
 
 @engines
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(seed=seeds)
 def test_conditions_agree_with_plain_evaluation(engine_of: EngineOf, seed: int) -> None:
     maker = Maker(seed)

@@ -11,6 +11,7 @@ from tests.random_machines.choices import Choices
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
 from tests.random_machines.expressions import Expressions
+from tests.thorough import examples
 
 from stagewright.checker.engines import EngineKind
 from stagewright.checker.limits import Limits
@@ -243,7 +244,7 @@ def verdict_of(case: Case, engine: EngineKind) -> Outcome:
     return found.outcome
 
 
-@settings(max_examples=60, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), suppress_health_check=SLOW)
 @given(cases())
 def test_every_decision_is_the_one_of_the_oracle(given: tuple[Case, Seen]) -> None:
     case, seen = given

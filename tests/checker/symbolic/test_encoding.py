@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.checker.symbolic.encoding import Encoding, Frame
 from stagewright.checker.symbolic.z3_terms import Answer, Clock, Shape, Solver, Terms
@@ -85,7 +86,7 @@ STATES = st.tuples(*(st.integers(c.low, c.high) for c in CELLS))
 TERMS = Terms()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(expressions(), STATES, STATES)
 def test_a_term_has_the_value_of_its_expression_in_every_state(
     grown: Grown, old: Any, new: Any

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from tests.checker.symmetry.by_hand import Compared, model_of
 from tests.random_machines.definitions import RandomMachine, machines
+from tests.thorough import examples
 
 from stagewright.checker.explicit.exploration import Exploration
 from stagewright.checker.goals import nearest_hopeless
@@ -46,7 +47,8 @@ def test_goals_are_told_apart(name: str, goals: dict[str, bool]) -> None:
 
 
 @settings(
-    max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=examples(80),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(machine=machines())
 def test_goals_of_random_machines_are_decided_alike(machine: RandomMachine) -> None:

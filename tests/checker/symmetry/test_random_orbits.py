@@ -16,6 +16,7 @@ from tests.checker.symmetry.by_hand import (
 )
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
+from tests.thorough import examples
 
 from stagewright.checker.symmetry.orbits import orbit_sizes
 from stagewright.checker.symmetry.permutations.motion import moved
@@ -84,7 +85,7 @@ def assert_closed(compared: Compared, found: Explored) -> None:
             assert moved(compared.symmetry, permutation, compared.model.encode(state)) == image
 
 
-@settings(max_examples=100, suppress_health_check=PATIENT)
+@settings(max_examples=examples(100), suppress_health_check=PATIENT)
 @given(machine=machines())
 def test_orbits_are_counted_right_and_violations_are_as_near(machine: RandomMachine) -> None:
     compared = grounded(machine)

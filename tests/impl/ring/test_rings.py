@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.impl.ring.partitioner import FIRST_TOKEN, LAST_TOKEN
 from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
@@ -68,7 +69,7 @@ def test_replicas_are_different_nodes_with_racks_apart(
 
 
 @given(clusters(), tokens, st.integers(1, 3), st.sampled_from(list(TransitionState)))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_requests_use_the_rings_of_the_transition_state(
     nodes: list[RingNode], token: int, factor: int, state: TransitionState
 ) -> None:

@@ -12,7 +12,6 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
-from tests.thorough import THOROUGH
 
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.runtime.columns import Cells
@@ -148,16 +147,16 @@ def walk_somewhere(name: str, profile: str, steps: int, chance: Random) -> None:
     walk(definition, scope_of(definition), steps, chance)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_walks_of_each_shipped_machine_agree(name: str) -> None:
-    walk_somewhere(name, "", 5, Random(name))
+@pytest.mark.parametrize(("name", "profile"), PROFILES)
+def test_walks_of_each_profile_agree(name: str, profile: str) -> None:
+    walk_somewhere(name, profile, 5, Random(name))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "profile"), PROFILES)
 def test_long_walks_of_each_profile_agree(name: str, profile: str) -> None:
-    for seed in range(3 if THOROUGH else 1):
-        walk_somewhere(name, profile, 60 if THOROUGH else 30, Random(f"{name} {profile} {seed}"))
+    for seed in range(3):
+        walk_somewhere(name, profile, 60, Random(f"{name} {profile} {seed}"))
 
 
 def look_at_random_machine(machine: RandomMachine) -> None:
@@ -174,8 +173,8 @@ def test_walks_of_random_machines_agree(machine: RandomMachine) -> None:
     look_at_random_machine(machine)
 
 
-@pytest.mark.slow
-@settings(max_examples=600 if THOROUGH else 150, suppress_health_check=PATIENT)
+@pytest.mark.thorough
+@settings(max_examples=600, suppress_health_check=PATIENT)
 @given(machine=machines())
 def test_walks_of_many_random_machines_agree(machine: RandomMachine) -> None:
     look_at_random_machine(machine)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from hypothesis import given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.traces.replay.related.formula import (
     WHATEVER,
@@ -131,7 +132,7 @@ def numbers(draw: st.DrawFn, names: tuple[tuple[int, int], ...], depth: int) -> 
 COUNTS = st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 6), max_size=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(conditions(), COUNTS)
 def test_counts_of_classes_say_what_all_entities_say(
     formula: Formula, counts: dict[ClassOf, int]
@@ -143,7 +144,7 @@ def test_counts_of_classes_say_what_all_entities_say(
     assert evaluate(formula, counts) == one_by_one(formula, entities, {})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(conditions(), COUNTS)
 def test_more_entities_of_a_class_than_the_weight_change_nothing(
     formula: Formula, counts: dict[ClassOf, int]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.checker.conformance.fault_domain.mealy import UNSAID, Mealy
 from stagewright.checker.conformance.fault_domain.words import Method, tests_of as planned
@@ -128,7 +129,7 @@ class Played:
 
 
 @pytest.mark.parametrize("method", Method)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data(), extra=st.integers(0, 2), whole=st.booleans())
 def test_every_fault_of_so_many_states_is_found(
     method: Method, data: st.DataObject, extra: int, whole: bool

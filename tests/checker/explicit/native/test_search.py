@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from tests.checker.explicit.random_models import Maker, model_of
 from tests.checker.explicit.tallies import counted
+from tests.thorough import examples
 
 from stagewright.checker.check import check, watch_for
 from stagewright.checker.engines import EngineKind
@@ -40,7 +41,7 @@ def told(found: Exploration) -> tuple[object, ...]:
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(seed=st.integers(0, 2**32))
 def test_on_random_models_every_number_and_note_is_the_same(seed: int) -> None:
     maker = Maker(seed, narrow=True)
