@@ -39,6 +39,7 @@ from stagewright.spec import (
     Term,
     action,
     assume,
+    bounded,
     budget,
     choose,
     constant,
@@ -195,6 +196,7 @@ class TopologyChange(Machine):
     @action(by=CLIENT, spends=writes)
     def write(self, n: Term[Node]) -> None:
         """A row is written through a node; its change goes to a stream of the generation that operates."""
+        bounded(self.logged.is_none(), "one change is followed")
         generation = self._generation_of_now(n)
         self.logged = generation
         self._send(n, generation, Row.base, Row.change)

@@ -31,6 +31,17 @@ def test_clients_read_what_was_acknowledged_while_a_node_joins(number: int) -> N
     assert (broken(report), report.exhausted) == (set(), True)
 
 
+def test_they_read_rows_of_both_tables() -> None:
+    definition = define(TopologyChange)
+    report = check(
+        definition, scope_of(definition, {}, {"writes": 2, "migrations": 0, "losses": 1})
+    )
+    assert {"acknowledged_rows_are_read", "changes_are_read_with_their_rows"} & broken(
+        report
+    ) == set()
+    assert report.exhausted
+
+
 def test_they_do_with_the_state_machine_of_the_document() -> None:
     definition = define(TopologyChange, "seed")
     report = check(definition, scope_of(definition))
