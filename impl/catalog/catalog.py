@@ -14,6 +14,7 @@ from stagewright.impl.catalog.columns import (
     REQUESTS,
     STATUS,
     TABLES,
+    TABLETS,
     TIMESTAMPS,
     TOPOLOGY,
     Row,
@@ -24,7 +25,7 @@ from stagewright.impl.catalog.view import View, view_of
 from stagewright.impl.group0 import Entry, Mutation, Snapshot
 from stagewright.impl.node.messages import HostInfo
 
-KNOWN = (TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES)
+KNOWN = (TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES, TABLETS)
 _STATIC: Row = {
     "transition_state": None,
     "version": 0,
@@ -34,6 +35,7 @@ _STATIC: Row = {
     "committed_cdc_generations": [],
     "unpublished_cdc_generations": [],
     "global_topology_request": None,
+    "tablet_work": None,
 }
 
 

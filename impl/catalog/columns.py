@@ -22,6 +22,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
     Request,
     TransitionState,
+    Work,
 )
 from stagewright.spec.values import FrozenMap
 
@@ -32,6 +33,7 @@ STATUS = "cluster_status"
 GENERATIONS = "cdc_generations_v3"
 TIMESTAMPS = "cdc_generation_timestamps"
 TABLES = "tables"
+TABLETS = "tablets"
 
 Row = dict[str, Any]
 Rows = dict[tuple[str, ...], Row]
@@ -167,6 +169,9 @@ class _Writer:
                 self.put(TIMESTAMPS, (timestamp,), generation=generation)
             self.static(unpublished_cdc_generations=[])
 
+    def tablet_work(self, _: Place, value: Work | None) -> None:
+        self.static(tablet_work=None if value is None else value.name)
+
     def global_request(self, _: Place, value: GlobalRequest | None) -> None:
         self.static(global_topology_request=None if value is None else value.name)
 
@@ -213,6 +218,7 @@ _WRITES: Mapping[str, Callable[[_Writer, Place, Any], None]] = {
     "session": _Writer.session,
     "new_cdc_generation": _Writer.new_cdc_generation,
     "unpublished_cdc_generations": _Writer.unpublished_cdc_generations,
+    "tablet_work": _Writer.tablet_work,
     "global_request": _Writer.global_request,
     "asked": _Writer.asked,
     "done": _Writer.done,
@@ -258,8 +264,10 @@ def state_of(tables: Mapping[str, Rows]) -> dict[str, Any]:
         "error": frozenset(n for n, r in asked.items() if r["error"] is not None),
         "members": frozenset(Node(name) for (name,) in tables[MEMBERS]),
         "down": frozenset(Node(name) for (name,), r in tables[STATUS].items() if not r["up"]),
-        "tablet_hosts": frozenset[Node](),
-        "tablet_work": None,
+        "tablet_hosts": frozenset(
+            Node(host) for row in tables[TABLETS].values() for host, _ in row["replicas"]
+        ),
+        "tablet_work": _optional(Work, static["tablet_work"]),
     }
 
 

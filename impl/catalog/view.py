@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from stagewright.impl.catalog.columns import (
@@ -13,11 +13,13 @@ from stagewright.impl.catalog.columns import (
     REQUESTS,
     STATUS,
     TABLES,
+    TABLETS,
     TOPOLOGY,
     Row,
     Rows,
     state_of_text,
 )
+from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
@@ -41,6 +43,7 @@ class Member:
     shards: int
     request: Row | None  # the newest in the request table
     cleanup_needed: bool
+    asked: str = ""  # for what, as long as nothing of it has begun
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class View:
     session: str
     nodes: Mapping[str, Member]
     tables: Mapping[str, int]  # with their replication factors
+    tablets: Mapping[str, tuple[TabletRow, ...]] = field(default_factory=dict)  # of tablet tables
 
     @cached_property
     def rings(self) -> Rings:
@@ -98,6 +102,52 @@ class View:
             found = self.rings.chosen(self._ends[place], factors, self.transition_state)
             self._chosen[place, replicas] = found
         return found
+
+    # -- tables of both kinds --------------------------------------------------------------------------
+
+    @cached_property
+    def vnode_tables(self) -> dict[str, int]:
+        """The tables whose rows follow the token ring."""
+        return {table: n for table, n in self.tables.items() if table not in self.tablets}
+
+    def replicas(self, table: str, token: int) -> Chosen:
+        """Whom requests for a token of a table ask."""
+        tablets = self.tablets.get(table)
+        if tablets is None:
+            return self.chosen(token, self.tables[table])
+        return tablets[_index(token, len(tablets))].chosen
+
+    def tablet(self, table: str, number: int) -> TabletRow | None:
+        """A tablet, if there is such."""
+        tablets = self.tablets.get(table, ())
+        return tablets[number] if 0 <= number < len(tablets) else None
+
+    def ranges_of(self, table: str) -> Iterator[tuple[int, int]]:
+        """Token ranges (low, high] of a table within which all tokens have the same replicas."""
+        tablets = self.tablets.get(table)
+        if tablets is None:
+            yield from self.ranges()
+        else:
+            yield from (row.range for row in tablets)
+
+    @cached_property
+    def moving(self) -> tuple[TabletRow, ...]:
+        """The tablets in transition."""
+        return tuple(row for rows in self.tablets.values() for row in rows if row.tablet.moves)
+
+    @cached_property
+    def sessions(self) -> frozenset[str]:
+        """The open sessions: of the topology, and of tablets."""
+        own = {self.session} if self.session else set[str]()
+        return frozenset(own | {row.session for row in self.moving if row.session})
+
+    @cached_property
+    def given_up(self) -> frozenset[str]:
+        """The nodes that tablets are not to wait for: they are gone, or are to be removed."""
+        gone = {
+            m.name for m in self.nodes.values() if m.state is NodeState.left or m.asked == "remove"
+        }
+        return self.ignored | gone
 
     def fetchers(self, token: int, replicas: int) -> tuple[str, ...]:
         """Who needs the rows of a token before the ring changes.
@@ -148,6 +198,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
             shards=row["shard_count"],
             request=requests[row["request_id"],] if row["request_id"] else None,
             cleanup_needed=row["cleanup_status"] == "needed",
+            asked=row["topology_request"] or "",
         )
         for key, row in topology.items()
         if len(key) == 1
@@ -159,4 +210,10 @@ def view_of(tables: Mapping[str, Rows]) -> View:
         session=static["session"] or "",
         nodes=nodes,
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
+        tablets=tablets_of(tables[TABLES], tables[TABLETS]),
     )
+
+
+def _index(token: int, count: int) -> int:
+    """The number of the tablet, of a power of two of them, that has a token."""
+    return (token + (1 << 63)) >> (64 - (count.bit_length() - 1))

@@ -36,3 +36,4 @@ class Defect(Enum):
     tombstones_are_not_streamed = auto()  # as if a deleted row were no row
     rows_between_chunks_are_lost = auto()  # the next chunk begins one row too late
     unready_replica_answers = auto()  # a node that starts answers before it has learned
+    tablet_streaming_is_skipped = auto()  # a tablet moves without its rows

@@ -10,6 +10,7 @@ from typing import Any
 
 from stagewright.impl.catalog.catalog import first_rows, founding
 from stagewright.impl.catalog.columns import TABLES, text_of
+from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Ended, Plan
 from stagewright.impl.node.context import Context, tokens_for
@@ -28,6 +29,7 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Effect, Learn, Send, Stop, Store, Wake
 from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.tablets.allocation import allocated, refuse_to_crowd
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
@@ -172,6 +174,8 @@ class Membership:
         def plan() -> Command:
             board = Board(node.rules, node.catalog)
             board.see(node.down)
+            if request.ask in (Ask.leave, Ask.remove):
+                refuse_to_crowd(node.view, request.node)
             board.take(step_of(action, **arguments))
             what = request.ask.name.replace("_", " ")
             return board.command(
@@ -182,15 +186,27 @@ class Membership:
 
     def create(self, client: str, request: CreateTable) -> list[Effect]:
         """Make a table."""
-        row = {"replicas": request.replicas}
-        command = Command(
-            f"create table {request.table}",
-            mutations=(Mutation(TABLES, (request.table,), row),),
-        )
-        there = self._node.catalog.tables[TABLES]
-        return self._answered(
-            client, request.number, lambda: None if (request.table,) in there else command
-        )
+        node = self._node
+        row = {"replicas": request.replicas, "tablets": request.tablets}
+        made = Mutation(TABLES, (request.table,), row)
+
+        def plan() -> Command | None:
+            if (request.table,) in node.catalog.tables[TABLES]:
+                return None
+            text = f"create table {request.table}"
+            if not request.tablets:
+                return Command(text, mutations=(made,))
+            layout = allocated(node.view, request.tablets, request.replicas, node.down)
+            board = Board(node.rules, node.catalog)
+            board.see(node.down)
+            for host in sorted({r.host for t in layout.tablets for r in t.replicas}):
+                step = step_of("create_table", n=Node(host))
+                if board.instance.can(step.action, n=Node(host)):
+                    board.take(step)
+            rows = (made, *rows_of(request.table, layout))
+            return board.command(text, node.catalog, node.details(), rows)
+
+        return self._answered(client, request.number, plan)
 
     def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
         if not self._node.ready:

@@ -128,11 +128,12 @@ class OperatorRequest:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Make a vnode table whose rows have so many replicas."""
+    """Make a table whose rows have so many replicas; with `tablets` in so many, else by the token ring."""
 
     number: int
     table: str
     replicas: int = 3
+    tablets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +314,8 @@ class Work(Enum):
     )
     clean = "clean"  # delete the rows of ranges that it does not own
     shut_down = "shut_down"
+    stream_tablet = "stream_tablet"  # fetch the rows of a tablet that the node gains
+    clean_tablet = "clean_tablet"  # delete the rows of one that it gains no more, or has lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +326,8 @@ class Order:
     number: int
     work: Work
     session: str = ""
+    table: str = ""
+    tablet: int = -1
 
 
 @dataclass(frozen=True, slots=True)

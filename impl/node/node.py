@@ -52,6 +52,7 @@ from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.requests import Requests
 from stagewright.impl.node.scans import Scans
 from stagewright.impl.node.streams import Streams
+from stagewright.impl.node.tablet_streams import TabletStreams
 from stagewright.impl.runtime import Program
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.topology.coordinator import TopologyCoordinator
@@ -77,6 +78,7 @@ class DatabaseNode:
         self.scans = Scans(self.context)
         self.replica = Replica(self.context)
         self.streams = Streams(self.context, self.replica)
+        self.tablet_streams = TabletStreams(self.context, self.replica)
         self.drains = Drains(self.context, self.requests, self.scans)
         self.membership = Membership(self.context, self._serve)
         self.coordinator: TopologyCoordinator | None = None
@@ -116,7 +118,8 @@ class DatabaseNode:
             case ReplicaRows():
                 return [*self.scans.reply(sender, message), *self.drains.look()]
             case RowChunk():
-                return self.streams.received(message)
+                received = self.tablet_streams.received(message)
+                return self.streams.received(message) if received is None else received
             case PullRows():
                 return self._give(sender, message)
             case _:
@@ -172,6 +175,10 @@ class DatabaseNode:
                     late = OrderDone(order.term, order.number, False, "the topology is busy")
                     return [Send(coordinator, late)]
                 return self.replica.clean(done)
+            case Work.stream_tablet:
+                return self.tablet_streams.begin(coordinator, order)
+            case Work.clean_tablet:
+                return self.tablet_streams.clean(coordinator, order)
             case Work.shut_down:
                 own = view.nodes[self.name]
                 ended = own.request is not None and own.request["done"]
@@ -203,6 +210,8 @@ class DatabaseNode:
                 return self.context.group0(self.context.member.wake(number))
             case ("transfer", int(number), str(start), int(attempts)):
                 return self.streams.again(number, start, attempts)
+            case ("tablet transfer", int(number), str(start), int(attempts)):
+                return self.tablet_streams.again(number, start, attempts)
             case ("campaign",):
                 return self._campaign()
             case ("coordinator", *_):
@@ -222,6 +231,7 @@ class DatabaseNode:
         """The next entry of group0, or a snapshot."""
         effects = self.context.group0(self.context.member.learned(item))
         self.streams.end_closed()
+        self.tablet_streams.end_closed()
         if self.context.ready:
             effects += self._leave()
         if self.coordinator is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
@@ -85,7 +86,7 @@ class Replica:
         """Remove the rows of ranges that the node has no part in, in any ring."""
         node, view = self._node, self._node.view
         dropped: list[Effect] = []
-        for table, factor in sorted(view.tables.items()):
+        for table, factor in sorted(view.vnode_tables.items()):
             for low, high in view.ranges():
                 chosen = view.chosen(high, factor)
                 mine = node.name in (*chosen.writes, *chosen.reads)
@@ -94,6 +95,12 @@ class Replica:
                 first, end = bounds(low, high)
                 if not mine and self._holds(table, first, end):
                     dropped.append(Drop(table, first, end))
+        return [*dropped, *self.store((), then)]
+
+    def clean_tablet(self, row: TabletRow, then: Effect) -> list[Effect]:
+        """Remove the rows of a tablet that the node gains no more, or has lost."""
+        first, end = bounds(*row.range)
+        dropped = [Drop(row.table, first, end)] if self._holds(row.table, first, end) else []
         return [*dropped, *self.store((), then)]
 
     def _holds(self, table: str, first: bytes, end: bytes | None) -> bool:

@@ -58,7 +58,7 @@ class Requests:
             return [_failed(client, request.number, refusal)]
         key = stored_key(request.key)
         factor = view.tables[request.table]
-        chosen = view.chosen(token_in(key), factor)
+        chosen = view.replicas(request.table, token_in(key))
         writes = isinstance(request, ClientWrite)
         targets, needed = self._plan(chosen, request.level, factor, writes)
         if len(targets) < needed:

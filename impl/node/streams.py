@@ -80,7 +80,7 @@ class Streams:
         node = self._node
         rebuilds = view.nodes[node.name].state is NodeState.rebuilding
         found: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        for table, factor in sorted(view.tables.items()):
+        for table, factor in sorted(view.vnode_tables.items()):
             for low, high in view.ranges():
                 chosen = view.chosen(high, factor)
                 fetch = chosen.reads if rebuilds else view.fetchers(high, factor)
@@ -177,7 +177,7 @@ class Streams:
 
     def give(self, sender: str, pull: PullRows) -> list[Effect]:
         """The next rows for somebody; what the one who asks knows is learned here, too."""
-        if self._node.view.session != pull.session and not self._node.has(
+        if pull.session not in self._node.view.sessions and not self._node.has(
             Defect.session_is_not_checked
         ):
             refused = RowChunk(pull.transfer, pull.start, (), None, "the session is not open")

@@ -19,6 +19,7 @@ from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.messages import BarrierAck, Joined, OrderDone, Phase, Work
 from stagewright.impl.node.port import Effect, Reason, Wake
+from stagewright.impl.tablets.track import TabletTrack
 from stagewright.impl.topology.descriptions import described
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
@@ -62,6 +63,7 @@ class TopologyCoordinator:
         self._position = -1  # of the board
         self._waited: set[Key] = set()  # delays that are over
         self._waiting: set[Key] = set()
+        self.track = TabletTrack(self)
         self._rules = [r for r in RULES if r.action in node.rules.actions]
 
     # -- what happens --------------------------------------------------------------------------------------
@@ -73,6 +75,7 @@ class TopologyCoordinator:
         def plan() -> Command:
             board = Board(self.node.rules, self.node.catalog)
             board.take(taken)
+            self.track.take_over(board)
             text = f"Starting new topology coordinator {self.node.name}"
             return board.command(text, self.node.catalog, self.node.details())
 
@@ -101,6 +104,9 @@ class TopologyCoordinator:
                 return [*self.rounds.again(number), *self.go_on()]
             case (_, "job", _, str(action), str(name), int(version)):
                 return self.orders.again((action, name, version))
+            case (_, "tablet", _, str(name)):
+                self.track.waited.add(name)
+                return self.go_on()
             case (_, "delay", _, str(action), str(name), int(version)):
                 self._waiting.discard((action, name, version))
                 self._waited.add((action, name, version))
@@ -139,7 +145,10 @@ class TopologyCoordinator:
             board.take(step)
             self._pending.append(step)
             self._took(rule, step)
-        return effects
+        try:
+            return [*effects, *self.track.go_on(board)]
+        except RefusedError:
+            return [*effects, *self._give_up()]
 
     def _took(self, rule: Rule, step: Step) -> None:
         """What is tried again begins anew."""
@@ -173,15 +182,9 @@ class TopologyCoordinator:
 
     def _commit(self, step: Step) -> list[Effect]:
         """Commit a step with the inner ones before it."""
-        self._busy = True
-        after: dict[str, Any] = {}
 
-        def plan() -> Command:
-            board = Board(self.node.rules, self.node.catalog, self._volatile)
-            for one in (*self._pending, step):
-                board.take(one)
-            after.clear()
-            after.update(board.volatile())
+        def add(board: Board) -> Command:
+            board.take(step)
             tokens = self._tokens(step)
             details = self.node.details(
                 tokens=tokens,
@@ -191,10 +194,29 @@ class TopologyCoordinator:
             )
             return board.command(described(step), self.node.catalog, details, self._beside())
 
+        return self.commit(add)
+
+    def commit(
+        self, add: Callable[[Board], Command], committed: Callable[[], None] = lambda: None
+    ) -> list[Effect]:
+        """Commit what is added to the inner steps since the last commit, which are taken on the board."""
+        self._busy = True
+        after: dict[str, Any] = {}
+
+        def plan() -> Command:
+            board = Board(self.node.rules, self.node.catalog, self._volatile)
+            for one in self._pending:
+                board.take(one)
+            made = add(board)
+            after.clear()
+            after.update(board.volatile())
+            return made
+
         def then(ended: Ended) -> list[Effect]:
             self._busy = False
             if ended.error is None:
                 self._volatile, self._pending, self._board = after, [], None
+                committed()
                 return self.go_on()
             if isinstance(ended.error, RefusedError | RaceLostError):
                 self._board = None
@@ -369,7 +391,7 @@ class TopologyCoordinator:
         view = self.node.view
         gain = {
             name
-            for factor in view.tables.values()
+            for factor in view.vnode_tables.values()
             for _, high in view.ranges()
             for name in view.fetchers(high, factor)
         }

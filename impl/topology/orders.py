@@ -21,6 +21,7 @@ class Job:
     numbers: dict[int, str]  # of orders, with the nodes that have not answered
     session: str
     work: Work | None  # None: to join group0
+    tablet: tuple[str, int] = ("", -1)  # its table and number
     problems: list[str] = field(default_factory=list[str])
 
     @property
@@ -43,13 +44,21 @@ class Orders:
         self._last = 0
         self.jobs: dict[Key, Job] = {}
 
-    def begin(self, key: Key, work: Work | None, nodes: tuple[str, ...]) -> list[Effect]:
+    def begin(
+        self,
+        key: Key,
+        work: Work | None,
+        nodes: tuple[str, ...],
+        tablet: tuple[str, int] = ("", -1),
+        session: str | None = None,
+    ) -> list[Effect]:
         """Have nodes do something."""
         numbers: dict[int, str] = {}
         for name in nodes:
             self._last += 1
             numbers[self._last] = name
-        job = Job(key, numbers, self._node.view.session, work)
+        session = self._node.view.session if session is None else session
+        job = Job(key, numbers, session, work, tablet)
         self.jobs[key] = job
         return self._send(job)
 
@@ -59,7 +68,9 @@ class Orders:
             if job.work is None:
                 effects.append(Send(name, JoinResponse(self._term)))
             else:
-                effects.append(Send(name, Order(self._term, number, job.work, job.session)))
+                effects.append(
+                    Send(name, Order(self._term, number, job.work, job.session, *job.tablet))
+                )
         if job.numbers:
             reason = ("coordinator", "job", self._term, *job.key)
             effects.append(Wake(4 * self._node.timing.resend, reason))

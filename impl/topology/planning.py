@@ -54,6 +54,15 @@ class Board:
         """
         command(*(self.instance.call(s) for s in steps), log=self._took)
 
+    def take_on(self, other: Instance, step: Step) -> Taken:
+        """Take a step of another machine in the same command; what it changes is for the caller to write.
+
+        Raises:
+            RefusedError: it is not enabled.
+        """
+        command(other.call(step), log=self._took)
+        return self.taken[-1]
+
     def _took(self, record: Record) -> None:
         self.taken += record.steps
 
@@ -86,7 +95,8 @@ class Board:
         beside: Iterable[Mutation] = (),
     ) -> Command:
         """All that was taken, with `beside` what else it writes."""
-        rows = mutations_of(self.taken, catalog.tables, details)
+        own = [t for t in self.taken if t.instance is self.instance]
+        rows = mutations_of(own, catalog.tables, details)
         return Command(description, steps_of(Record(tuple(self.taken))), (*beside, *rows))
 
 

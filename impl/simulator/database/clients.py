@@ -50,6 +50,7 @@ class Clients:
         self.workload = workload
         self.oracle = oracle
         self.left = 0
+        self.tables: dict[str, int] = {TABLE: 0}  # with their numbers of replicas
         self._events = events
         self._dice = dice
         self._counted = counted
@@ -85,6 +86,10 @@ class Clients:
             return
         dice, name = self._dice, str(client)
         key = b"key%d" % dice.between(0, self.workload.keys - 1, "key", name)
+        if len(self.tables) > 1:
+            tables = [*self.tables]
+            table = tables[dice.between(0, len(tables) - 1, "table", name)]
+            key = key if table == TABLE else table.encode() + b"/" + key
         node = nodes[dice.between(0, len(nodes) - 1, "through", name)]
         if dice.chance(self.workload.reads, "reads", name):
             self.read(client, key, node)
@@ -97,14 +102,24 @@ class Clients:
             value = b"%d" % self._last
         self.oracle.begin_write(key, timestamp, value)
         self._ask(
-            client, key, node, timestamp, ClientWrite(self._last, TABLE, key, value, timestamp)
+            client,
+            key,
+            node,
+            timestamp,
+            ClientWrite(self._last, self.table_of(key), key, value, timestamp),
         )
+
+    @staticmethod
+    def table_of(key: bytes) -> str:
+        """The table of a key."""
+        table, slash, _ = key.partition(b"/")
+        return table.decode() if slash else TABLE
 
     def read(self, client: int, key: bytes, node: str) -> None:
         """Read a key through a node."""
         self._last += 1
         self.oracle.begin_read(self._last, key)
-        self._ask(client, key, node, 0, ClientRead(self._last, TABLE, key))
+        self._ask(client, key, node, 0, ClientRead(self._last, self.table_of(key), key))
 
     def _ask(
         self, client: int, key: bytes, node: str, timestamp: int, message: ClientRead | ClientWrite

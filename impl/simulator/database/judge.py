@@ -15,6 +15,7 @@ from stagewright.impl.catalog.dumps import dump, history
 from stagewright.impl.group0 import Entry
 from stagewright.impl.runtime import Instance, Program
 from stagewright.impl.simulator.database.hosts import EPOCH
+from stagewright.impl.simulator.database.tablet_judge import TabletJudge
 from stagewright.impl.topology.planning import INSTANCE
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, NodeState
@@ -31,6 +32,7 @@ class Judge:
         self.dumps = dumps  # after each commit
         self.catalog = Catalog()
         self.problems: list[str] = []
+        self.tablets = TabletJudge(self.problems)
         self.edges: set[tuple[str, str, str]] = set()  # taken: of nodes and of the topology
         self._rules = rules
         self._instance: Instance | None = None
@@ -54,6 +56,7 @@ class Judge:
             if Node(name) not in instance.live(Node):
                 instance.add(Node(name))
         before = instance.state
+        self.tablets.hear(entry, self.catalog.view, now)
         for step in (s for s in entry.command.steps if s.machine == self._rules.definition.name):
             taken = Step(
                 step.action, FrozenMap({k: _value(k, v) for k, v in step.arguments.items()})

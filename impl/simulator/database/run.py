@@ -40,6 +40,7 @@ HEAL_MS = 60_000
 SETTLE_MS = 1_500
 TICK_MS = 50
 COMPACT_AFTER = 15  # entries of group0
+QUIET_MS = 400  # so long nothing has moved when the balancer is done
 DOWN_MS = (60, 400)
 AIMED_MS = 40  # until what is aimed at a state strikes, at most
 ENTERED = "entered"  # counted beside the faults of a state
@@ -99,6 +100,7 @@ class Report:
     nodes: dict[str, str]
     tables: Mapping[str, Rows]  # the system tables
     met: dict[tuple[str, str], int]  # how often each fault was met in each state of the topology
+    moves: list[str] = field(default_factory=list[str])  # of tablets, and why
 
     @property
     def kept(self) -> bool:
@@ -200,6 +202,7 @@ class _Run:
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
             self.judge.write(directory / "topology.jsonl", f"run-{self.plan.seed}")
+            self.judge.tablets.write(directory / "tablets.jsonl", f"run-{self.plan.seed}")
             self.judge.write_dumps(directory / "dumps")
             self.watcher.write(directory, f"run-{self.plan.seed}")
         counted = self.world.counted
@@ -216,6 +219,7 @@ class _Run:
             {name: m.state.name for name, m in view.nodes.items()},
             self.judge.catalog.tables,
             dict(self.world.met),
+            self.judge.tablets.moves,
         )
 
     def _begin(self) -> None:
@@ -300,7 +304,7 @@ class _Run:
         newcomer = by if verb == "replace" else node if verb == "join" else ""
         if newcomer in self.world.hosts:
             raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
-        if node and verb != "join" and node not in self.world.hosts:
+        if node and verb not in ("join", "table") and node not in self.world.hosts:
             raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
         match verb:
             case "write":
@@ -312,6 +316,8 @@ class _Run:
             case "kill":
                 self._kill(node)
                 return "done"
+            case "table":
+                return self._create(node, operation.number, operation.replicas)
             case "isolate":
                 self.world.isolate(node)
                 self._until(
@@ -340,6 +346,30 @@ class _Run:
     def _sees_down(self, node: str, other: str) -> bool:
         found = self.world.hosts[node].node
         return found is None or other in found.context.down
+
+    def _create(self, name: str, tablets: int, replicas: int) -> str:
+        """Make a tablet table, which clients use from then on."""
+        table = f"ks.{name}"
+
+        def known() -> bool:
+            return table in self.judge.catalog.view.tables
+
+        deadline = self.events.now + OPERATION_MS
+        while not known() and self.events.now < deadline:
+            self._number += 1
+            nodes = self._serving()
+            if nodes:
+                request = CreateTable(self._number, table, replicas, tablets)
+                self.world.send("operator", nodes[0], request)
+            self._until(known, 4 * AGAIN_MS)
+            reply = self._replies.get(self._number)
+            if reply is not None and not reply.accepted and not self._faulty:
+                return f"refused: {reply.reason}"
+        if not known():
+            return UNFINISHED
+        self.clients.tables[table] = replicas
+        self._until(self._all_have_learned, BEGIN_MS)
+        return "done"
 
     def _join(self, name: str, replaces: str) -> str:
         shunned = {replaces, *self.world.isolated}
@@ -434,7 +464,9 @@ class _Run:
             m.state.in_transition or (m.request is not None and not m.request["done"])
             for m in view.nodes.values()
         )
-        return view.transition_state is TransitionState.null and not moving
+        at_rest = view.transition_state is TransitionState.null and not moving
+        quiet = view.tablets and self.judge.tablets.last_change + QUIET_MS > self.events.now
+        return at_rest and not view.moving and not quiet
 
     def _look(self) -> None:
         """Every key through every node, every table of every node, every row of every replica."""
@@ -455,11 +487,25 @@ class _Run:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
         for key, seen in sorted(self.oracle.newest.items()):
             stored = stored_key(key)
-            replicas = view.chosen(token_in(stored), self.plan.replicas).reads
-            have = [n for n in replicas if self._has(n, stored, seen[0])]
-            if len(have) < min(len(replicas), self.plan.replicas // 2 + 1):
+            table = self.clients.table_of(key)
+            replicas = view.replicas(table, token_in(stored)).reads
+            have = [n for n in replicas if self._has(n, table, stored, seen[0])]
+            if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
                 self.oracle.broken(f"{key!r} at {seen} is on {have} of {replicas} only")
 
-    def _has(self, node: str, key: bytes, timestamp: int) -> bool:
-        found = self.world.hosts[node].rows.get(TABLE, key)
+        self._look_at_tablets()
+
+    def _look_at_tablets(self) -> None:
+        """No two replicas on one host, as many as were asked for, on nodes that stay, and loads that differ little."""
+        view = self.judge.catalog.view
+        for table, rows in view.tablets.items():
+            for row in rows:
+                hosts = [r.host for r in row.tablet.replicas]
+                if len({*hosts}) != view.tables[table]:
+                    self.oracle.broken(f"{row.name} has replicas on {', '.join(hosts)}")
+                if gone := [h for h in hosts if view.nodes[h].state is not NodeState.normal]:
+                    self.oracle.broken(f"{row.name} has a replica on {gone[0]}, which has left")
+
+    def _has(self, node: str, table: str, key: bytes, timestamp: int) -> bool:
+        found = self.world.hosts[node].rows.get(table, key)
         return found is not None and found.time >= timestamp

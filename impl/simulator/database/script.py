@@ -20,9 +20,11 @@ FORMS = {
     "kill": "kill NODE",
     "isolate": "isolate NODE",
     "restart": "restart NODE",
+    "table": "table NAME tablets NUMBER rf NUMBER",
     "wait": "wait MILLISECONDS",
 }
 MOST = 1_000_000
+TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
 
 
@@ -34,11 +36,13 @@ class Operation:
     node: str = ""
     by: str = ""
     number: int = 0
+    replicas: int = 0  # of a table
 
     def __str__(self) -> str:
         words = [self.verb, self.node]
         words += ["by", self.by] if self.by else []
         words += [str(self.number)] if self.verb in ("write", "wait") else []
+        words += ["tablets", str(self.number), "rf", str(self.replicas)] * (self.verb == "table")
         return " ".join(filter(None, words))
 
 
@@ -67,6 +71,15 @@ def _parse(words: list[str]) -> Operation:
             return Operation(verb, node)
         case [node, "by", by] if verb == "replace" and _NAME.fullmatch(by):
             return Operation(verb, node, by)
+        case [name, "tablets", number, "rf", replicas] if (
+            verb == "table"
+            and _NAME.fullmatch(name)
+            and number.isdecimal()
+            and int(number) in TABLETS
+            and replicas.isdecimal()
+            and 1 <= int(replicas) <= 9
+        ):
+            return Operation(verb, name, number=int(number), replicas=int(replicas))
         case [number] if verb in ("write", "wait") and number.isdecimal() and int(number) <= MOST:
             return Operation(verb, number=int(number))
         case _:

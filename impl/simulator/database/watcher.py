@@ -35,7 +35,7 @@ from stagewright.impl.runtime import Program
 from stagewright.impl.simulator.database.folding import Arguments, Folding
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.machines.recorded import OF_NODES
-from stagewright.machines.scylladb.tablets.tablet_stages import Stage
+from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
 from stagewright.spec.loading import load
 from stagewright.spec.trace import TraceWriter
@@ -79,7 +79,7 @@ class Watcher:
         self._pulls: dict[int, PullRows] = {}  # by transfer
         self._fetched: dict[tuple[str, str], set[tuple[str, str, tuple[int, int]]]] = {}
         self._orders: dict[tuple[str, int, int], Order] = {}
-        self._sessions: dict[str, str] = {}  # by life of a node
+        self._sessions: dict[str, frozenset[str]] = {}  # by life of a node
         self._ready: set[str] = set()
         self._passed_at = 0
 
@@ -145,12 +145,12 @@ class Watcher:
 
     def learned(self, host: Host, node: DatabaseNode) -> None:
         """A node has learned something: a session may have been opened, or closed."""
-        life, session = _life(host), node.context.view.session
-        before = self._sessions.get(life, "")
-        if session != before:
-            self._sessions[life] = session
-            for one, what in ((before, "close"), (session, "open")):
-                if one:
+        life, now = _life(host), node.context.view.sessions
+        before = self._sessions.get(life, frozenset[str]())
+        if now != before:
+            self._sessions[life] = now
+            for sessions, what in ((before - now, "close"), (now - before, "open")):
+                for one in sorted(sessions):
                     self._take("sessions", f"{one}@{life}", node.name, what)
 
     # -- what nodes do ---------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Watcher:
                     self._take("sessions", f"{pull.session}@{_life(host)}", node.name, "store")
             case Drop(table, low, _):
                 view = node.context.view
-                chosen = view.chosen(token_in(low), view.tables[table])
+                chosen = view.replicas(table, token_in(low))
                 owned = node.name in (*chosen.writes, *chosen.reads)
                 self._take("lives", _life(host), node.name, "drop_rows", owned=owned)
             case _:
@@ -186,7 +186,7 @@ class Watcher:
                 self._began(node, message, cause)
             case ReplicaRead(_, _, table, key):
                 view = node.context.view
-                selected = to in view.chosen(token_in(key), view.tables[table]).reads
+                selected = to in view.replicas(table, token_in(key)).reads
                 self._take("lives", _life(host), node.name, "ask_for_a_row", selected=selected)
             case ReplicaReply():
                 self._answers(host, node, message, cause)
@@ -209,7 +209,10 @@ class Watcher:
                     self._take("sessions", entity, node.name, "send", whole=whole)
             case OrderDone(term, number, True):
                 order = self._orders.get((node.name, term, number))
-                if order is not None and order.work is Work.stream:
+                if order is not None and order.work is Work.stream_tablet:
+                    complete = self._has_fetched_tablet(host, node, order)
+                    self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
+                elif order is not None and order.work is Work.stream:
                     complete = self._is_complete(host, node, order.session)
                     self._take("lives", _life(host), node.name, "end_streaming", complete=complete)
             case _:
@@ -220,12 +223,12 @@ class Watcher:
         if message.number not in self._answered:
             self._answered[message.number] = set()
             self._writes[node.name, cause.number] = message.number
-            chosen = view.chosen(token_in(message.cell[0]), view.tables[message.table])
+            chosen = view.replicas(message.table, token_in(message.cell[0]))
             self._start(
                 "writes",
                 entity,
                 node.name,
-                stage=_STAGE[view.transition_state.writes],
+                stage=self._stage(view, message),
                 staying=len(chosen.writes) - len(chosen.pending),
                 leaving=0,
                 pending=len(chosen.pending),
@@ -233,6 +236,15 @@ class Watcher:
                 quorum=True,
             )
         self._take("writes", entity, node.name, "send")
+
+    @staticmethod
+    def _stage(view: View, message: ReplicaWrite) -> Stage:
+        """The stage of a tablet, or what the topology's state is to a row like."""
+        tablets = view.tablets.get(message.table)
+        if tablets is None:
+            return _STAGE[view.transition_state.writes]
+        token = token_in(message.cell[0])
+        return next(t.tablet.stage for t in tablets if token <= t.range[1])
 
     def _answers(
         self, host: Host, node: DatabaseNode, reply: ReplicaReply, cause: Message | None
@@ -266,13 +278,23 @@ class Watcher:
             self._take("barriers", entity, node.name, "drain")
         self._take("barriers", entity, node.name, "answer_drain")
 
+    def _has_fetched_tablet(self, host: Host, node: DatabaseNode, order: Order) -> bool:
+        """Whether the rows of a tablet that the node gains came from whom they are to come from."""
+        view = node.context.view
+        row = view.tablet(order.table, order.tablet)
+        if row is None or row.session != order.session:
+            return True  # it is over, and what was streamed does not count
+        fetched = self._fetched.get((_life(host), order.session), set())
+        have = {s for t, s, r in fetched if (t, r) == (row.table, row.range)}
+        return have >= {*row.hosts[Role.leaving]} - view.given_up
+
     def _is_complete(self, host: Host, node: DatabaseNode, session: str) -> bool:
         """Whether each range that the node needs came from as many replicas as no quorum can avoid."""
         view, fetched = node.context.view, self._fetched.get((_life(host), session), set())
         if view.session != session:
             return True  # it is over, and what was streamed does not count
         rebuilds = view.nodes[node.name].state is NodeState.rebuilding
-        for table, factor in view.tables.items():
+        for table, factor in view.vnode_tables.items():
             for low, high in view.ranges():
                 chosen = view.chosen(high, factor)
                 if node.name not in (chosen.reads if rebuilds else view.fetchers(high, factor)):

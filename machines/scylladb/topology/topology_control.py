@@ -106,6 +106,7 @@ class TopologyControl(Machine):
     release = profiles(SEED, SCYLLA_6_0, SCYLLA_2025_4, SCYLLA_2026_2)
     requests = budget(2, doc="requests of nodes and of the cluster, plans of the balancer, locks")
     faults = budget(1, doc="crashes, failed steps, and changes of the topology coordinator")
+    stages = budget(0, doc="changes of the stages of tablets, and their fences")
 
     # a row for every node
     node_state = per(Node, one_of(NodeState))
@@ -601,10 +602,27 @@ class TopologyControl(Machine):
     @action(by=COORDINATOR, spends=requests)
     def settle_tablets_on(self, n: Term[Node]) -> None:
         """Some of the tablets in transition have come to rest on a node that had none."""
-        require(self.tablet_work.any_of(Work.balancing, Work.moving), "tablets are moving")
+        require(self.tablet_work.is_some(), "tablets are moving")
         require(self.stays(n), "the node is normal and stays")
         require(~self.tablet_hosts.has(n), "the node holds no tablets")
         self.tablet_hosts.add(n)
+
+    @action(by=COORDINATOR, spends=stages)
+    def change_stages(self) -> None:
+        """Tablets enter other stages: what began before is to be drained."""
+        self._has_moving_tablets()
+        self.version = self.version + 1
+
+    @action(by=COORDINATOR, spends=stages)
+    def fence_stages(self) -> None:
+        """Every node has drained what began before the stages that tablets are in."""
+        self._has_moving_tablets()
+        require(self.fence_version < self.version, "older requests are not fenced")
+        self.fence_version = self.version
+
+    def _has_moving_tablets(self) -> None:
+        require(self.tablet_work.is_some(), "tablets are in transition")
+        require(self.transition_state == T.tablet_migration, "in the tablet migration track")
 
     @action(by=OPERATOR, spends=requests)
     def create_table(self, n: Term[Node]) -> None:
@@ -1564,7 +1582,12 @@ class TopologyControl(Machine):
         return some((self.replaced_id[m] == n) & self._is(m, NodeState.normal) for m in Node)
 
     exercised_at = scopes(
-        {requests: 1}, {faults: 0}, {Node: 3, faults: 0}, {}, {Node: 3, requests: 1, faults: 2}
+        {requests: 1},
+        {faults: 0},
+        {Node: 3, faults: 0},
+        {},
+        {Node: 3, requests: 1, faults: 2},
+        {requests: 1, stages: 2},
     )
 
     tables = TABLES
@@ -1613,7 +1636,8 @@ class TopologyControl(Machine):
         moves = self.fence_version != after.fence_version
         passes = (self.barrier != Barrier.passed) & (after.barrier == Barrier.passed)
         undone = self.transition_state == T.rollback_to_normal
-        return moves.implies(passes | undone | self.is_at_rest())
+        tablets = self.tablet_work.is_some()  # whose barriers are their own
+        return moves.implies(passes | undone | tablets | self.is_at_rest())
 
     @step_property
     def ranges_are_streamed_between_live_nodes(self, after: Self) -> Bool:

@@ -78,6 +78,7 @@ def _as_json(report: Report, plan: Plan) -> dict[str, object]:
         "counted": report.counted,
         "nodes": report.nodes,
         "commits": report.commits,
+        "moves": report.moves,
         "simulated_ms": report.simulated_ms,
         "edges": sorted(" ".join(edge) for edge in report.edges),
     }
@@ -102,6 +103,8 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
     out.print(f"nodes: {nodes}")
     counted = ", ".join(f"{number} {what}" for what, number in report.counted.items())
     out.print(f"{report.simulated_ms / 1000:.1f} s simulated, {report.commits} commits; {counted}")
+    for text in report.moves:
+        out.print(f"moved: {text}", style="dim", soft_wrap=True, markup=False)
     for text in (*report.breaches, *report.refused):
         out.print(f"BROKEN {text}", style="red", markup=False)
     if report.kept:

@@ -36,6 +36,12 @@ GROWN = Plan(
     timing=Timing(compact_after=15, chunk=3),
 )
 
+TABLETS = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 3; write 120; wait 200; join n4; decommission n1; join n5; decommission n2"
+    )
+)
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -75,6 +81,7 @@ SHOWN = (
     Shown(D.tombstones_are_not_streamed, "every row of the range is sent", plan=GROWN),
     Shown(D.rows_between_chunks_are_lost, "every row of the range is sent", plan=GROWN),
     Shown(D.unready_replica_answers, "there is storage"),
+    Shown(D.tablet_streaming_is_skipped, "came from enough replicas", oracle=True, plan=TABLETS),
 )
 SEEDS = 5  # from the first on
 

@@ -1,0 +1,98 @@
+"""Judges what the log says of tablets: each one's steps on an instance of its machine, beside its row.
+
+What a plan moves is compared with what lies where afterwards, without the machine.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from stagewright.impl.catalog.tablet_rows import KEPT, TabletRow
+from stagewright.impl.catalog.view import View
+from stagewright.impl.group0 import Entry, MachineStep
+from stagewright.impl.runtime import Instance
+from stagewright.impl.tablets.track import tablet_program
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
+from stagewright.spec.errors import StagewrightError
+from stagewright.spec.trace import TraceWriter, observation
+from stagewright.spec.values import FrozenMap, State
+from stagewright.spec.verdict import Step
+
+
+class TabletJudge:
+    """The tablets of a run; `problems` is where it says what is wrong."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.moves: list[str] = []  # each with its reason
+        self.edges: set[tuple[str, str]] = set()
+        self.last_change = 0
+        self._problems = problems
+        self._instances: dict[str, Instance] = {}
+        self._before: dict[str, TabletRow] = {}
+        self._events: list[tuple[str, Step | None, State, int]] = []
+
+    def hear(self, entry: Entry, view: View, now: int) -> None:
+        """An entry is committed; the view is that after it."""
+        rows = {row.name: row for rows in view.tablets.values() for row in rows}
+        for name in rows.keys() - self._instances.keys():
+            instance = Instance(tablet_program(), rows[name].state(), name=name)
+            self._instances[name] = instance
+            self._events.append((name, None, instance.state, now))
+        machine = tablet_program().definition.name
+        for step in (s for s in entry.command.steps if s.machine == machine):
+            self.last_change = now
+            self._step(entry, step, now)
+        for name, row in rows.items():
+            state = self._instances[name].state
+            said = row.state()
+            for variable in KEPT:
+                if said[variable] != state[variable]:
+                    self._problems.append(
+                        f"{entry.id.position}: the row of {name} says that {variable} is "
+                        f"{said[variable]}, the steps {state[variable]}"
+                    )
+            self._compare(entry, row)
+        self._before = rows
+        if any(s.machine == machine and s.action == "start" for s in entry.command.steps):
+            self.moves += [p for p in entry.command.description.split("; ") if " from " in p]
+
+    def _step(self, entry: Entry, step: MachineStep, now: int) -> None:
+        instance = self._instances[step.instance]
+        arguments = {name: _value(name, value) for name, value in step.arguments.items()}
+        taken = Step(step.action, FrozenMap(arguments))
+        before: Any = instance.state["stage"]
+        try:
+            instance.fire(taken)
+        except StagewrightError as error:
+            self._problems.append(f"{entry.id.position}: {error.problem}")
+            return
+        after: Any = instance.state["stage"]
+        if before is not after:
+            self.edges.add((before.name, after.name))
+        self._events.append((step.instance, taken, instance.state, now))
+
+    def _compare(self, entry: Entry, row: TabletRow) -> None:
+        """Replicas change at the end of a migration alone, and to what was planned or not at all."""
+        before = self._before.get(row.name)
+        if before is None or before.tablet.replicas == row.tablet.replicas:
+            return
+        planned = before.tablet.next
+        if row.tablet.replicas != planned or row.tablet.stage is not Stage.none:
+            self._problems.append(
+                f"{entry.id.position}: {row.name} is on {row.tablet.replicas}, and not where it was planned"
+            )
+
+    def write(self, path: Path, trace: str) -> None:
+        """The trace of the tablets."""
+        with TraceWriter(path, tablet_program().definition, trace) as writer:
+            for name, step, state, now in self._events:
+                if step is None:
+                    writer.start(name, state, time=now)
+                else:
+                    writer.record(name, step, observation(state), time=now)
+
+
+def _value(name: str, value: object) -> Any:
+    """An argument as a step has it, from its JSON."""
+    return Kind[str(value)] if name == "kind" else Role[str(value)]

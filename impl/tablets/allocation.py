@@ -1,0 +1,64 @@
+"""Where the tablets of a new table go: to the least loaded shards, each replica in a rack of its own if it can be."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from stagewright.impl.catalog.view import View
+from stagewright.impl.ring.tablets import Tablet, TabletMap, TabletReplica
+from stagewright.machines.scylladb.topology.topology_states import NodeState
+from stagewright.spec.errors import RefusedError
+
+
+def allocated(view: View, count: int, replicas: int, down: frozenset[str]) -> TabletMap:
+    """The map of a table with so many tablets, on nodes that are normal and up.
+
+    Raises:
+        RefusedError: there are fewer such nodes than replicas.
+        InputError: the number of tablets is no power of two.
+    """
+    nodes = [m for m in view.nodes.values() if m.state is NodeState.normal and m.name not in down]
+    nodes = [m for m in nodes if m.request is None or m.request["done"]]  # none that is to leave
+    if len(nodes) < replicas:
+        problem = f"{len(nodes)} nodes can hold tablets, and each is to have {replicas} replicas"
+        raise RefusedError(problem, (), help="let nodes join, or ask for fewer replicas")
+    load: Counter[TabletReplica] = Counter(
+        r for rows in view.tablets.values() for row in rows for r in row.tablet.replicas
+    )
+    tablets: list[Tablet] = []
+    for _ in range(count):
+        chosen: list[TabletReplica] = []
+        racks: set[str] = set()
+        for _ in range(replicas):
+            taken = {r.host for r in chosen}
+            free = [m for m in nodes if m.name not in taken]
+            apart = [m for m in free if m.rack not in racks] or free
+            best = min(
+                (TabletReplica(m.name, shard) for m in apart for shard in range(m.shards)),
+                key=lambda r: (sum(load[s] for s in load if s.host == r.host), load[r], r),
+            )
+            racks |= {m.rack for m in nodes if m.name == best.host}
+            load[best] += 1
+            chosen.append(best)
+        tablets.append(Tablet(tuple(chosen)))
+    return TabletMap(tuple(tablets))
+
+
+def refuse_to_crowd(view: View, leaving: str) -> None:
+    """A node may go only if enough others can hold what it holds.
+
+    Raises:
+        RefusedError: a table would have fewer nodes than replicas.
+    """
+    stay = [
+        m.name
+        for m in view.nodes.values()
+        if m.state is NodeState.normal and m.name != leaving and m.asked not in ("leave", "remove")
+    ]
+    for table in view.tablets:
+        if len(stay) < view.tables[table]:
+            problem = (
+                f"the tablets of {table} have {view.tables[table]} replicas, and without {leaving} "
+                f"there are {len(stay)} nodes"
+            )
+            raise RefusedError(problem, (), help="let a node join first")

@@ -1,0 +1,377 @@
+"""The tablet migration track: the coordinator drives each tablet in transition by an instance of its machine.
+
+All stages that can be entered are entered in one command, with the version that they make. A barrier is one for
+all tablets that wait for it: nodes drain, the fence is committed, and they learn it. The balancer plans while
+nothing else is asked of the topology, and what is to be drained first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any, Protocol
+
+from stagewright.impl.catalog.tablet_rows import TabletRow, mutation_of
+from stagewright.impl.catalog.view import View
+from stagewright.impl.group0 import Command, Leadership, Mutation
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.messages import Phase, Work as Errand
+from stagewright.impl.node.port import Effect, Wake
+from stagewright.impl.ring.tablets import TabletReplica
+from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.tablets.balancer import Drain, HostState, Kind as Move, Migration, plan
+from stagewright.impl.tablets.loads import sketch_of
+from stagewright.impl.topology.orders import Job, Key, Orders
+from stagewright.impl.topology.planning import Board, step_of
+from stagewright.impl.topology.rounds import Rounds
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
+from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Run, Stage
+from stagewright.machines.scylladb.topology.topology_states import TransitionState, Work
+from stagewright.spec import define
+from stagewright.spec.verdict import Step
+
+_KINDS = {
+    Move.migration: Kind.migration,
+    Move.intranode_migration: Kind.intranode_migration,
+    Move.rebuild: Kind.rebuild,
+}
+UNKNOWN = {"barrier": Progress.none, "operation": Progress.none}
+
+
+@lru_cache(maxsize=1)
+def tablet_program() -> Program:
+    """The machine of a tablet, under the newest profile."""
+    return Program(define(TabletMigration, ""))
+
+
+@lru_cache(maxsize=1)
+def _forward() -> frozenset[str]:
+    """The steps by which a tablet in transition enters another stage."""
+    return frozenset(
+        e.action
+        for e in tablet_program().edges
+        if e.source is not Stage.none and e.target not in (None, e.source)
+    )
+
+
+class Driver(Protocol):
+    """The coordinator whose track it is."""
+
+    node: Context
+    leadership: Leadership
+    rounds: Rounds
+    orders: Orders
+
+    def commit(
+        self, add: Callable[[Board], Command], committed: Callable[[], None] = ...
+    ) -> list[Effect]:
+        """Commit what is added to a board."""
+        ...
+
+
+class TabletTrack:
+    """What one coordinator knows of tablets in transition."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._node = driver.node
+        self._volatile: dict[str, dict[str, Any]] = {}  # after the last commit, by tablet
+        self._pending: dict[str, list[Step]] = {}  # inner steps since then
+        self._jobs: dict[str, Key] = {}  # what was asked for last
+        self._number = 0
+        self._planned_at = -1  # the commit after which the balancer found nothing
+        self.waited: set[str] = set()  # tablets whose delay is over
+        self._waiting: set[str] = set()
+
+    # -- steps of tablets ------------------------------------------------------------------------------
+
+    def _instance(self, row: TabletRow) -> Instance:
+        """A tablet's machine after what is committed; inner steps are not taken yet."""
+        state = {**row.state(), **self._volatile.get(row.name, UNKNOWN)}
+        return Instance(tablet_program(), state, name=row.name)
+
+    def take_over(self, board: Board) -> None:
+        """What another coordinator knew of barriers and actions is lost."""
+        for row in self._node.view.moving:
+            board.take_on(self._instance(row), step_of("fail_over"))
+
+    def go_on(self, board: Board) -> list[Effect]:
+        """Do what can be done for tablets now."""
+        view = self._node.view
+        if not view.tablets:
+            return []
+        if view.transition_state is TransitionState.null:
+            return self._enter(board)
+        if view.transition_state is not TransitionState.tablet_migration:
+            return []
+        work: Work | None = board.instance.state["tablet_work"]  # type: ignore[assignment]
+        if work is None:
+            return []
+        if not view.moving:
+            return self._plan_more(view, work) or self._settle(board)
+        effects: list[Effect] = []
+        moves, waits = self._look(view, effects)
+        moves = self._held_back(view, work, moves)
+        if moves:
+            return [*effects, *self._commit(moves, ())]
+        effects += self._plan_more(view, work)
+        return [*effects, *self._barrier(view)] if waits and not self._busy(effects) else effects
+
+    @staticmethod
+    def _busy(effects: list[Effect]) -> bool:
+        from stagewright.impl.group0.member import SendCommit
+
+        return any(isinstance(e, SendCommit) for e in effects)
+
+    def _look(self, view: View, effects: list[Effect]) -> tuple[list[tuple[TabletRow, Step]], bool]:
+        """The stages that can be entered, and whether some tablet waits for a barrier."""
+        moves: list[tuple[TabletRow, Step]] = []
+        waits = False
+        for row in view.moving:
+            instance = self._instance(row)
+            for step in self._pending.get(row.name, ()):
+                instance.fire(step)
+            for step in self._inner(view, row, instance, effects):
+                instance.fire(step)
+                self._pending.setdefault(row.name, []).append(step)
+            move = next((s for s in instance.enabled() if s.action in _forward()), None)
+            if move is not None:
+                moves.append((row, move))
+            elif instance.can("pass_barrier"):
+                waits = True
+        return moves, waits
+
+    def _inner(
+        self, view: View, row: TabletRow, instance: Instance, effects: list[Effect]
+    ) -> Iterator[Step]:
+        """The steps that only the coordinator's memory knows, each to be taken before the next is asked for."""
+        for role, hosts in row.hosts.items():
+            if view.given_up & {*hosts} and instance.can("exclude", role=role):
+                yield step_of("exclude", role=role)
+        if instance.can("pass_barrier") and self._has_passed(view):
+            yield step_of("pass_barrier")
+        if instance.state["operation"] is Progress.running:
+            job = self._job(row)
+            if job is None or not job.over:
+                return
+            yield step_of("finish_operation" if job.succeeded else "fail_operation")
+        if instance.can("retry_operation"):
+            if row.name not in self.waited:
+                if row.name not in self._waiting:
+                    self._waiting.add(row.name)
+                    term = self._driver.leadership.term
+                    reason = ("coordinator", "tablet", term, row.name)
+                    effects.append(Wake(self._node.timing.retry, reason))
+                return
+            self.waited.discard(row.name)
+            self._waiting.discard(row.name)
+            yield step_of("retry_operation")
+        if instance.can("start_operation"):
+            effects += self._ask(view, row)
+            yield step_of("start_operation")
+
+    def _job(self, row: TabletRow) -> Job | None:
+        return self._driver.orders.jobs.get(self._jobs.get(row.name, ("", "", 0)))
+
+    def _ask(self, view: View, row: TabletRow) -> list[Effect]:
+        """Have a tablet streamed, or cleaned up; of what no node is there for, nothing is asked."""
+        stage = row.tablet.stage
+        streams = stage.action is Run.streaming
+        hosts = row.tablet.hosts(stage.storage)
+        if streams and row.kind is not Kind.intranode_migration:
+            hosts = tuple(h for h in hosts if h in row.chosen.pending)
+        elif not streams:
+            hosts = tuple(h for h in hosts if h not in row.chosen.writes)
+        asked = tuple(h for h in hosts if h not in view.given_up)
+        self._number += 1
+        key = stage.name, row.name, self._number
+        self._jobs[row.name] = key
+        errand = Errand.stream_tablet if streams else Errand.clean_tablet
+        tablet = row.table, row.number
+        return self._driver.orders.begin(key, errand, asked, tablet, row.session)
+
+    # -- barriers ----------------------------------------------------------------------------------------
+
+    def _has_passed(self, view: View) -> bool:
+        """Everyone has drained what is older than the stages of now, and knows the fence."""
+        found = self._driver.rounds.round
+        return (
+            view.fence_version == view.version
+            and found is not None
+            and (found.phase, found.version) == (Phase.fence, view.version)
+            and found.missing <= self._node.down | view.given_up
+        )
+
+    def _barrier(self, view: View) -> list[Effect]:
+        rounds = self._driver.rounds
+        found, asked = rounds.round, [n for n in view.participants if n not in view.given_up]
+        phase = Phase.drain if view.fence_version < view.version else Phase.fence
+        if found is None or (found.phase, found.version) != (phase, view.version):
+            return rounds.begin(phase, tuple(asked))
+        if phase is Phase.drain and found.missing <= view.given_up:
+            return self._driver.commit(self._fence)
+        return []
+
+    def _fence(self, board: Board) -> Command:
+        board.take(step_of("fence_stages"))
+        return board.command("advance fence version", self._node.catalog, self._node.details())
+
+    # -- commits -----------------------------------------------------------------------------------------
+
+    def _held_back(
+        self, view: View, work: Work, moves: list[tuple[TabletRow, Step]]
+    ) -> list[tuple[TabletRow, Step]]:
+        """A node is drained when all is at rest: its last tablets wait for the others."""
+        if work is not Work.draining:
+            return moves
+        ends = {row.name for row, step in moves if step.action in ("finish", "finish_revert")}
+        if not ends or all(row.name in ends for row in view.moving):
+            return moves
+        left = {h for h in _holders(view, ends) if h in _holders(view, set())}
+        emptied = _holders(view, set()) - left
+        return [
+            (row, step)
+            for row, step in moves
+            if row.name not in ends or not emptied & {*row.tablet.hosts(Stage.none.writes)}
+        ]
+
+    def _commit(
+        self, moves: list[tuple[TabletRow, Step]], starts: tuple[Migration, ...], enter: str = ""
+    ) -> list[Effect]:
+        """Enter stages, and begin migrations, with one version."""
+        after: dict[str, dict[str, Any]] = {}
+
+        def add(board: Board) -> Command:
+            view = self._node.view
+            after.clear()
+            if enter:
+                node = {"n": Node(_drained(view))} if enter == "start_draining" else {}
+                board.take(step_of(enter, **node))
+            rows: list[Mutation | None] = []
+            for row, step in moves:
+                rows.append(self._step(board, row, [step], None, after))
+            for migration in starts:
+                row = view.tablets[migration.tablet.table][migration.tablet.number]
+                then = tuple(
+                    migration.pending if r == migration.leaving else r for r in row.tablet.replicas
+                )
+                begin = step_of("start", kind=_KINDS[migration.kind])
+                rows.append(self._step(board, row, [begin], then, after))
+            if not enter:
+                board.take(step_of("change_stages"))
+            changed = [r for r in rows if r is not None]
+            self._account(board, view, moves)
+            text = "; ".join([*map(_entered, moves), *map(str, starts)])
+            return board.command(text, self._node.catalog, self._node.details(), changed)
+
+        def committed() -> None:
+            self._volatile.update(after)
+            for name in after:
+                self._pending.pop(name, None)
+                self.waited.discard(name)
+                self._waiting.discard(name)
+
+        return self._driver.commit(add, committed)
+
+    def _step(
+        self,
+        board: Board,
+        row: TabletRow,
+        steps: list[Step],
+        planned: tuple[TabletReplica, ...] | None,
+        after: dict[str, dict[str, Any]],
+    ) -> Mutation | None:
+        instance = self._instance(row)
+        pending = [] if planned is not None else self._pending.get(row.name, [])
+        for step in (*pending, *steps):
+            board.take_on(instance, step)
+        after[row.name] = {name: instance.state[name] for name in UNKNOWN}
+        return mutation_of(row, instance.state, planned, self._node.new_id)
+
+    def _account(self, board: Board, view: View, moves: list[tuple[TabletRow, Step]]) -> None:
+        """Say which nodes hold tablets now that have held none, and which ones do no more."""
+        ends = {row.name for row, step in moves if step.action == "finish"}
+        before, now = _holders(view, set()), _holders(view, ends)
+        for host in sorted(now - before):
+            if board.instance.can("settle_tablets_on", n=Node(host)):
+                board.take(step_of("settle_tablets_on", n=Node(host)))
+        for host in sorted(before - now):
+            heirs = (Node(h) for h in sorted(now))
+            for heir in heirs:
+                if board.instance.can("finish_draining_node", n=Node(host), heir=heir):
+                    board.take(step_of("finish_draining_node", n=Node(host), heir=heir))
+                    break
+
+    def _settle(self, board: Board) -> list[Effect]:
+        """All is at rest."""
+        if not board.instance.can("settle_tablets"):
+            return []
+
+        def add(made: Board) -> Command:
+            made.take(step_of("settle_tablets"))
+            return made.command("tablets are at rest", self._node.catalog, self._node.details())
+
+        return self._driver.commit(add)
+
+    # -- the balancer --------------------------------------------------------------------------------------
+
+    def _enter(self, board: Board) -> list[Effect]:
+        """The topology is at rest: drain who is to leave, else bring loads closer."""
+        if self._planned_at == self._node.catalog.commits:
+            return []
+        self._planned_at = self._node.catalog.commits
+        view = self._node.view
+        drains = bool(board.instance.choices("start_draining"))
+        if not drains and not board.instance.can("start_balancing"):
+            return []
+        starts = self._plan(view, drains)
+        if not starts:
+            return []
+        return self._commit([], starts, "start_draining" if drains else "start_balancing")
+
+    def _plan_more(self, view: View, work: Work) -> list[Effect]:
+        """While tablets move, others may begin to."""
+        if self._planned_at == self._node.catalog.commits:
+            return []
+        self._planned_at = self._node.catalog.commits
+        drains = work is Work.draining
+        asked = any(m.asked for m in view.nodes.values())
+        if asked and not drains:
+            return []
+        starts = self._plan(view, drains)
+        return self._commit([], starts) if starts else []
+
+    def _plan(self, view: View, drains: bool) -> tuple[Migration, ...]:
+        if (self._node.down - view.given_up) & {*view.participants}:
+            return ()  # what is down now comes back, or is removed
+        made = plan(sketch_of(view)).migrations
+        if not drains:
+            return made
+        drained = _drained(view)
+        return tuple(m for m in made if isinstance(m.reason, Drain) and m.leaving.host == drained)
+
+
+def _drained(view: View) -> str:
+    """The node that is drained, one at a time: the one that tablets leave now, or the first."""
+    hosts = sketch_of(view).hosts
+    leaving = [r.host for row in view.moving for r in row.tablet.replicas]
+    for host in (*leaving, *sorted(_holders(view, set()))):
+        if hosts[host].state is not HostState.normal:
+            return host
+    return ""
+
+
+def _holders(view: View, ended: set[str]) -> set[str]:
+    """The hosts that hold tablets once these have ended."""
+    found: set[str] = set()
+    for rows in view.tablets.values():
+        for row in rows:
+            over = row.name in ended and row.tablet.next is not None
+            over = over and row.tablet.stage is Stage.end_migration
+            found |= {r.host for r in ((row.tablet.next or ()) if over else row.tablet.replicas)}
+    return found
+
+
+def _entered(move: tuple[TabletRow, Step]) -> str:
+    return f"{move[0].name}: {move[1].action}"

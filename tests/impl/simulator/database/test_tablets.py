@@ -1,0 +1,54 @@
+"""Tables of tablets: they move when nodes come and go, by the tablet's machine, with their rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.database.run import Plan, Report, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+
+CHANGES = "table t tablets 4 rf 3; write 60; join n4; decommission n1; replace n2 by n5; join n6; remove n3"
+
+
+def done(
+    script: str, seed: int = 0, faults: str = "none", defects: frozenset[Defect] = frozenset()
+) -> Report:
+    plan = Plan(
+        seed=seed, script=parse_script(script), faults=parse_faults(faults), defects=defects
+    )
+    return run(plan)
+
+
+def test_tablets_move_as_nodes_come_and_go_and_the_plan_says_why() -> None:
+    report = done(CHANGES)
+    assert (report.breaches, report.refused) == ([], [])
+    assert {o.result for o in report.outcomes} == {"done", "begun"}
+    hosts = {host for row in report.tables["tablets"].values() for host, _ in row["replicas"]}
+    assert hosts == {"n4", "n5", "n6"}
+    assert any("n1 is leaving" in move for move in report.moves)
+    assert any("rebuild" in move and "n3 is excluded" in move for move in report.moves)
+    assert report.counted["writes acknowledged"] == 60
+
+
+def test_under_faults_every_promise_is_kept() -> None:
+    script = "table t tablets 4 rf 3; write 60; join n4; decommission n1"
+    report = done(script, 2, "delay,duplicate,loss,crash,failover")
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.moves
+
+
+def test_a_node_stays_if_its_tablets_have_no_place() -> None:
+    report = done("table t tablets 2 rf 3; decommission n1")
+    assert report.kept
+    assert report.outcomes[-1].result.startswith("refused: the tablets of ks.t have 3 replicas")
+
+
+@pytest.mark.parametrize(
+    "defect", [Defect.tablet_streaming_is_skipped, Defect.streaming_misses_rows]
+)
+def test_a_tablet_that_moves_without_its_rows_is_noticed(defect: Defect) -> None:
+    script = "table t tablets 4 rf 3; write 120; wait 200; join n4; decommission n1; join n5; decommission n2"
+    broken = any(done(script, seed, defects=frozenset({defect})).breaches for seed in range(3))
+    assert broken
