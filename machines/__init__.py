@@ -41,7 +41,6 @@ SHIPPED = {
     "index-postgres": "stagewright.machines.yugabytedb.indexes.index_postgres:PostgresIndex",
     "index-postgres-rows": "stagewright.machines.yugabytedb.indexes.index_postgres_rows:PostgresRows",
     "index-rows": "stagewright.machines.yugabytedb.indexes.index_rows:IndexRows",
-    "index-statements": "stagewright.machines.yugabytedb.indexes.index_statements:IndexStatements",
     "unique-index": "stagewright.machines.yugabytedb.indexes.unique_index:UniqueIndex",
     "backfill-chunks": "stagewright.machines.yugabytedb.backfill.backfill_chunks:BackfillChunks",
     "backfill-job": "stagewright.machines.yugabytedb.backfill.backfill_job:BackfillJob",

@@ -20,7 +20,7 @@ from stagewright.impl.indexes.schema import index_tablet, table_tablet
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint, Step
 from stagewright.machines.yugabytedb.backfill.backfill_table import Tablet
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import Begin, Scan
-from stagewright.machines.yugabytedb.indexes.index_permissions import Job
+from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSpli
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import BackfillThrottle
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
+from stagewright.machines.yugabytedb.indexes.index_life import IndexLife
 from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_postgres import PostgresIndex
 from stagewright.machines.yugabytedb.indexes.index_rows import IndexRows
-from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
 from stagewright.machines.yugabytedb.indexes.unique_index import UniqueIndex
 
 INDEX_BACKFILL = Document(
@@ -30,13 +30,13 @@ INDEX_BACKFILL = Document(
             "Design Goals",
             (
                 IndexPermissions.a_published_index_violates_nothing,
-                IndexPermissions.builds_end,
                 IndexRows.writes_are_not_locked_out,
                 IndexRows.no_orphan_entry,
                 IndexRows.a_deleted_index_is_empty,
-                IndexStatements.builds_end,
-                IndexStatements.clients_hear_of_failures,
-                IndexStatements.failure_means_that_the_index_goes,
+                IndexLife.builds_end,
+                IndexPermissions.builds_end,
+                IndexPermissions.clients_hear_of_failures,
+                IndexPermissions.failure_means_that_the_index_goes,
                 BackfillChunks.built_indexes_are_complete,
                 BackfillChunks.checkpoints_only_advance,
                 BackfillChunks.violated_constraints_fail_the_index,
@@ -87,9 +87,9 @@ INDEX_BACKFILL = Document(
         Section(
             "Handle CREATE INDEX statement at YB-TServer",
             (
-                IndexStatements.the_status_can_be_asked_for,
-                IndexStatements.create_index_does_not_wait,
-                IndexStatements.results_are_final,
+                IndexPermissions.the_status_can_be_asked_for,
+                IndexPermissions.create_index_does_not_wait,
+                IndexPermissions.results_are_final,
                 BackfillJob.every_job_ends,
                 BackfillSplit.results_are_for_good,
             ),
@@ -204,7 +204,7 @@ INDEX_BACKFILL = Document(
         Section(
             "Future Work",
             (
-                IndexStatements.deferred_builds_wait_for_their_statement,
+                IndexPermissions.deferred_builds_wait_for_their_statement,
                 BackfillJob.one_scan_is_for_all_indexes,
             ),
         ),

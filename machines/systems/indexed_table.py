@@ -17,7 +17,7 @@ from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Replicas, Stage
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions, Job
+from stagewright.machines.yugabytedb.indexes.index_life import IndexLife, Job
 from stagewright.machines.yugabytedb.indexes.index_states import Permission
 from stagewright.spec import (
     ANY,
@@ -116,8 +116,8 @@ class IndexedTable(Machine):
     )
 
     index = part(
-        IndexPermissions,
-        without=(IndexPermissions.drop_index, IndexPermissions.fail_backfill),
+        IndexLife,
+        without=(IndexLife.drop_index, IndexLife.fail_backfill),
     )
     tablet = part(
         TabletMigration,
@@ -490,7 +490,7 @@ class IndexedTable(Machine):
             because="a migration is undone where there are `failures`",
         ),
         never_happens(
-            IndexPermissions.forget_job,
+            IndexLife.forget_job,
             because="a job is forgotten where there are `drops`",
         ),
         never_happens(

@@ -12,10 +12,8 @@ from stagewright.spec.refinement import refinements_in
 LIKE = 3  # members in common, or all of them
 
 ACCIDENTAL = {
-    frozenset(
-        {"tablet_migration.Progress", "index_permissions.Job"}
-    ): "what may happen to any work",
-    frozenset({"tablet_repair.Operation", "index_permissions.Job"}): "what may happen to any work",
+    frozenset({"tablet_migration.Progress", "index_life.Job"}): "what may happen to any work",
+    frozenset({"tablet_repair.Operation", "index_life.Job"}): "what may happen to any work",
     frozenset({"fencing.Shard", "view_destinations.Replica"}): "two roles, of whatever moves",
     frozenset({"intranode_migration.Shard", "view_destinations.Replica"}): "roles of what moves",
     frozenset({"view_range.Token", "view_resize.Slot"}): "letters",
@@ -31,15 +29,18 @@ ACCIDENTAL = {
 
 
 def enums_of_machines() -> dict[str, tuple[str, frozenset[str]]]:
-    """Of each enum that a machine's module defines: the module, and the members' names."""
+    """Of each enum that a machine's module, or that of its base, defines: the machine's module, and the members' names."""
     found: dict[str, tuple[str, frozenset[str]]] = {}
     for where in SHIPPED.values():
-        module = import_module(where.partition(":")[0])
-        for value in vars(module).values():
-            own = getattr(value, "__module__", "") == module.__name__
-            if own and isinstance(value, type) and issubclass(value, Enum):
-                name = f"{module.__name__.rpartition('.')[2]}.{value.__name__}"
-                found[name] = (module.__name__, frozenset(value.__members__))
+        place, _, name = where.partition(":")
+        machine = getattr(import_module(place), name)
+        bases = {base.__module__ for base in machine.__mro__}
+        for module in sorted(base for base in bases if base.startswith("stagewright.machines.")):
+            for value in vars(import_module(module)).values():
+                own = getattr(value, "__module__", "") == module
+                if own and isinstance(value, type) and issubclass(value, Enum):
+                    name = f"{module.rpartition('.')[2]}.{value.__name__}"
+                    found.setdefault(name, (place, frozenset(value.__members__)))
     return found
 
 

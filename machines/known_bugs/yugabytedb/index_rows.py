@@ -14,7 +14,6 @@ from stagewright.machines.yugabytedb.indexes.index_rows import (
     Stored,
     Value,
 )
-from stagewright.machines.yugabytedb.indexes.index_statements import IndexStatements
 from stagewright.machines.yugabytedb.indexes.index_states import Permission, Status
 from stagewright.spec import Bool, Term, action, choose, part, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
@@ -95,16 +94,18 @@ class NoMonotoneGuard(IndexPermissions):
         """Nobody asks."""
 
 
-@known_bug("Z45", "yugabyte-db #6234", breaks=IndexStatements.success_means_that_every_server_reads)
-class DoneBeforeFullyApplied(IndexStatements):
+@known_bug(
+    "Z45", "yugabyte-db #6234", breaks=IndexPermissions.success_means_that_every_server_reads
+)
+class DoneBeforeFullyApplied(IndexPermissions):
     """CREATE INDEX was answered when the master had stored the permission, not when the tablets had it."""
 
     def _is_ready(self) -> Bool:
         return self.permission == Permission.read_write_and_delete
 
 
-@known_bug("Y08", "design document 002", breaks=IndexStatements.create_index_does_not_wait)
-class CreateIndexWaits(IndexStatements):
+@known_bug("Y08", "design document 002", breaks=IndexPermissions.create_index_does_not_wait)
+class CreateIndexWaits(IndexPermissions):
     """The client hears of its index when the build is over, and not before."""
 
     @action(by=CLIENT, fair=WEAK)
@@ -115,8 +116,8 @@ class CreateIndexWaits(IndexStatements):
         self.told = self._status()
 
 
-@known_bug("Y09", "design document 002", breaks=IndexStatements.clients_learn_the_result)
-class FailuresAreNotTold(IndexStatements):
+@known_bug("Y09", "design document 002", breaks=IndexPermissions.clients_learn_the_result)
+class FailuresAreNotTold(IndexPermissions):
     """What is known of a build goes with its index: of one that failed the client hears nothing, or that it goes on."""
 
     def _status(self) -> Term[Status]:
@@ -160,9 +161,9 @@ class AnotherIndexMovesTheFailedOne(PostgresIndex):
 @known_bug(
     "Y14",
     "design document 002",
-    breaks=IndexStatements.deferred_builds_wait_for_their_statement,
+    breaks=IndexPermissions.deferred_builds_wait_for_their_statement,
 )
-class DeferredBuildsStartAtOnce(IndexStatements):
+class DeferredBuildsStartAtOnce(IndexPermissions):
     """What was created without its build is built as soon as every server knows it: each index by a scan of its own."""
 
     def _is_to_be_built(self) -> None:

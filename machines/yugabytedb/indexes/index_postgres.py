@@ -16,10 +16,10 @@ from stagewright.machines.yugabytedb.indexes.index_actors import (
     WEAK,
     Server,
 )
-from stagewright.machines.yugabytedb.indexes.index_permissions import (
+from stagewright.machines.yugabytedb.indexes.index_life import (
     LAST_VERSION,
     VERSION_SAYS_IT,
-    IndexPermissions,
+    IndexLife,
     Job,
 )
 from stagewright.machines.yugabytedb.indexes.index_states import (
@@ -69,7 +69,7 @@ NEVER = "an index of YSQL never has that permission"
 
 
 UNUSED = equivalents(
-    equivalent_step(IndexPermissions.permission, NOT_OF_YSQL, tuple(Permission), because=NEVER),
+    equivalent_step(IndexLife.permission, NOT_OF_YSQL, tuple(Permission), because=NEVER),
     equivalent_value(NOT_OF_YSQL, lambda p: p.number, because=NEVER),
     equivalent_value(NOT_OF_YSQL, lambda p: p.read, because=NEVER),
     equivalent_value(
@@ -87,7 +87,7 @@ def _progress(flags: Flags) -> int:
     return flags.permission.number
 
 
-class PostgresIndex(IndexPermissions):
+class PostgresIndex(IndexLife):
     """One index of YSQL, its flags in `pg_index`, and the backends that have cached them.
 
     Under `ysql` every promise holds. Before it had the barrier, postgres slept a while instead, so under
@@ -105,7 +105,7 @@ class PostgresIndex(IndexPermissions):
 
     # -- the statement ---------------------------------------------------------------------------------
 
-    @IndexPermissions.permission.step(Permission.absent, Permission.write_and_delete, by=POSTGRES)
+    @IndexLife.permission.step(Permission.absent, Permission.write_and_delete, by=POSTGRES)
     def create_index_in_postgres(self) -> None:
         """CREATE INDEX makes the index table, and commits `indislive`."""
         self._never_existed()
@@ -117,7 +117,7 @@ class PostgresIndex(IndexPermissions):
         """Every backend deletes old values from the index: let them write new ones."""
         self._wait_for_backends()
 
-    @IndexPermissions.permission.step(
+    @IndexLife.permission.step(
         Permission.write_and_delete, Permission.do_backfill, by=POSTGRES, fair=WEAK
     )
     def allow_backfill(self) -> None:
@@ -311,8 +311,8 @@ class PostgresIndex(IndexPermissions):
         ),
         equivalent_loss(
             alter_another_index,
-            IndexPermissions.permission,
-            IndexPermissions.version,
+            IndexLife.permission,
+            IndexLife.version,
             because="nothing of this index changes, and no server need learn so",
         ),
         equivalent_drop(

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Self
 
 from stagewright.machines.yugabytedb.indexes.index_actors import CLIENT, MASTER, WEAK, Server
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions, Job
+from stagewright.machines.yugabytedb.indexes.index_life import IndexLife, Job
 from stagewright.machines.yugabytedb.indexes.index_states import SEED, YCQL, Permission
 from stagewright.spec import (
     Actor,
@@ -117,7 +117,7 @@ def later(a: Term[HybridTime], b: Term[HybridTime]) -> Term[HybridTime]:
     return choose(number_of(a) < number_of(b), b, a)
 
 
-class PromptIndex(IndexPermissions):
+class PromptIndex(IndexLife):
     """An index without constraints, of whose servers the master knows at once what they have learned."""
 
     violates_constraint = constant(flag())

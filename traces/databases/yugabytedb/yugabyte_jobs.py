@@ -16,7 +16,8 @@ from stagewright.machines.yugabytedb.backfill.backfill_states import (
 )
 from stagewright.machines.yugabytedb.backfill.backfill_table import Index
 from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan
-from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions, Job
+from stagewright.machines.yugabytedb.indexes.index_life import Job
+from stagewright.machines.yugabytedb.indexes.index_permissions import IndexPermissions
 from stagewright.machines.yugabytedb.indexes.index_states import (
     YSQL,
     YSQL_NO_DO_BACKFILL,

@@ -9,7 +9,7 @@ from tests.machines.judged import broken
 
 from stagewright.checker.check import check
 from stagewright.machines.yugabytedb.indexes.index_actors import Server
-from stagewright.machines.yugabytedb.indexes.index_permissions import Job
+from stagewright.machines.yugabytedb.indexes.index_life import Job
 from stagewright.machines.yugabytedb.indexes.index_postgres_rows import PostgresRows
 from stagewright.machines.yugabytedb.indexes.index_rows import (
     HybridTime,
