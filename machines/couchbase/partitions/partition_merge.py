@@ -151,7 +151,7 @@ class PartitionMerge(Machine):
         require(self._every_producer_has_one(), "every node has sent one, or is through")
         earlier = some(self.queue.has(other) & self._is_taken_before(other, row) for other in Row)
         require(~earlier, "no other one comes before it")
-        skips, room = self.skipped < self.skip, self.page.size() < self.limit
+        skips, room = self.skipped < self.skip, self._has_room()
         self.skipped = choose(skips, self.skipped + 1, self.skipped)
         self.page.put(row, ~skips & room)
         self.queue.discard(row)
@@ -187,6 +187,9 @@ class PartitionMerge(Machine):
     def _limit_of_a_node(self) -> Number:
         """A node cannot know which of its rows are skipped: it sends as many as if all were its own."""
         return self.skip + self.limit
+
+    def _has_room(self) -> Bool:
+        return self.page.size() < self.limit
 
     def _every_producer_has_one(self) -> Bool:
         return every(

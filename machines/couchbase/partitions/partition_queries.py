@@ -38,6 +38,7 @@ from stagewright.spec import (
     flag,
     invariant,
     leads_to,
+    lemma,
     liveness,
     number,
     optional,
@@ -289,15 +290,15 @@ class PartitionQueries(Machine):
         """A listener is told at once when the partition is indexed as far as it wants."""
         return (self.listener[p] == 0) | (self.index.group[p].content.seq < self.listener[p])
 
-    @invariant
+    @lemma
     def nobody_wants_more_than_there_is(self, p: Term[Partition]) -> Bool:
-        """Lemma: neither the updater nor who waits for it wants a mutation that was not made yet."""
+        """Neither the updater nor who waits for it wants a mutation that was not made yet."""
         wants = (self.target[p] <= self.source[p]) & (self.listener[p] <= self.source[p])
         return wants & (self.wanted[p] <= self.source[p])
 
-    @invariant
+    @lemma
     def a_query_waits_for_all_that_was_acknowledged(self, p: Term[Partition]) -> Bool:
-        """Lemma: of a partition that is active, a query waits for what was acknowledged before, or more."""
+        """Of a partition that is active, a query waits for what was acknowledged before, or more."""
         waits = (self.query == Stale.false) & self.index.group[p].abit
         acknowledged = self.query.is_some().implies(self.asked[p] <= self.source[p])
         return acknowledged & waits.implies(self.wanted[p] >= self.asked[p])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.design_documents import (
+    CLIENT,
+    WEAK,
     Definition,
     DesignDocument,
     DesignDocuments,
     File,
 )
-from stagewright.spec import Bool, Term, every, some
+from stagewright.spec import Bool, Term, action, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 DETAILS = "design document 004, details on index structures"
@@ -50,6 +52,40 @@ class FilesAreLeftByACrash(DesignDocuments):
 
     def _is_used(self, file: Term[File]) -> Bool:
         return super()._is_used(file) | ~self.groups.has(file)
+
+
+@known_bug("K1-asked", DETAILS, breaks=DesignDocuments.definitions_are_indexed)
+class GroupsStartWithTheFirstQuery(DesignDocuments):
+    """A group server started when a query came: a definition that nobody asked for had no index."""
+
+    @action
+    def start_group(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A request may come, or not."""
+        super().start_group(d, definition)
+
+
+@known_bug("K1-locked", DETAILS, breaks=DesignDocuments.definitions_change_under_queries)
+class QueriesLockTheDefinition(DesignDocuments):
+    """A design document could not be changed while a query read its index."""
+
+    @action(by=CLIENT, spends=DesignDocuments.changes)
+    def define(self, d: Term[DesignDocument], definition: Term[Definition]) -> None:
+        """A client writes a design document when no query goes on."""
+        require(self.reading.is_none(), "no query goes on")
+        self.definition[d] = definition
+
+
+@known_bug("K1-open", DETAILS, breaks=DesignDocuments.queries_end)
+class QueriesFollowTheDefinition(DesignDocuments):
+    """A query waited for the index of the new definition when its own was changed, and so for ever."""
+
+    @action(fair=WEAK)
+    def answer(self) -> None:
+        """The query has read its file to the end, and its definition is still there."""
+        require(self.reading.is_some(), "a query reads a file")
+        current = some(self.definition[d] == self.asked for d in DesignDocument)
+        require(current, "its definition is still there")
+        self._forget_query()
 
 
 BUGS = known_bugs_in(globals())

@@ -5,9 +5,10 @@ from __future__ import annotations
 from stagewright.machines.couchbase.indexes.index_triggers import (
     CHANGES,
     FRAGMENTATION,
+    MANAGER,
     IndexTriggers,
 )
-from stagewright.spec import Bool
+from stagewright.spec import Bool, action, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 BY = "design document 004: by time duration or number of changes threshold"
@@ -39,6 +40,23 @@ class CompactionWaitsForTheUpdater(IndexTriggers):
 
     def _is_fragmented(self) -> Bool:
         return (self.fragmentation >= FRAGMENTATION) & ~self.updater
+
+
+@known_bug(
+    "K12-asked",
+    "design document 004: by fragmentation threshold",
+    breaks=IndexTriggers.fragmented_files_are_compacted,
+)
+class CompactionWaitsToBeAsked(IndexTriggers):
+    """A file could be compacted when it was fragmented, but nobody looked whether one was."""
+
+    @action(by=MANAGER)
+    def trigger_compaction(self) -> None:
+        """Somebody asks for a compaction, or nobody does."""
+        require(~self.compactor, "compactor does not run")
+        require(self._is_fragmented(), "the file is fragmented")
+        self.compactor = True
+        self.cleaner = False
 
 
 BUGS = known_bugs_in(globals())

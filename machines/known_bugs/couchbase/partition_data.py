@@ -74,5 +74,17 @@ class PurgedDeletionsAreMissed(PartitionRollback):
         return self.index.seq < 0  # never
 
 
+@known_bug(
+    "K8-limit",
+    "design document 004, view query operation",
+    breaks=PartitionMerge.the_page_has_no_more_than_was_asked_for,
+)
+class ErrorsLiftTheLimit(PartitionMerge):
+    """A node that failed made room for rows of the others, without an end."""
+
+    def _has_room(self) -> Bool:
+        return super()._has_room() | ~self._nobody_failed()
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()

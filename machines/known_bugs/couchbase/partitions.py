@@ -8,7 +8,7 @@ from stagewright.machines.couchbase.partitions.partition_queries import Partitio
 from stagewright.machines.couchbase.partitions.partition_rebalance import Node, PartitionRebalance
 from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
 from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
-from stagewright.spec import Bool, Term, constant, one_of, some
+from stagewright.spec import Bool, Term, action, constant, one_of, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -243,6 +243,20 @@ class ActiveBeforeItIsIndexed(PartitionReplicas):
 
     def _has_caught_up(self, p: Term[Partition]) -> Bool:
         return self.main.group[p].pbit
+
+
+@known_bug(
+    "K9-pending",
+    "design document 004, partition states",
+    breaks=PartitionStates.pending_transitions_end,
+)
+class PendingTransitionsWaitForARequest(PartitionStates):
+    """What had to wait for the cleaner was added with the next request of the manager, if one came."""
+
+    @action
+    def apply_pending_transition(self) -> None:
+        """A request takes the pending ones along."""
+        super().apply_pending_transition()
 
 
 BUGS = known_bugs_in(globals())

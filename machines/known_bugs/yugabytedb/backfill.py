@@ -5,7 +5,11 @@ from __future__ import annotations
 from stagewright.machines.yugabytedb.backfill.backfill_chunks import BackfillChunks, Row, Until
 from stagewright.machines.yugabytedb.backfill.backfill_job import BackfillJob
 from stagewright.machines.yugabytedb.backfill.backfill_rpcs import At, BackfillRpcs, Request as Rpc
-from stagewright.machines.yugabytedb.backfill.backfill_safe_time import BackfillSafeTime
+from stagewright.machines.yugabytedb.backfill.backfill_safe_time import (
+    TABLET,
+    BackfillSafeTime,
+    Transaction,
+)
 from stagewright.machines.yugabytedb.backfill.backfill_split import BackfillSplit
 from stagewright.machines.yugabytedb.backfill.backfill_states import Checkpoint
 from stagewright.machines.yugabytedb.backfill.backfill_table import (
@@ -21,7 +25,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     Task,
 )
 from stagewright.machines.yugabytedb.backfill.backfill_versions import BackfillVersions
-from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Stored
+from stagewright.machines.yugabytedb.indexes.index_rows import HybridTime, Row as TableRow, Stored
 from stagewright.machines.yugabytedb.indexes.index_states import Status
 from stagewright.spec import (
     Bool,
@@ -338,6 +342,27 @@ class BoundBelowTheTimeout(BackfillSafeTime):
 
     def _upper_bound(self) -> int:
         return 0
+
+
+@known_bug("Y28", "design document 002", breaks=BackfillSafeTime.every_scan_is_made)
+class OpenTransactionsAreWaitedFor(BackfillSafeTime):
+    """A terminal was left open in a transaction, and nobody aborted it: the read time was never chosen."""
+
+    @action(by=TABLET)
+    def abort(self, t: Term[Tablet]) -> None:
+        """Its client aborts it, or does not."""
+        require(self.transaction[t] == Transaction.pending, "transaction is pending")
+        self.transaction[t] = Transaction.aborted
+
+
+@known_bug("Y29", "design document 002", breaks=BackfillVersions.builds_end)
+class LostChunksAreNotAskedAgain(BackfillVersions):
+    """A chunk was asked for once: when its answer was lost the index was never published."""
+
+    @action
+    def backfill(self, r: Term[TableRow]) -> None:
+        """The row is read, or the request was lost."""
+        super().backfill(r)
 
 
 BUGS = known_bugs_in(globals())

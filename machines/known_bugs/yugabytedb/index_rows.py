@@ -224,5 +224,29 @@ class ReadsAreLockedOut(IndexRows):
         require(~backfilled, "no backfill holds the table's lock")
 
 
+@known_bug("Y26", "design document 002", breaks=IndexPermissions.removals_end)
+class RemovalsStopBeforeTheEnd(IndexPermissions):
+    """Nobody used the index any more, and its table was left until somebody thought of it."""
+
+    @IndexPermissions.permission.step(Permission.index_unused, Permission.absent, by=CLIENT)
+    def delete_index(self) -> None:
+        """A person removes what is left."""
+        self._all_reported()
+        self._enter()
+
+
+@known_bug("Y27", "design document 002", breaks=IndexPermissions.clients_hear_of_failures)
+class ViolationsAreForgotten(IndexPermissions):
+    """An index that violated a constraint was gone with its status: a client heard of the failures of jobs alone."""
+
+    @action(by=CLIENT, fair=WEAK)
+    def ask_for_status(self) -> None:
+        """The status is that of the job, if it says one."""
+        require(self.version > 0, "CREATE INDEX was executed")
+        require(~self.drop_requested, "no client has dropped the index")
+        failed = self._status() == Status.failed
+        self.told = choose(failed & self.violates_constraint, self.told, self._status())
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()
