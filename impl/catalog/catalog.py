@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -19,11 +19,16 @@ from stagewright.impl.catalog.columns import (
     TOPOLOGY,
     Row,
     Rows,
+    described_generation,
+    description_of,
+    microseconds_in,
     state_of,
 )
 from stagewright.impl.catalog.view import View, view_of
+from stagewright.impl.cdc.metadata import Metadata
 from stagewright.impl.group0 import Entry, Mutation, Snapshot
 from stagewright.impl.node.messages import HostInfo
+from stagewright.machines.scylladb.cdc.cdc_streams import TopologyDescription
 
 KNOWN = (TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES, TABLETS)
 _STATIC: Row = {
@@ -44,6 +49,9 @@ class Catalog:
 
     def __init__(self) -> None:
         self.tables: dict[str, Rows] = {name: {} for name in KNOWN}
+        self._descriptions: dict[
+            str, TopologyDescription
+        ] = {}  # of generations, which never change
         self.commits = 0  # learned by this life of the node, a snapshot counting as one
 
     def apply(self, entry: Entry) -> None:
@@ -79,6 +87,7 @@ class Catalog:
     def _changed(self) -> None:
         self.commits += 1
         self.__dict__.pop("view", None)
+        self.__dict__.pop("cdc", None)
 
     @property
     def begun(self) -> bool:
@@ -89,6 +98,23 @@ class Catalog:
     def view(self) -> View:
         """What requests need of it."""
         return view_of(self.tables)
+
+    @cached_property
+    def cdc(self) -> Metadata:
+        """The CDC generations that are committed."""
+        committed = self.tables[TOPOLOGY][ALL]["committed_cdc_generations"] if self.begun else []
+        return Metadata([(microseconds_in(t), self._description(g)) for t, g in committed])
+
+    def published(self) -> Iterator[tuple[int, TopologyDescription]]:
+        """Those that clients may read, with the times from which on they operate."""
+        for (timestamp,), row in self.tables[TIMESTAMPS].items():
+            yield microseconds_in(timestamp), self._description(row["generation"])
+
+    def _description(self, generation: str) -> TopologyDescription:
+        if generation not in self._descriptions:
+            rows = self.tables[GENERATIONS]
+            self._descriptions[generation] = description_of(generation, rows)
+        return self._descriptions[generation]
 
     def state(self) -> dict[str, Any]:
         """The variables of the topology state machine that the tables hold."""
@@ -119,9 +145,16 @@ def first_rows(host: HostInfo) -> tuple[Mutation, ...]:
     )
 
 
-def founding(hosts: Iterable[HostInfo], tokens: dict[str, tuple[int, ...]]) -> tuple[Mutation, ...]:
-    """The first commit: a cluster of normal nodes."""
-    found: list[Mutation] = [Mutation(TOPOLOGY, ALL, dict(_STATIC))]
+def founding(
+    hosts: Iterable[HostInfo], tokens: dict[str, tuple[int, ...]], generation: str, now: str
+) -> tuple[Mutation, ...]:
+    """The first commit: a cluster of normal nodes, and a CDC generation that operates at once."""
+    hosts = tuple(hosts)
+    static = {**_STATIC, "committed_cdc_generations": [[now, generation]]}
+    found: list[Mutation] = [Mutation(TOPOLOGY, ALL, static)]
+    vnodes = {t: host.shards for host in hosts for t in tokens[host.name]}
+    found += [Mutation(GENERATIONS, k, c) for k, c in described_generation(generation, vnodes)]
+    found.append(Mutation(TIMESTAMPS, (now,), {"generation": generation}))
     for host in hosts:
         row, status = first_rows(host)
         assert row.columns is not None

@@ -15,7 +15,13 @@ from typing import Any
 
 from stagewright.impl.group0 import Mutation
 from stagewright.impl.runtime import Place, Taken
-from stagewright.machines.scylladb.cdc.cdc_streams import Sharding, generate
+from stagewright.machines.scylladb.cdc.cdc_streams import (
+    Sharding,
+    StreamId,
+    TokenRange,
+    TopologyDescription,
+    generate,
+)
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import (
     GlobalRequest,
@@ -156,11 +162,8 @@ class _Writer:
 
     def _describe(self, generation: str) -> None:
         """The streams of each vnode, one for each shard of its owner."""
-        ring = [(end, Sharding(shards)) for end, shards in sorted(self.details.vnodes.items())]
-        for one in generate(ring, Random(generation)).ranges:
-            streams = [f"0x{stream.to_bytes().hex()}" for stream in one.streams]
-            key = (generation, str(one.end))
-            self.put(GENERATIONS, key, streams=streams, ignore_msb=one.ignore_msb)
+        for key, columns in described_generation(generation, self.details.vnodes):
+            self.put(GENERATIONS, key, **columns)
 
     def unpublished_cdc_generations(self, _: Place, value: bool) -> None:
         """What is committed is published: users read its streams from these tables."""
@@ -204,6 +207,37 @@ class _Writer:
 
     def down(self, place: Place, value: bool) -> None:
         self.put(STATUS, (place.member.name,), up=not value)
+
+
+def described_generation(
+    generation: str, vnodes: Mapping[int, int]
+) -> Iterator[tuple[tuple[str, str], Row]]:
+    """The rows of a new CDC generation: each vnode (its end, with the shards of its owner) and its streams."""
+    ring = [(end, Sharding(shards)) for end, shards in sorted(vnodes.items())]
+    for one in generate(ring, Random(generation)).ranges:
+        streams = [f"0x{stream.to_bytes().hex()}" for stream in one.streams]
+        yield (generation, str(one.end)), {"streams": streams, "ignore_msb": one.ignore_msb}
+
+
+def description_of(generation: str, rows: Rows) -> TopologyDescription:
+    """The inverse, from the rows of all generations."""
+    ranges = sorted((int(key[1]), row) for key, row in rows.items() if key[0] == generation)
+    return TopologyDescription(
+        tuple(
+            TokenRange(
+                end,
+                tuple(StreamId.from_bytes(bytes.fromhex(s[2:])) for s in row["streams"]),
+                row["ignore_msb"],
+            )
+            for end, row in ranges
+        )
+    )
+
+
+def microseconds_in(text: str) -> int:
+    """A time as a column has it, since 1970."""
+    seconds, _, rest = text.partition(".")
+    return int(seconds) * 1_000_000 + int(f"{rest or '0':0<6}"[:6])
 
 
 _WRITES: Mapping[str, Callable[[_Writer, Place, Any], None]] = {

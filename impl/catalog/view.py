@@ -55,8 +55,11 @@ class View:
     fence_version: int
     session: str
     nodes: Mapping[str, Member]
-    tables: Mapping[str, int]  # with their replication factors
+    tables: Mapping[str, int]  # with their replication factors; logs are tables, too
     tablets: Mapping[str, tuple[TabletRow, ...]] = field(default_factory=dict)  # of tablet tables
+    logs: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of each table whose changes are captured
 
     @cached_property
     def rings(self) -> Rings:
@@ -182,7 +185,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
     topology, status, requests = tables[TOPOLOGY], tables[STATUS], tables[REQUESTS]
     static = topology.get(ALL)
     if static is None:
-        return View(TransitionState.null, 0, 0, "", {}, {})
+        return View(TransitionState.null, 0, 0, "", {}, {}, {})
     nodes = {
         key[0]: Member(
             name=key[0],
@@ -211,6 +214,7 @@ def view_of(tables: Mapping[str, Rows]) -> View:
         nodes=nodes,
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
         tablets=tablets_of(tables[TABLES], tables[TABLETS]),
+        logs={row["log_of"]: key[0] for key, row in tables[TABLES].items() if row.get("log_of")},
     )
 
 

@@ -35,5 +35,10 @@ class Defect(Enum):
     joining_node_is_not_asked = auto()  # a barrier asks the normal nodes only
     tombstones_are_not_streamed = auto()  # as if a deleted row were no row
     rows_between_chunks_are_lost = auto()  # the next chunk begins one row too late
+    leaving_replicas_suffice = auto()  # a write counts that nobody who stays has on a quorum
+    log_takes_the_newest_generation = auto()  # as soon as it is committed, it is logged to
+    log_goes_with_the_row = auto()  # to the replicas of the row, whoever has the stream
+    log_skips_pending = auto()  # nodes that gain the range get no log rows
+    log_window_is_open = auto()  # any timestamp is let through
     unready_replica_answers = auto()  # a node that starts answers before it has learned
     tablet_streaming_is_skipped = auto()  # a tablet moves without its rows

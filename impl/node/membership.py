@@ -11,12 +11,14 @@ from typing import Any
 from stagewright.impl.catalog.catalog import first_rows, founding
 from stagewright.impl.catalog.columns import TABLES, text_of
 from stagewright.impl.catalog.tablet_rows import rows_of
+from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Ended, Plan
 from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.messages import (
     Ask,
     CreateTable,
+    GenerationsReply,
     Joined,
     JoinReply,
     JoinRequest,
@@ -107,9 +109,10 @@ class Membership:
         if not identity.founders or identity.founders[0].name != identity.name:
             return []
         tokens = {h.name: tokens_for(h, h.tokens) for h in identity.founders}
+        node = self._node
         begin = Command(
             "bootstrap: adding myself as the first node to the topology",
-            mutations=founding(identity.founders, tokens),
+            mutations=founding(identity.founders, tokens, node.new_id(), node.time()),
         )
         return self._node.propose(lambda: None if catalog.begun else begin, lambda _: [])
 
@@ -185,17 +188,23 @@ class Membership:
         return self._answered(client, request.number, plan)
 
     def create(self, client: str, request: CreateTable) -> list[Effect]:
-        """Make a table."""
+        """Make a table, and its log."""
         node = self._node
-        row = {"replicas": request.replicas, "tablets": request.tablets}
-        made = Mutation(TABLES, (request.table,), row)
+        if request.cdc and request.tablets:
+            reason = "a table of tablets has no log of changes"
+            return [Send(client, OperatorReply(request.number, False, reason))]
+        row: dict[str, object] = {"replicas": request.replicas, "tablets": request.tablets}
+        made = [Mutation(TABLES, (request.table,), row)]
+        if request.cdc:
+            log = (log_of(request.table),)
+            made.append(Mutation(TABLES, log, {**row, "log_of": request.table}))
 
         def plan() -> Command | None:
             if (request.table,) in node.catalog.tables[TABLES]:
                 return None
             text = f"create table {request.table}"
             if not request.tablets:
-                return Command(text, mutations=(made,))
+                return Command(text, mutations=tuple(made))
             layout = allocated(node.view, request.tablets, request.replicas, node.down)
             board = Board(node.rules, node.catalog)
             board.see(node.down)
@@ -203,7 +212,7 @@ class Membership:
                 step = step_of("create_table", n=Node(host))
                 if board.instance.can(step.action, n=Node(host)):
                     board.take(step)
-            rows = (made, *rows_of(request.table, layout))
+            rows = (*made, *rows_of(request.table, layout))
             return board.command(text, node.catalog, node.details(), rows)
 
         return self._answered(client, request.number, plan)
@@ -217,6 +226,16 @@ class Membership:
             return [Send(client, OperatorReply(number, ended.error is None, reason))]
 
         return self._node.propose(plan, then)
+
+    def generations(self, number: int) -> GenerationsReply:
+        """The CDC generations that clients may read."""
+        if not self._node.ready:
+            return GenerationsReply(number, False, reason=f"{self._node.name} is starting")
+        found = tuple(
+            (start, tuple(s.to_bytes() for r in description.ranges for s in r.streams))
+            for start, description in self._node.catalog.published()
+        )
+        return GenerationsReply(number, True, found)
 
     def status(self, number: int, coordinator: str, load: Load) -> StatusReply:
         """How the cluster looks to this node."""

@@ -128,12 +128,16 @@ class OperatorRequest:
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Make a table whose rows have so many replicas; with `tablets` in so many, else by the token ring."""
+    """Make a table whose rows have so many replicas; with `tablets` in so many, else by the token ring.
+
+    With `cdc`, which only tables of the ring can have, every change goes to its log, too.
+    """
 
     number: int
     table: str
     replicas: int = 3
     tablets: int = 0
+    cdc: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,23 @@ class StatusRequest:
     """Ask how the cluster looks to a node."""
 
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationsRequest:
+    """Ask for the CDC generations that are published."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationsReply:
+    """When each begins to operate (microseconds since 1970), and its streams."""
+
+    number: int
+    succeeded: bool
+    generations: tuple[tuple[int, tuple[bytes, ...]], ...] = ()
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +221,16 @@ class StatusReply:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaWrite:
-    """A client's write for one replica, with the topology version that its coordinator began it under."""
+    """A client's write for one replica, with the topology version that its coordinator began it under.
+
+    A replica that stores the change's log row, too, gets it `beside` the row: both are written, or neither.
+    """
 
     number: int
     version: int
     table: str
     cell: Cell
+    beside: tuple[tuple[str, Cell], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,6 +405,8 @@ Message = (
     | OperatorRequest
     | CreateTable
     | OperatorReply
+    | GenerationsRequest
+    | GenerationsReply
     | StatusRequest
     | StatusReply
     | ReplicaWrite

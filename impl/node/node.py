@@ -16,6 +16,7 @@ from stagewright.impl.node.messages import (
     ClientScan,
     ClientWrite,
     CreateTable,
+    GenerationsRequest,
     Joined,
     JoinReply,
     JoinRequest,
@@ -145,6 +146,8 @@ class DatabaseNode:
                 return self.membership.operate(sender, message)
             case CreateTable():
                 return self.membership.create(sender, message)
+            case GenerationsRequest(number):
+                return [Send(sender, self.membership.generations(number))]
             case StatusRequest(number):
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)

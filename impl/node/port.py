@@ -161,6 +161,8 @@ class Timing:
     lease: int = 400  # of the topology coordinator
     ring_delay: int = 500  # until nothing goes on any more that began before; more than a request
     retry: int = 100  # until something that failed is tried again
+    leeway: int = 150  # by which a logged write's timestamp may be ahead (003: `generation_leeway`)
+    horizon: int = 800  # by which it may be behind
     compact_after: int = 200  # entries of group0, not milliseconds
     chunk: int = 64  # rows that are streamed at once
 

@@ -34,11 +34,12 @@ class Replica:
             return [Send(sender, ReplicaReply(request.number, refusal))]
         if isinstance(request, ReplicaWrite):
             key, timestamp, value = request.cell
-            put = Put(request.table, Version(key, timestamp, value))
+            puts = [Put(request.table, Version(key, timestamp, value))]
+            puts += [Put(table, Version(*cell)) for table, cell in request.beside]
             answer = Send(sender, ReplicaReply(request.number, Outcome.done))
             if self._node.has(Defect.sync_is_forgotten):
-                return [Store((put,)), answer]
-            return self.store((put,), answer)
+                return [Store(tuple(puts)), answer]
+            return self.store(tuple(puts), answer)
         found = self._node.rows.get(request.table, request.key)
         if found is None:
             return [Send(sender, ReplicaReply(request.number, Outcome.done))]

@@ -7,9 +7,11 @@ good as written: replicas that may lack it, pending ones above all, get it befor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stagewright.impl.catalog.view import View
+from stagewright.impl.cdc.metadata import Refused, Window
+from stagewright.impl.cdc.rows import Change, stored as stored_change
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key, token_in
@@ -27,6 +29,20 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.port import Effect, Send, Wake
 from stagewright.impl.ring.vnodes import Chosen
 
+Parts = tuple[tuple[tuple[str, ...], int], ...]
+"""Of whom how many must answer, for each part of a request."""
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The log row of a write: who stores it, and how many of them must. `number` is of messages with it alone."""
+
+    number: int
+    cell: Cell
+    targets: tuple[str, ...]
+    needed: int
+    stay: Parts
+
 
 @dataclass
 class _Open:
@@ -39,8 +55,26 @@ class _Open:
     targets: tuple[str, ...]
     needed: int
     answers: dict[str, ReplicaReply] = field(default_factory=dict[str, ReplicaReply])
-    refused: int = 0
+    refused: set[str] = field(default_factory=set[str])
     repair: Cell | None = None
+    log: _Log | None = None
+    stay: Parts = ()
+
+    @property
+    def parts(self) -> Parts:
+        """Of whom how many must answer."""
+        own, log = ((self.targets, self.needed), *self.stay), self.log
+        return own if log is None else (*own, (log.targets, log.needed), *log.stay)
+
+    @property
+    def done(self) -> bool:
+        """Whether enough have answered."""
+        return all(sum(n in self.answers for n in some) >= most for some, most in self.parts)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether too many have refused."""
+        return any(sum(n not in self.refused for n in some) < most for some, most in self.parts)
 
 
 class Requests:
@@ -49,11 +83,12 @@ class Requests:
     def __init__(self, node: Context) -> None:
         self._node = node
         self._open: dict[int, _Open] = {}
+        self._of_log: dict[int, int] = {}  # requests by the numbers of messages with log rows alone
 
     def begin(self, client: str, request: ClientWrite | ClientRead) -> list[Effect]:
         """Send a client's request to the replicas."""
         view = self._node.view
-        refusal = self._refusal(view, request.table)
+        refusal = self._refusal(view, request.table) or self._may_write(view, request)
         if refusal:
             return [_failed(client, request.number, refusal)]
         key = stored_key(request.key)
@@ -64,21 +99,73 @@ class Requests:
         if len(targets) < needed:
             return [_failed(client, request.number, f"{len(targets)} replicas of {needed}")]
         number = self._node.number()
-        self._open[number] = _Open(client, request, view.version, chosen, targets, needed)
-        message: ReplicaWrite | ReplicaRead
-        if isinstance(request, ClientWrite):
-            cell = (key, request.timestamp, request.value)
-            message = ReplicaWrite(number, view.version, request.table, cell)
-        else:
-            message = ReplicaRead(number, view.version, request.table, key)
+        found = _Open(client, request, view.version, chosen, targets, needed)
         wake = Wake(self._node.timing.request, ("request", number))
-        return [*(Send(n, message) for n in targets), wake]
+        if isinstance(request, ClientRead):
+            self._open[number] = found
+            message = ReplicaRead(number, view.version, request.table, key)
+            return [*(Send(n, message) for n in targets), wake]
+        if request.table in view.logs:
+            log = self._log(request, key, chosen)
+            if isinstance(log, Refused):
+                return [_failed(client, request.number, log.reason)]
+            found.log = log
+            self._of_log[log.number] = number
+        found.stay = self._staying(chosen, request.level, factor)
+        self._open[number] = found
+        return [*self._writes(number, found, request, key), wake]
+
+    def _writes(self, number: int, found: _Open, request: ClientWrite, key: bytes) -> list[Effect]:
+        """The row for its replicas, with the log row for those that store it, too; that alone for the others."""
+        cell = (key, request.timestamp, request.value)
+        alone = ReplicaWrite(number, found.version, request.table, cell)
+        log = found.log
+        if log is None:
+            return [Send(n, alone) for n in found.targets]
+        table = self._node.view.logs[request.table]
+        both = replace(alone, beside=((table, log.cell),))
+        rest = ReplicaWrite(log.number, found.version, table, log.cell)
+        return [
+            *(Send(n, both if n in log.targets else alone) for n in found.targets),
+            *(Send(n, rest) for n in log.targets if n not in found.targets),
+        ]
+
+    def _log(self, request: ClientWrite, key: bytes, chosen: Chosen) -> _Log | Refused:
+        """The log row of a write, and who stores it: the replicas of its stream."""
+        node, view, table = self._node, self._node.view, request.table
+        window, token = Window(1000 * node.timing.leeway, 1000 * node.timing.horizon), token_in(key)
+        if node.has(Defect.log_window_is_open):
+            window = Window(1 << 62, 1 << 62)
+        stream = node.catalog.cdc.stream(request.timestamp, token, node.around.now(), window)
+        if isinstance(stream, Refused):
+            return stream
+        if node.has(Defect.log_takes_the_newest_generation):
+            stream = node.catalog.cdc.newest(token)
+        change = Change(stream.to_bytes(), request.timestamp, request.key, request.value)
+        stored, value = stored_change(change)
+        factor = view.tables[view.logs[table]]
+        if not node.has(Defect.log_goes_with_the_row):
+            chosen = view.chosen(stream.token, factor)
+        targets, needed = self._plan(chosen, request.level, factor, True)
+        if len(targets) < needed:
+            return Refused(f"{len(targets)} replicas of {needed} for the log row")
+        stay = self._staying(chosen, request.level, factor)
+        if node.has(Defect.log_skips_pending):
+            targets = tuple(n for n in targets if n not in chosen.pending)
+            needed -= len(chosen.pending)
+        cell = (stored, request.timestamp, value)
+        return _Log(node.number(), cell, targets, needed, stay)
 
     def _refusal(self, view: View, table: str) -> str:
         own = view.nodes.get(self._node.name)
         if not self._node.ready or own is None or not own.state.owns:
             return f"{self._node.name} does not serve clients now"
         return "" if table in view.tables else f"there is no table {table}"
+
+    def _may_write(self, view: View, request: ClientWrite | ClientRead) -> str:
+        if isinstance(request, ClientWrite) and request.table in view.logs.values():
+            return f"{request.table} is a log: the database alone writes it"
+        return ""
 
     def _plan(
         self, chosen: Chosen, level: Level, factor: int, writes: bool
@@ -102,25 +189,34 @@ class Requests:
             return chosen.writes, needed
         return chosen.writes, needed + len(pending)
 
+    def _staying(self, chosen: Chosen, level: Level, factor: int) -> Parts:
+        """Where fewer replicas are left than there were, a quorum of these must have the row, too."""
+        forgets = self._node.has(Defect.leaving_replicas_suffice)
+        if not chosen.fewer or level is Level.one or forgets:
+            return ()
+        return ((chosen.fewer, min(factor // 2 + 1, len(chosen.fewer))),)
+
     def reply(self, sender: str, reply: ReplicaReply) -> list[Effect]:
         """Count what a replica answers."""
-        found = self._open.get(reply.number)
-        if found is None or sender not in found.targets or sender in found.answers:
+        number = self._of_log.get(reply.number, reply.number)
+        found = self._open.get(number)
+        asked = found is not None and any(sender in targets for targets, _ in found.parts)
+        if found is None or not asked or sender in found.answers:
             return []
         if reply.outcome is not Outcome.done:
-            found.refused += 1
-            if len(found.targets) - found.refused < found.needed:
-                return self._close(reply.number, _failed_by(found, reply.outcome.name))
+            found.refused.add(sender)
+            if found.hopeless:
+                return self._close(number, _failed_by(found, reply.outcome.name))
             return []
         found.answers[sender] = reply
-        if len(found.answers) < found.needed:
+        if not found.done:
             return []
         if isinstance(found.request, ClientWrite):
             done = ClientReply(found.request.number, True, timestamp=found.request.timestamp)
-            return self._close(reply.number, Send(found.client, done))
+            return self._close(number, Send(found.client, done))
         if found.repair is not None:
-            return self._close(reply.number, self._answer(found, found.repair))
-        return self._returned(reply.number, found)
+            return self._close(number, self._answer(found, found.repair))
+        return self._returned(number, found)
 
     def _returned(self, number: int, found: _Open) -> list[Effect]:
         """Enough replicas have answered a read."""
@@ -140,6 +236,7 @@ class Requests:
         repaired = _Open(
             found.client, found.request, found.version, found.chosen, targets, needed, repair=cell
         )
+        repaired.stay = self._staying(found.chosen, level, factor)
         self._open[again] = repaired
         message = ReplicaWrite(again, found.version, found.request.table, cell)
         wake = Wake(self._node.timing.request, ("request", again))
@@ -158,7 +255,9 @@ class Requests:
         return self._close(number, _failed_by(found, "timed out"))
 
     def _close(self, number: int, answer: Send) -> list[Effect]:
-        del self._open[number]
+        found = self._open.pop(number)
+        if found.log is not None:
+            del self._of_log[found.log.number]
         return [answer]
 
     @property

@@ -10,6 +10,7 @@ from stagewright.impl.node.messages import (
     ClientScan,
     ClientWrite,
     CreateTable,
+    GenerationsRequest,
     OperatorRequest,
     StatusRequest,
 )
@@ -17,6 +18,7 @@ from stagewright.impl.processes.errors import WireError
 
 LONGEST_KEY = 4 << 10  # bytes
 LONGEST_VALUE = 64 << 10
+BEFORE_KEY = 24  # bytes: the stream and the time in a log row
 LARGEST_PAGE = 1_000  # rows of a scan
 MOST_REPLICAS = 100
 LAST_TIMESTAMP = (1 << 63) - 1  # microseconds since 1970
@@ -49,12 +51,12 @@ def _wrong(message: Any) -> str:
         case ClientScan(_, table, start, limit):
             if not 0 < limit <= LARGEST_PAGE:
                 return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
-            return _wrong_key(start[8:]) or _wrong_table(table)
+            return _wrong_key(start[8 + BEFORE_KEY :]) or _wrong_table(table)
         case CreateTable(_, table, replicas):
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
-        case OperatorRequest() | StatusRequest():
+        case OperatorRequest() | StatusRequest() | GenerationsRequest():
             return ""
         case _:
             return f"a {type(message).__name__} is not for clients to send"

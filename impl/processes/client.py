@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from stagewright.impl.cdc.consumer import Generation
+from stagewright.impl.cdc.reading import Page, changes_of
+from stagewright.impl.cdc.rows import Change, log_of
 from stagewright.impl.node.messages import (
     Cell,
     ClientRead,
     ClientReply,
     ClientScan,
     ClientWrite,
+    GenerationsReply,
+    GenerationsRequest,
     Level,
     Message,
     ScanReply,
+    StatusReply,
+    StatusRequest,
 )
 from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
@@ -23,6 +30,7 @@ from stagewright.impl.processes.frames import Frames, framed
 from stagewright.impl.processes.handshake import Calling, reason_of
 from stagewright.impl.processes.links import split
 
+_Answer = ClientReply | ScanReply | GenerationsReply | StatusReply
 PAGE = 200  # rows of a scan at a time
 
 
@@ -149,6 +157,28 @@ class Session:
             left = None if left is None else max(0, left - len(reply.cells))
             start = reply.following
 
+    def tables(self) -> tuple[str, ...]:
+        """The tables that there are, logs among them."""
+        reply = self._ask(StatusRequest(self._numbered()))
+        assert isinstance(reply, StatusReply)
+        return tuple(name for name, _ in reply.tables)
+
+    def generations(self) -> list[Generation]:
+        """The CDC generations that are published."""
+        reply = self._ask(GenerationsRequest(self._numbered()))
+        assert isinstance(reply, GenerationsReply)
+        return [Generation(start, streams) for start, streams in reply.generations]
+
+    def changes(self, streams: Sequence[bytes], start: int, end: int) -> list[Change]:
+        """The changes of streams in the table's log with start <= timestamp < end."""
+        return [c for s in streams for c in changes_of(s, start, end, self._page_of_log)]
+
+    def _page_of_log(self, start: bytes) -> Page:
+        wanted = ClientScan(self._numbered(), log_of(self.table), start, PAGE, self.level)
+        reply = self._ask(wanted)
+        assert isinstance(reply, ScanReply)
+        return [(key, value) for key, _, value in reply.cells if value is not None], reply.following
+
     def close(self) -> None:
         """Hang up."""
         if self._conversation is not None:
@@ -159,7 +189,7 @@ class Session:
         self._number += 1
         return self._number
 
-    def _ask(self, message: Message) -> ClientReply | ScanReply:
+    def _ask(self, message: Message) -> _Answer:
         until, why = time.monotonic() + self._seconds, "no node runs"
         pause = 0.02
         while time.monotonic() < until:
@@ -167,8 +197,8 @@ class Session:
                 if self._conversation is None:
                     self._conversation = self._connect()
                 reply = self._conversation.ask(message, max(0.1, until - time.monotonic()))
-                if reply.succeeded:
-                    assert isinstance(reply, ClientReply | ScanReply)
+                if isinstance(reply, StatusReply) or reply.succeeded:
+                    assert isinstance(reply, _Answer)
                     return reply
                 why = reply.reason
             except RefusedRequestError:

@@ -25,7 +25,14 @@ from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.processes.errors import ClusterError
 
 REAL = Timing(
-    request=2_000, resend=200, lease=3_000, ring_delay=2_500, retry=300, compact_after=500
+    request=2_000,
+    resend=200,
+    lease=3_000,
+    ring_delay=2_500,
+    retry=300,
+    leeway=5_000,
+    horizon=20_000,
+    compact_after=500,
 )
 """Milliseconds: a machine with other work to do must not look like one that is dead."""
 

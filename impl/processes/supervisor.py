@@ -102,21 +102,26 @@ class Supervisor:
             self.layout.add_node(NodeFile(Identity(founder, founders)))
         return [f.name for f in founders]
 
-    def start(self, replicas: int = 3) -> list[str]:
-        """Start every node that does not run and has not left, and wait until all of them serve."""
+    def start(self, replicas: int = 3, *, cdc: bool = False) -> list[str]:
+        """Start every node that does not run and has not left, and wait until all of them serve.
+
+        `replicas` and `cdc` are of the table, if it is not there yet.
+        """
         layout = self.layout
         names = [n for n in layout.names() if not layout.stopped(n)]
         missing = [n for n in names if layout.running(n) is None]
         for name in missing:
             self._spawn(name)
-        self._wait("the cluster to begin", lambda: self._create_table(names, replicas), missing)
+        self._wait(
+            "the cluster to begin", lambda: self._create_table(names, replicas, cdc), missing
+        )
         for name in names:
             self._wait(f"{name} to serve", lambda n=name: self.serves(n), [name])  # type: ignore[misc]
         return missing
 
-    def _create_table(self, names: list[str], replicas: int) -> bool:
+    def _create_table(self, names: list[str], replicas: int, cdc: bool) -> bool:
         """Make the table for rows, which may be there already."""
-        wanted = CreateTable(1, TABLE, min(replicas, len(names)))
+        wanted = CreateTable(1, TABLE, min(replicas, len(names)), cdc=cdc)
         return any(self._asked(n, wanted, "accepted") for n in names)
 
     def serves(self, name: str) -> bool:

@@ -92,11 +92,16 @@ def _racks_apart(nodes: list[RingNode], factor: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The hosts of a request: to `pending` a write goes too, and each raises the number of answers needed."""
+    """The hosts of a request: to `pending` a write goes too, and each raises the number of answers needed.
+
+    `fewer`: those that stay, where the change leaves fewer replicas than there are: the cluster shrinks below
+    the replication factor. A write that only those have who leave, and one who stays, would be lost with him.
+    """
 
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     pending: tuple[str, ...]
+    fewer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,7 @@ class Rings:
             reads=new if state.reads is Ring.new else old,
             writes=writes,
             pending=pending if state.writes is Ring.both else (),
+            fewer=new if state.writes is Ring.both and len(new) < len(old) else (),
         )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from stagewright.commands import run_command_line
+from stagewright.commands.running.tail import CLOCKS
 from stagewright.commands.shell import split_commands
+from stagewright.impl.processes.layout import REAL, Settings
 
 
 def test_a_cluster_is_started_written_to_read_and_stopped(
@@ -77,3 +81,46 @@ def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_commands_are_cut_at_semicolons_outside_of_quotations() -> None:
     assert split_commands("put a 'b;c';; get a #1;") == [["put", "a", "b;c"], ["get", "a", "#1"]]
+
+
+def test_changes_are_tailed_once_across_restarts_of_the_tail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ["--dir", str(tmp_path / "c")]
+    tail = ["cluster", "tail", "--position", str(tmp_path / "position"), "--until-now", *where]
+    hasty = replace(REAL, horizon=500, request=500)
+    monkeypatch.setattr("stagewright.commands.cluster._settings", lambda _: Settings(timing=hasty))
+
+    def lines(*words: str) -> list[str]:
+        assert run_command_line([*words]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    try:
+        lines("cluster", "start", "--nodes", "1", "--cdc", *where)
+        lines("shell", "-c", "put a 1; put b 2; delete a", *where)
+        time.sleep((hasty.horizon + hasty.request + CLOCKS) / 1000)
+        first = [json.loads(line) for line in lines(*tail)]
+        assert [(c["key"], c["value"]) for c in first] == [("a", "1"), ("b", "2"), ("a", None)]
+        lines("shell", "-c", "put a 3", *where)
+        assert lines(*tail) == []  # too young: an earlier change may still be written
+        time.sleep((hasty.horizon + hasty.request + CLOCKS) / 1000)
+        (last,) = map(json.loads, lines(*tail))
+        assert (last["key"], last["value"]) == ("a", "3")
+        assert last["timestamp"] > first[-1]["timestamp"]
+        (tmp_path / "position").write_text("?")
+        assert run_command_line(tail) == 2
+        assert "no position" in capsys.readouterr().err
+    finally:
+        run_command_line(["cluster", "stop", *where])
+
+
+def test_a_table_without_a_log_has_nothing_to_tail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--dir", str(tmp_path / "c")]
+    try:
+        assert run_command_line(["cluster", "start", "--nodes", "1", *where]) == 0
+        assert run_command_line(["cluster", "tail", "--until-now", *where]) == 2
+        assert "has no log of changes" in capsys.readouterr().err
+    finally:
+        run_command_line(["cluster", "stop", *where])

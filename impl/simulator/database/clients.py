@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Message
 from stagewright.impl.simulator.database.events import Events
+from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.oracle import Oracle
 
 TABLE = "ks.rows"
@@ -24,6 +25,7 @@ class Workload:
     gap: tuple[int, int] = (1, 6)
     reads: float = 0.5
     deletes: float = 0.1
+    odd: float = 0.0  # timestamps that are seconds away from the time
 
 
 @dataclass
@@ -96,7 +98,7 @@ class Clients:
             return
         self.left -= 1
         self._last += 1
-        timestamp = self._events.now * 1000 + self._last % 1000 + 1
+        timestamp = self._timestamp()
         value = None
         if not dice.chance(self.workload.deletes, "deletes", name):
             value = b"%d" % self._last
@@ -114,6 +116,18 @@ class Clients:
         """The table of a key."""
         table, slash, _ = key.partition(b"/")
         return table.decode() if slash else TABLE
+
+    def _timestamp(self) -> int:
+        """Now by the client's clock, and by some clients' far from it; no other write has the same."""
+        work, dice = self.workload, self._dice
+        milliseconds = EPOCH + self._events.now
+        if work.odd and dice.chance(work.odd, "odd"):
+            milliseconds += dice.between(-4_000, 3_000, "how odd")
+        while True:
+            timestamp = milliseconds * 1000 + self._last % 1000 + 1
+            if not self.oracle.has_timestamp(timestamp):
+                return timestamp
+            milliseconds += 1
 
     def read(self, client: int, key: bytes, node: str) -> None:
         """Read a key through a node."""

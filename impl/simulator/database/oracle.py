@@ -20,16 +20,24 @@ class Oracle:
         default_factory=dict[tuple[bytes, int], bytes | None]
     )
     newest: dict[bytes, Seen] = field(default_factory=dict[bytes, Seen])
+    acknowledged: set[tuple[bytes, int]] = field(default_factory=set[tuple[bytes, int]])
     breaches: list[str] = field(default_factory=list[str])
     checked: int = 0
+    _timestamps: set[int] = field(default_factory=set[int])
     _floors: dict[int, Seen] = field(default_factory=dict[int, Seen])
 
     def begin_write(self, key: bytes, timestamp: int, value: bytes | None) -> None:
         """A client sends a write; no other one has its timestamp."""
         self.written[key, timestamp] = value
+        self._timestamps.add(timestamp)
+
+    def has_timestamp(self, timestamp: int) -> bool:
+        """Whether a write has it."""
+        return timestamp in self._timestamps
 
     def acknowledge(self, key: bytes, timestamp: int) -> None:
         """A write was acknowledged."""
+        self.acknowledged.add((key, timestamp))
         self._raise(key, (timestamp, self.written[key, timestamp]))
 
     def _raise(self, key: bytes, seen: Seen) -> None:

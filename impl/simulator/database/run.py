@@ -8,23 +8,27 @@ from pathlib import Path
 
 from stagewright.impl.catalog.columns import Rows
 from stagewright.impl.group0 import Entry
-from stagewright.impl.group0.simulated import CALM
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key, token_in
 from stagewright.impl.node.messages import (
     Ask,
     ClientReply,
     CreateTable,
+    GenerationsReply,
     HostInfo,
     Message,
     OperatorReply,
     OperatorRequest,
+    ScanReply,
 )
 from stagewright.impl.node.port import Identity, Timing
 from stagewright.impl.simulator.database.clients import TABLE, Clients, Workload
+from stagewright.impl.simulator.database.follower import Follower, confidence_in
+from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.judge import Judge
 from stagewright.impl.simulator.database.oracle import Oracle
 from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
@@ -35,13 +39,12 @@ from stagewright.spec.errors import InputError
 BEGIN_MS = 5_000
 OPERATION_MS = 60_000
 UNFINISHED = "not yet"  # faults may hold it up for as long as they last
+ASK_MS = 400  # until a consumer gives a question up
 AGAIN_MS = 150  # until an operator asks anew
 HEAL_MS = 60_000
 SETTLE_MS = 1_500
-TICK_MS = 50
 COMPACT_AFTER = 15  # entries of group0
 QUIET_MS = 400  # so long nothing has moved when the balancer is done
-DOWN_MS = (60, 400)
 AIMED_MS = 40  # until what is aimed at a state strikes, at most
 ENTERED = "entered"  # counted beside the faults of a state
 ASKS = {
@@ -65,6 +68,7 @@ class Plan:
     workload: Workload = field(default_factory=Workload)
     timing: Timing = field(default_factory=lambda: Timing(compact_after=COMPACT_AFTER))
     defects: frozenset[Defect] = frozenset()
+    cdc: bool = False  # the table has a log, which a consumer follows
 
     @property
     def hosts(self) -> tuple[HostInfo, ...]:
@@ -139,9 +143,28 @@ class _Run:
         self.world.log.ears.append(self._committed)
         self.outcomes: list[Outcome] = []
         self._replies: dict[int, OperatorReply] = {}
+        self._read: dict[int, Message] = {}
         self._number = 0
-        self._killed: set[str] = set()  # by the script
-        self._faulty = False
+        self.troubles = Troubles(self.world, plan.faults)
+        self._killed = self.troubles.killed  # by the script
+        now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
+        self.follower = (
+            Follower(self._ask_any, TABLE, self.oracle, now, confidence_in(plan.timing, late))
+            if plan.cdc
+            else None
+        )
+
+    def _ask_any(self, question: Callable[[int], Message]) -> Message | None:
+        """Ask a node that clients know."""
+        nodes = self._serving()
+        if not nodes:
+            return None
+        self._number += 1
+        number = self._number
+        node = nodes[self.world.dice.between(0, len(nodes) - 1, "consumer")]
+        self.world.send("consumer", node, question(number))
+        self._until(lambda: number in self._read, ASK_MS)
+        return self._read.pop(number, None)
 
     def _committed(self, entry: Entry) -> None:
         before = self.judge.catalog.view
@@ -164,14 +187,14 @@ class _Run:
             self.events.after(wait, self._strike, kind, state)
 
     def _strike(self, kind: str, state: str) -> None:
-        if self._faulty and self.world.state == state:
+        if self.troubles.on and self.world.state == state:
             match kind:
                 case "crash":
-                    self._crash_one()
+                    self.troubles.crash_one()
                 case "failover":
-                    self._depose()
+                    self.troubles.depose()
                 case "election":
-                    self._elect()
+                    self.troubles.elect()
                 case _:
                     pass  # of messages: while the state lasts
 
@@ -180,6 +203,8 @@ class _Run:
             self.clients.hear(message)
         elif isinstance(message, OperatorReply):
             self._replies[message.number] = message
+        elif isinstance(message, GenerationsReply | ScanReply):
+            self._read[message.number] = message
 
     def _serving(self) -> list[str]:
         """The nodes that clients know: those of the ring that run, and who is cut off from it."""
@@ -191,14 +216,19 @@ class _Run:
 
     def report(self, directory: Path | None) -> Report:
         self._begin()
-        self._set_faults(True)
+        self.troubles.switch(True)
         for operation in self.plan.script:
             began = self.events.now
             result = self._work(operation)
             self.outcomes.append(Outcome(str(operation), result, began, self.events.now))
+            if self.follower is not None:
+                self.follower.poll()
         self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
         self._heal()
         self._look()
+        if self.follower is not None:
+            self.follower.read_to_the_end(self._until)
+            self.world.counted["changes read from the log"] = len(self.follower.changes)
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
             self.judge.write(directory / "topology.jsonl", f"run-{self.plan.seed}")
@@ -229,7 +259,8 @@ class _Run:
         self._until(self._all_are_ready, BEGIN_MS)
         while TABLE not in self.judge.catalog.view.tables:
             self._number += 1
-            self.world.send("operator", "n1", CreateTable(self._number, TABLE, self.plan.replicas))
+            wanted = CreateTable(self._number, TABLE, self.plan.replicas, cdc=self.plan.cdc)
+            self.world.send("operator", "n1", wanted)
             self._until(lambda: TABLE in self.judge.catalog.view.tables, BEGIN_MS)
         self._until(self._all_have_learned, BEGIN_MS)
 
@@ -244,58 +275,6 @@ class _Run:
 
     def _until(self, condition: Callable[[], bool], milliseconds: int) -> bool:
         return self.events.run(condition, self.events.now + milliseconds)
-
-    def _set_faults(self, on: bool) -> None:
-        faults = self.plan.faults if on else NONE
-        self._faulty = on and faults != NONE
-        self.world.faults = faults
-        self.world.aimed = frozenset()
-        self.world.log.weather = faults.weather if on else CALM
-        if self._faulty:
-            self.events.after(TICK_MS, self._tick)
-
-    def _tick(self) -> None:
-        """Some of what happens now and then happens now."""
-        if not self._faulty:
-            return
-        dice, faults, share = self.world.dice, self.plan.faults, TICK_MS / 60_000
-        if dice.chance(faults.election * share, "election"):
-            self._elect()
-        if dice.chance(faults.failover * share, "failover"):
-            self._depose()
-        if dice.chance(faults.crash * share, "crash"):
-            self._crash_one()
-        self.events.after(TICK_MS, self._tick)
-
-    def _elect(self) -> None:
-        self.world.counted["elections of group0"] += 1
-        self.world.meet("group0 elects")
-        self.world.log.elect()
-
-    def _depose(self) -> None:
-        leader = self.world.log.leader
-        if leader is not None:
-            self.world.counted["deposed coordinators"] += 1
-            self.world.meet("coordinator deposed")
-            self.world.log.resign(leader)
-
-    def _crash_one(self) -> None:
-        up, hosts = self.world.up(), self.world.hosts
-        down = [n for n, h in hosts.items() if h.node is None and not h.stopped]
-        if set(down) - self._killed or not up:
-            return
-        name = up[self.world.dice.between(0, len(up) - 1, "victim")]
-        if self.world.dice.chance(0.6, "fuse"):
-            hosts[name].fuse = self.world.dice.between(0, 12, "fuse length")
-        else:
-            self.world.crash(name)
-        wait = self.world.dice.between(*DOWN_MS, "down")
-        self.events.after(wait, self._restart, name)
-
-    def _restart(self, name: str) -> None:
-        self.world.hosts[name].fuse = None
-        if name not in self._killed:
-            self.world.start(name)
 
     # -- operations ------------------------------------------------------------------------------------
 
@@ -363,7 +342,7 @@ class _Run:
                 self.world.send("operator", nodes[0], request)
             self._until(known, 4 * AGAIN_MS)
             reply = self._replies.get(self._number)
-            if reply is not None and not reply.accepted and not self._faulty:
+            if reply is not None and not reply.accepted and not self.troubles.on:
                 return f"refused: {reply.reason}"
         if not known():
             return UNFINISHED
@@ -444,7 +423,7 @@ class _Run:
 
     def _heal(self) -> None:
         """Nothing goes wrong any more, and whoever has not left is there."""
-        self._set_faults(False)
+        self.troubles.switch(False)
         for name in sorted(self.world.isolated):
             self.world.isolated.discard(name)
             self.world.crash(name)

@@ -182,7 +182,7 @@ class Watcher:
         self, host: Host, node: DatabaseNode, to: str, message: Message, cause: Message | None
     ) -> None:
         match message:
-            case ReplicaWrite() if isinstance(cause, ClientWrite):
+            case ReplicaWrite() if isinstance(cause, ClientWrite) and message.table == cause.table:
                 self._began(node, message, cause)
             case ReplicaRead(_, _, table, key):
                 view = node.context.view

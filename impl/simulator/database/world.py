@@ -95,7 +95,8 @@ class World:
     def add(self, identity: Identity) -> None:
         """A new machine, whose node starts."""
         disk = ModelledDisk()
-        self.hosts[identity.name] = Host(identity, disk, MemoryRows(disk))
+        host = Host(identity, disk, MemoryRows(disk))
+        self.hosts[identity.name] = host
         self.start(identity.name)
 
     def start(self, name: str) -> None:

@@ -24,6 +24,7 @@ examples:
   stagewright cluster kill n1 --dir /tmp/c             kill -9
   stagewright cluster replace n1 --dir /tmp/c          n5 takes the dead node's place
   stagewright cluster decommission n2 --dir /tmp/c     n2 gives its rows away and leaves
+  stagewright cluster tail --dir /tmp/c                changes of rows, where it was started with --cdc
   stagewright cluster watch --dir /tmp/c               a page that follows it, on the loopback
   stagewright cluster stop --dir /tmp/c
 
@@ -58,6 +59,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     start.add_argument(
         "--etcd", metavar="URL,URL", help="endpoints of an etcd that keeps the log of commands"
     )
+    start.add_argument("--cdc", action="store_true", help="keep a log of changes, see `tail`")
+    tail = action("tail", "print changes of rows as JSON lines, each once, as they come")
+    tail.add_argument(
+        "--position", type=Path, metavar="FILE", help="go on from where this file says, and keep it"
+    )
+    tail.add_argument("--until-now", action="store_true", help="end at what is old enough now")
     action("status", "say how each node is")
     watch = action("watch", "serve a page on the loopback that follows the cluster")
     watch.add_argument("--port", type=count, default=0, metavar="N", help="default: any free one")
@@ -101,10 +108,12 @@ def _done(args: argparse.Namespace, supervisor: Supervisor) -> int:
     node: str = getattr(args, "node", None) or ""
     match args.action:
         case "start":
-            started = supervisor.start(args.replicas)
+            started = supervisor.start(args.replicas, cdc=args.cdc)
             said = f"{', '.join(started) or 'no node'} started; all nodes serve"
         case "status":
             return _status(args, supervisor.status())
+        case "tail":
+            return _tail(args, supervisor)
         case "watch":
             return _watch(args, supervisor)
         case "add":
@@ -165,6 +174,21 @@ def _watch(args: argparse.Namespace, supervisor: Supervisor) -> int:
     finally:
         served.server_close()
         watch.close()
+    return ExitCode.HOLDS
+
+
+def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:
+    """Print changes, and keep the position after what is printed."""
+    from stagewright.commands.running.tail import tail
+
+    timing = supervisor.layout.settings().timing
+    session = supervisor.session()
+    try:
+        tail(session, timing, args.position, until_now=args.until_now)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        session.close()
     return ExitCode.HOLDS
 
 

@@ -41,7 +41,8 @@ duplicate, each maybe with =SHARE of the messages, and crash, failover, election
 maybe with =TIMES a minute, storm (group0's own requests are lost, late and repeated) and skew=MILLISECONDS
 (by which clocks of nodes are off); KIND@STATE strikes while the topology is in a state, as in
 crash@write_both_read_old. --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,deletes=0.1,
-clients=4 (gap in milliseconds, shares from 0 to 1), and chunk=3: how many rows nodes stream at once.
+clients=4 (gap in milliseconds, shares from 0 to 1), and chunk=3: how many rows nodes stream at once. With --cdc
+every change goes to a CDC log, too, and a consumer has to read each once.
 
 A script that begins with `create table N rows` is of a table with the columns v and w, tablets and indexes:
 create [deferred] [unique] index NAME on COLUMN, drop index NAME, backfill, put KEY v=NUMBER w=NUMBER,
@@ -63,6 +64,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--nodes", type=_number, default=3, metavar="N", help="nodes (3)")
     add("--script", metavar="TEXT", help="what is done to the nodes of the cluster, see below")
     add("--workload", metavar="LIST", help="what clients do while a script is worked through")
+    add(
+        "--cdc",
+        action="store_true",
+        help="with --script: log changes, and check what a consumer reads",
+    )
     add("--tablets", type=_number, metavar="N", help="tablets (8)")
     add("--seed", type=int, default=0, metavar="N", help="random seed (0)")
     add("--faults", default="none", metavar="LIST", help="what goes wrong (none)")

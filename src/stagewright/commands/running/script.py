@@ -65,6 +65,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
         faults=parse_faults(args.faults),
         workload=workload,
         timing=Timing(compact_after=COMPACT_AFTER, chunk=chunk),
+        cdc=args.cdc,
     )
 
 
@@ -124,4 +125,5 @@ def _reproduce(args: argparse.Namespace) -> str:
     words = ["stagewright", "run", "--nodes", str(args.nodes), "--seed", str(args.seed)]
     words += ["--faults", args.faults, "--script", args.script]
     words += ["--workload", args.workload] if args.workload else []
+    words += ["--cdc"] if args.cdc else []
     return shlex.join([*words, *(("--profile", args.profile) if args.profile else ())])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from tests.impl.simulator.database import test_cdc
 
 from stagewright.commands import run_command_line
 from stagewright.impl.node.defects import Defect
@@ -87,7 +88,7 @@ SEEDS = 5  # from the first on
 
 
 def test_every_defect_is_shown() -> None:
-    assert {s.defect for s in SHOWN} == set(Defect)
+    assert {s.defect for s in (*SHOWN, *test_cdc.SHOWN)} == set(Defect)
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)

@@ -1,0 +1,124 @@
+"""Follows the CDC log of a run as a client does, and compares what it read with what clients wrote.
+
+The oracle reads no definition and no table: each acknowledged change is read exactly once, in the order of its
+time, nothing is read that nobody wrote, and a table made of the changes is the table that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from stagewright.impl.cdc.consumer import Consumer, Generation, Position
+from stagewright.impl.cdc.reading import Page, changes_of
+from stagewright.impl.cdc.rows import Change, log_of
+from stagewright.impl.node.messages import (
+    ClientScan,
+    GenerationsReply,
+    GenerationsRequest,
+    Message,
+    ScanReply,
+)
+from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.database.oracle import Oracle
+
+PAGE = 20
+END_MS = 120_000  # to read the rest after all was healed
+AGAIN_MS = 150
+SLOW_MS = 1_500  # by which a write may be late beside all that is known
+Ask = Callable[[Callable[[int], Message]], Message | None]
+"""Sends a question with a number of its own to some node; the answer, or None if there is none in time."""
+
+
+def confidence_in(timing: Timing, skew: int) -> int:
+    """Microseconds after which nothing can be written any more, where clocks are off by `skew` milliseconds."""
+    return 1000 * (timing.horizon + timing.request + 4 * skew + SLOW_MS)
+
+
+class UnreadableError(Exception):
+    """The log cannot be read now."""
+
+
+class _Reader:
+    """The log, read through nodes of the cluster at a quorum."""
+
+    def __init__(self, ask: Ask, table: str) -> None:
+        self._ask = ask
+        self._log = log_of(table)
+
+    def generations(self) -> Sequence[Generation]:
+        reply = self._ask(GenerationsRequest)
+        if not isinstance(reply, GenerationsReply) or not reply.succeeded:
+            raise UnreadableError
+        return [Generation(start, streams) for start, streams in reply.generations]
+
+    def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
+        return [c for s in streams for c in changes_of(s, start, end, self._page)]
+
+    def _page(self, start: bytes) -> Page:
+        reply = self._ask(lambda number: ClientScan(number, self._log, start, PAGE))
+        if not isinstance(reply, ScanReply) or not reply.succeeded:
+            raise UnreadableError
+        return [(key, value) for key, _, value in reply.cells if value is not None], reply.following
+
+
+class Follower:
+    """A consumer of the table's log, restarted between any two polls from its position."""
+
+    def __init__(
+        self, ask: Ask, table: str, oracle: Oracle, now: Callable[[], int], confidence: int
+    ) -> None:
+        self.changes: list[Change] = []
+        self.failed = 0
+        self._reader = _Reader(ask, table)
+        self._now, self._confidence = now, confidence
+        self._oracle = oracle
+        self._position: Position | None = None
+
+    def poll(self) -> bool:
+        """Read on; whether there was anything, or may be more."""
+        consumer = Consumer(self._reader, self._now, self._confidence, self._position, most=500_000)
+        try:
+            found = consumer.poll()
+        except UnreadableError:
+            self.failed += 1
+            return False
+        before, self._position = self._position, consumer.position
+        self.changes += found
+        return before != self._position
+
+    def has_read(self, timestamp: int) -> bool:
+        """Whether all changes up to a time are read."""
+        return self._position is not None and self._position.read > timestamp
+
+    def read_to_the_end(self, wait: Callable[[Callable[[], bool], int], bool]) -> None:
+        """Read all that was written, as it gets old enough for that, and check it; `wait` lets time pass."""
+        newest = max((t for _, t in self._oracle.written), default=0)
+        late = self._now() + 1000 * END_MS
+        while not self.has_read(newest) and self._now() < late:
+            if not self.poll():
+                wait(lambda: False, AGAIN_MS)
+        if not self.has_read(newest):
+            self._oracle.broken("the CDC log cannot be read after all was healed")
+        self.check()
+
+    def check(self) -> None:
+        """Compare, after everything that was written can be read."""
+        oracle, seen = self._oracle, dict[tuple[bytes, int], Change]()
+        last = dict[bytes, int]()
+        for change in self.changes:
+            where = change.key, change.timestamp
+            if where in seen:
+                oracle.broken(f"the CDC consumer read the change of {where} twice")
+            seen[where] = change
+            if oracle.written.get(where, b"?never") != change.value:
+                oracle.broken(f"the CDC consumer read {where} as {change.value!r}; nobody wrote it")
+            if change.timestamp < last.get(change.key, 0):
+                oracle.broken(f"the CDC consumer read {where} after a later change of the key")
+            last[change.key] = change.timestamp
+        for where in sorted(oracle.acknowledged - set(seen)):
+            oracle.broken(f"the CDC consumer never read {where}, which was acknowledged")
+        for key, (timestamp, value) in sorted(oracle.newest.items()):
+            if (key, timestamp) in oracle.acknowledged and last.get(key, 0) <= timestamp:
+                made = seen.get((key, timestamp))
+                if made is not None and made.value != value:
+                    oracle.broken(f"{key!r} is {value!r}, but {made.value!r} by its changes")

@@ -1,0 +1,76 @@
+"""What befalls a cluster while a run lasts: crashes, elections of group0, coordinators that are deposed."""
+
+from __future__ import annotations
+
+from stagewright.impl.group0.simulated import CALM
+from stagewright.impl.simulator.database.weather import NONE, Faults
+from stagewright.impl.simulator.database.world import World
+
+TICK_MS = 50
+DOWN_MS = (60, 400)
+
+
+class Troubles:
+    """Brings the faults of a plan about; who is in `killed` stays down until the script starts him."""
+
+    def __init__(self, world: World, planned: Faults) -> None:
+        self.killed: set[str] = set()
+        self.on = False
+        self._world = world
+        self._planned = planned
+
+    def switch(self, on: bool) -> None:
+        """Let faults happen from now on, or no more."""
+        faults = self._planned if on else NONE
+        self.on = on and faults != NONE
+        self._world.faults = faults
+        self._world.aimed = frozenset()
+        self._world.log.weather = faults.weather if on else CALM
+        if self.on:
+            self._world.events.after(TICK_MS, self._tick)
+
+    def _tick(self) -> None:
+        """Some of what happens now and then happens now."""
+        if not self.on:
+            return
+        dice, faults, share = self._world.dice, self._planned, TICK_MS / 60_000
+        if dice.chance(faults.election * share, "election"):
+            self.elect()
+        if dice.chance(faults.failover * share, "failover"):
+            self.depose()
+        if dice.chance(faults.crash * share, "crash"):
+            self.crash_one()
+        self._world.events.after(TICK_MS, self._tick)
+
+    def elect(self) -> None:
+        """Group0 elects a leader."""
+        self._world.counted["elections of group0"] += 1
+        self._world.meet("group0 elects")
+        self._world.log.elect()
+
+    def depose(self) -> None:
+        """The coordinator loses its lease."""
+        leader = self._world.log.leader
+        if leader is not None:
+            self._world.counted["deposed coordinators"] += 1
+            self._world.meet("coordinator deposed")
+            self._world.log.resign(leader)
+
+    def crash_one(self) -> None:
+        """A node crashes, unless another one is down."""
+        up, hosts = self._world.up(), self._world.hosts
+        down = [n for n, h in hosts.items() if h.node is None and not h.stopped]
+        if set(down) - self.killed or not up:
+            return
+        name = up[self._world.dice.between(0, len(up) - 1, "victim")]
+        if self._world.dice.chance(0.6, "fuse"):
+            hosts[name].fuse = self._world.dice.between(0, 12, "fuse length")
+        else:
+            self._world.crash(name)
+        wait = self._world.dice.between(*DOWN_MS, "down")
+        self._world.events.after(wait, self._restart, name)
+
+    def _restart(self, name: str) -> None:
+        self._world.hosts[name].fuse = None
+        if name not in self.killed:
+            self._world.start(name)

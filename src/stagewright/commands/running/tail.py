@@ -1,0 +1,64 @@
+"""Prints the changes of a running cluster's rows as JSON lines, from the last position on."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stagewright.impl.cdc.rows import Change
+    from stagewright.impl.node.port import Timing
+    from stagewright.impl.processes.client import Session
+
+CLOCKS = 1_000  # milliseconds by which clocks may differ
+_PAUSE = 0.5
+
+
+def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool) -> None:
+    """Print each change once it is old enough that no earlier one can follow; for ever, or up to now.
+
+    The position is written after the lines: a tail that is killed between may print the last ones again.
+
+    Raises:
+        InputError: there is no log, or the file has no position of this cluster.
+        ClusterError: the log cannot be read.
+    """
+    from stagewright.impl.cdc.consumer import Consumer, Position
+    from stagewright.impl.cdc.rows import log_of
+    from stagewright.spec.errors import InputError
+
+    if log_of(session.table) not in session.tables():
+        raise InputError(
+            f"{session.table} has no log of changes",
+            help="begin a cluster with `stagewright cluster start --cdc`",
+        )
+    position = None
+    if kept is not None and kept.exists():
+        position = Position.from_json(kept.read_text("utf-8"))
+    confidence = 1000 * (timing.horizon + timing.request + CLOCKS)
+    begun = time.time_ns() // 1000
+    consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
+    while True:
+        before = consumer.position
+        for change in consumer.poll():
+            print(json.dumps(_as_json(change)), flush=True)
+        after = consumer.position
+        if kept is not None and after is not None and after != before:
+            beside = kept.with_name(kept.name + ".new")
+            beside.write_text(after.to_json(), "utf-8")
+            beside.replace(kept)
+        if until_now and after is not None and after.read >= begun - confidence:
+            return
+        if after is None or after.read >= time.time_ns() // 1000 - confidence - 1_000_000:
+            time.sleep(_PAUSE)
+
+
+def _as_json(change: Change) -> dict[str, object]:
+    return {
+        "timestamp": change.timestamp,
+        "stream": change.stream.hex(),
+        "key": change.key.decode(errors="backslashreplace"),
+        "value": None if change.value is None else change.value.decode(errors="backslashreplace"),
+    }

@@ -1,0 +1,97 @@
+"""A consumer reads each change once and in order, whenever it is restarted and whenever it learns of generations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, strategies as st
+
+from stagewright.impl.cdc.consumer import Consumer, Generation, Position
+from stagewright.impl.cdc.rows import Change
+from stagewright.spec.errors import InputError
+
+CONFIDENCE = 10
+STARTS = (0, 40, 70)
+STREAMS = {start: tuple(b"%02d-stream-%d-----" % (start, i) for i in range(2)) for start in STARTS}
+
+
+class Log:
+    """A log in memory: a generation is known from a time on, a change is there from a time on."""
+
+    def __init__(self, changes: Sequence[Change], known_from: dict[int, int]) -> None:
+        self.now = 0
+        self._changes = changes
+        self._known_from = known_from
+
+    def generations(self) -> Sequence[Generation]:
+        known = [g for g in STARTS if self._known_from[g] <= self.now]
+        return [Generation(g, STREAMS[g]) for g in reversed(known)]
+
+    def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
+        assert end <= self.now - CONFIDENCE, "what is too young to be read was asked for"
+        wanted = {*streams}
+        return [c for c in self._changes if c.stream in wanted and start <= c.timestamp < end]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> tuple[list[Change], dict[int, int]]:
+    """Changes, each in a stream of the generation that operates then, and when clients know each generation."""
+    times = draw(st.lists(st.integers(0, 99), unique=True, max_size=30))
+    found: list[Change] = []
+    for time in times:
+        generation = max(s for s in STARTS if s <= time)
+        stream = draw(st.sampled_from(STREAMS[generation]))
+        found.append(Change(stream, time, b"k%d" % (time % 3), b"v"))
+    known = {0: 0, **{s: s + draw(st.integers(-30, 60)) for s in STARTS[1:]}}
+    return found, known
+
+
+@given(
+    logs(), st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=20), st.integers(3, 90)
+)
+def test_each_change_is_read_once_and_those_of_a_key_in_their_order(
+    log: tuple[list[Change], dict[int, int]], polls: list[tuple[int, bool]], most: int
+) -> None:
+    written, known = log
+    source = Log(written, known)
+    seen: list[Change] = []
+
+    def consumer(position: Position | None) -> Consumer:
+        return Consumer(source, lambda: source.now, CONFIDENCE, position, most)
+
+    reading = consumer(None)
+    for later, restarts in (*polls, *[(20, False)] * 60):
+        source.now += later
+        seen += reading.poll()
+        if restarts and reading.position is not None:
+            reading = consumer(Position.from_json(reading.position.to_json()))
+    assert sorted(c.timestamp for c in seen) == sorted(c.timestamp for c in written)
+    assert [c.timestamp for c in seen] == sorted(c.timestamp for c in seen)
+
+
+def test_a_position_moves_only_over_what_was_read() -> None:
+    class Broken(Log):
+        def changes(self, streams: Sequence[bytes], start: int, end: int) -> Sequence[Change]:
+            raise OSError("no quorum")
+
+    source = Broken([], dict.fromkeys(STARTS, 0))
+    source.now = 60
+    reading = Consumer(source, lambda: source.now, CONFIDENCE, Position(0, 5))
+    with pytest.raises(OSError, match="no quorum"):
+        reading.poll()
+    assert reading.position == Position(0, 5)
+
+
+def test_a_position_of_another_cluster_is_refused() -> None:
+    source = Log([], dict.fromkeys(STARTS, 0))
+    source.now = 99
+    reading = Consumer(source, lambda: source.now, CONFIDENCE, Position(33, 34))
+    with pytest.raises(InputError, match="generation of 33 is not known"):
+        reading.poll()
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"read": 3}', '{"generation": "x", "read": 1}'])
+def test_what_is_no_position_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is no position"):
+        Position.from_json(text)

@@ -1,0 +1,74 @@
+"""A consumer of the CDC log reads each acknowledged change once and in order, whatever happens to the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+
+CHANGES = Plan(
+    script=parse_script(
+        "write 300; join n4; decommission n1; write 100; generation; replace n2 by n5"
+    ),
+    faults=parse_faults("all"),
+    workload=Workload(keys=12, gap=(0, 3), odd=0.05),
+    cdc=True,
+)
+WIDE = Plan(  # with more nodes than replicas, rows and their changes are often on different ones
+    nodes=4,
+    script=parse_script("write 500; join n5; decommission n1; join n6; replace n2 by n7"),
+    faults=parse_faults("loss=0.2,crash=30,skew=40"),
+    workload=Workload(clients=6, keys=12, gap=(0, 3), odd=0.05),
+    cdc=True,
+)
+
+
+@pytest.mark.parametrize("seed", [0, 23, 26])
+def test_every_acknowledged_change_is_read_once(seed: int) -> None:
+    report = run(replace(CHANGES, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    counted = report.counted
+    assert counted["changes read from the log"] >= counted["writes acknowledged"] > 250
+
+
+def test_without_faults_all_operations_are_done_and_odd_timestamps_refused() -> None:
+    report = run(replace(CHANGES, faults=parse_faults("none"), seed=3))
+    assert [o.result for o in report.outcomes] == ["begun", "done", "done", "begun", "done", "done"]
+    assert report.kept
+    assert report.counted["writes failed"] > 5
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a defect shows, and how the consumer notices it."""
+
+    defect: Defect
+    plan: Plan
+    seed: int
+    says: str = "the CDC consumer never read"
+
+
+D = Defect
+SHOWN = (
+    Shown(D.leaving_replicas_suffice, CHANGES, 26),
+    Shown(D.log_takes_the_newest_generation, CHANGES, 0),
+    Shown(D.log_skips_pending, WIDE, 0),
+    Shown(D.log_goes_with_the_row, WIDE, 3),
+    Shown(D.log_window_is_open, WIDE, 1),
+)
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda s: s.defect.name)
+def test_a_wrong_build_loses_changes(shown: Shown) -> None:
+    said: list[str] = []
+    for seed in range(shown.seed, shown.seed + 3):
+        said += run(replace(shown.plan, seed=seed, defects=frozenset({shown.defect}))).breaches
+        if any(shown.says in text for text in said):
+            return
+    raise AssertionError(said[:5])
