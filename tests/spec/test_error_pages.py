@@ -23,7 +23,8 @@ PAGE = re.compile(
     r"(?P<message>error\[.*?)\n```\n",
     re.DOTALL,
 )
-CARETS = re.compile(r"^ *\| *\^+$", re.MULTILINE)  # Pythons differ in how much they underline
+# Pythons differ in how much they underline; how many machines there are is no matter of a page.
+VARYING = re.compile(r"^ *\| *\^+$|(?<=names the )\d+(?= shipped)", re.MULTILINE)
 NEEDS = {"SW416": "rocksdict", "SW418": "msgspec", "SW501": "pyspark"}
 
 
@@ -108,4 +109,4 @@ def test_the_example_of_a_page_ends_with_the_error_that_it_shows(
         said = f"error[{caught.value.code}]: {caught.value}"
     said = said.replace(f"{tmp_path}/", "")
     assert said.startswith(f"error[{page.code}]: ")
-    assert CARETS.sub("", said) == CARETS.sub("", page.message)
+    assert VARYING.sub("", said) == VARYING.sub("", page.message)
