@@ -20,6 +20,7 @@ LONGEST_KEY = 4 << 10  # bytes
 LONGEST_VALUE = 64 << 10
 BEFORE_KEY = 24  # bytes: the stream and the time in a log row
 LARGEST_PAGE = 1_000  # rows of a scan
+MOST_TABLETS = 1024
 MOST_REPLICAS = 100
 LAST_TIMESTAMP = (1 << 63) - 1  # microseconds since 1970
 
@@ -52,7 +53,9 @@ def _wrong(message: Any) -> str:
             if not 0 < limit <= LARGEST_PAGE:
                 return f"a scan of {limit} rows: from 1 to {LARGEST_PAGE} at a time"
             return _wrong_key(start[8 + BEFORE_KEY :]) or _wrong_table(table)
-        case CreateTable(_, table, replicas):
+        case CreateTable(_, table, replicas, tablets):
+            if not 0 <= tablets <= MOST_TABLETS or tablets & (tablets - 1):
+                return f"{tablets} tablets: a power of two up to {MOST_TABLETS}, or 0 for none"
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)

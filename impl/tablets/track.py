@@ -320,8 +320,10 @@ class TabletTrack:
         """The topology is at rest: drain who is to leave, else bring loads closer."""
         if self._planned_at == self._node.catalog.commits:
             return []
-        self._planned_at = self._node.catalog.commits
         view = self._node.view
+        if self._is_short_of_nodes(view):
+            return []
+        self._planned_at = self._node.catalog.commits
         drains = bool(board.instance.choices("start_draining"))
         if not drains and not board.instance.can("start_balancing"):
             return []
@@ -332,7 +334,7 @@ class TabletTrack:
 
     def _plan_more(self, view: View, work: Work) -> list[Effect]:
         """While tablets move, others may begin to."""
-        if self._planned_at == self._node.catalog.commits:
+        if self._planned_at == self._node.catalog.commits or self._is_short_of_nodes(view):
             return []
         self._planned_at = self._node.catalog.commits
         drains = work is Work.draining
@@ -342,9 +344,11 @@ class TabletTrack:
         starts = self._plan(view, drains)
         return self._commit([], starts) if starts else []
 
+    def _is_short_of_nodes(self, view: View) -> bool:
+        """Whether nothing is to begin now: what is down comes back, or is removed."""
+        return bool((self._node.down - view.given_up) & {*view.participants})
+
     def _plan(self, view: View, drains: bool) -> tuple[Migration, ...]:
-        if (self._node.down - view.given_up) & {*view.participants}:
-            return ()  # what is down now comes back, or is removed
         made = plan(sketch_of(view)).migrations
         if not drains:
             return made

@@ -39,6 +39,14 @@ def test_under_faults_every_promise_is_kept() -> None:
     assert report.moves
 
 
+def test_the_balancer_looks_again_when_a_node_is_back() -> None:
+    """Seed 16: a node was down when the tablets of a replaced one were to be rebuilt, and nothing was committed."""
+    report = done(
+        CHANGES.replace("write 60", "write 80").replace("table t ", "table t2 "), 16, "all"
+    )
+    assert (report.breaches, report.refused) == ([], [])
+
+
 def test_a_node_stays_if_its_tablets_have_no_place() -> None:
     report = done("table t tablets 2 rf 3; decommission n1")
     assert report.kept
