@@ -146,11 +146,12 @@ class View:
 
     @cached_property
     def given_up(self) -> frozenset[str]:
-        """The nodes that tablets are not to wait for: they are gone, or are to be removed."""
+        """The nodes that tablets are not to wait for: they are gone, or are to be removed or replaced."""
         gone = {
             m.name for m in self.nodes.values() if m.state is NodeState.left or m.asked == "remove"
         }
-        return self.ignored | gone
+        replaced = {m.replaced for m in self.nodes.values() if m.asked == "replace" and m.replaced}
+        return self.ignored | gone | replaced
 
     def fetchers(self, token: int, replicas: int) -> tuple[str, ...]:
         """Who needs the rows of a token before the ring changes.

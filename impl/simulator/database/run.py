@@ -368,11 +368,18 @@ class _Run:
             return UNFINISHED
         nodes = self.judge.catalog.view.nodes
         if name in nodes and nodes[name].state is NodeState.normal:
+            if not self._until(lambda: not self._holds_tablets(replaces), OPERATION_MS):
+                return UNFINISHED
             return "done"
         self._killed.add(name)
         self.world.crash(name)
         request = nodes[name].request if name in nodes else None
         return f"failed: {request['error'] if request else host.stopped}"
+
+    def _holds_tablets(self, name: str) -> bool:
+        """Whether tablets count a node among their replicas: if it is dead, they have one less."""
+        tablets = self.judge.catalog.view.tablets.values()
+        return any(r.host == name for rows in tablets for row in rows for r in row.tablet.replicas)
 
     def _ask(self, verb: str, node: str) -> str:
         if verb == "remove":

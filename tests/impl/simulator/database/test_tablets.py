@@ -47,6 +47,15 @@ def test_the_balancer_looks_again_when_a_node_is_back() -> None:
     assert (report.breaches, report.refused) == ([], [])
 
 
+@pytest.mark.parametrize("seed", [42, 57])
+def test_a_replaced_node_is_waited_for_by_no_tablet_and_counts_in_none(seed: int) -> None:
+    """In seed 57 a barrier of tablets waited for it; in 42 another node was killed before they were rebuilt."""
+    report = done(
+        CHANGES.replace("write 60", "write 80").replace("table t ", "table t2 "), seed, "all"
+    )
+    assert (report.breaches, report.refused) == ([], [])
+
+
 def test_a_node_stays_if_its_tablets_have_no_place() -> None:
     report = done("table t tablets 2 rf 3; decommission n1")
     assert report.kept
