@@ -232,7 +232,8 @@ class _Run:
         if directory is not None:
             directory.mkdir(parents=True, exist_ok=True)
             self.judge.write(directory / "topology.jsonl", f"run-{self.plan.seed}")
-            self.judge.tablets.write(directory / "tablets.jsonl", f"run-{self.plan.seed}")
+            if self.judge.catalog.view.tablets:
+                self.judge.tablets.write(directory / "tablets.jsonl", f"run-{self.plan.seed}")
             self.judge.write_dumps(directory / "dumps")
             self.watcher.write(directory, f"run-{self.plan.seed}")
         counted = self.world.counted
