@@ -213,3 +213,8 @@ def test_the_catalog_lists_the_machines_as_they_are_defined(
     assert run_command_line(["list", "--fresh", "--json"]) == 0
     assert catalog == json.loads(capsys.readouterr().out)
     assert [row["name"] for row in catalog["machines"]] == list(SHIPPED)
+
+
+def test_only_machines_that_there_are_have_pages() -> None:
+    pages = {path.name.removesuffix(".md") for path in DOCS.iterdir() if path.suffix != ".svg"}
+    assert pages - {"README"} == {*SHIPPED}
