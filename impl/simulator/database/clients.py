@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from stagewright.impl.group0.dice import Dice
 from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Message
+from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH
-from stagewright.impl.simulator.database.oracle import Oracle
 
 TABLE = "ks.rows"
 PATIENCE = 500  # milliseconds, until a client gives a request up

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stagewright.impl.catalog.columns import Rows
+from stagewright.impl.catalog.columns import TOPOLOGY
 from stagewright.impl.group0 import Entry
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key, token_in
@@ -22,14 +22,15 @@ from stagewright.impl.node.messages import (
     ScanReply,
 )
 from stagewright.impl.node.port import Identity, Timing
+from stagewright.impl.simulator.database.checks.follower import Follower, confidence_in
+from stagewright.impl.simulator.database.checks.judge import Judge
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import TABLE, Clients, Workload
-from stagewright.impl.simulator.database.follower import Follower, confidence_in
 from stagewright.impl.simulator.database.hosts import EPOCH
-from stagewright.impl.simulator.database.judge import Judge
-from stagewright.impl.simulator.database.oracle import Oracle
+from stagewright.impl.simulator.database.report import Outcome, Report
 from stagewright.impl.simulator.database.script import Operation
 from stagewright.impl.simulator.database.troubles import Troubles
-from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.topology.planning import program
@@ -78,38 +79,6 @@ class Plan:
 
 def _host(name: str) -> HostInfo:
     return HostInfo(name, rack=f"rack-{name}")
-
-
-@dataclass
-class Outcome:
-    """What became of an operation, and when it ended."""
-
-    operation: str
-    result: str
-    began: int
-    ended: int
-
-
-@dataclass
-class Report:
-    """What a run came to. `breaches` are broken promises; `refused` is what the definition does not allow."""
-
-    outcomes: list[Outcome]
-    breaches: list[str]
-    refused: list[str]
-    counted: dict[str, int]
-    edges: set[tuple[str, str, str]]
-    simulated_ms: int
-    commits: int
-    nodes: dict[str, str]
-    tables: Mapping[str, Rows]  # the system tables
-    met: dict[tuple[str, str], int]  # how often each fault was met in each state of the topology
-    moves: list[str] = field(default_factory=list[str])  # of tablets, and why
-
-    @property
-    def kept(self) -> bool:
-        """Whether every promise was kept, and every step was one of the definition."""
-        return not self.breaches and not self.refused
 
 
 def run(plan: Plan, directory: Path | None = None) -> Report:
@@ -385,11 +354,13 @@ class _Run:
     def _ask(self, verb: str, node: str) -> str:
         if verb == "remove":
             self._kill(node)
-        refusal = ""
+        refusal, known = "", self._request_id(node)
         deadline = self.events.now + OPERATION_MS
         while self.events.now < deadline:
             reply = self._request(OperatorRequest(0, ASKS[verb], node), node)
-            if reply is not None and reply.accepted:
+            # Refused because it is pending already: the answer to an earlier try was lost.
+            taken = reply is not None and self._request_id(node) != known
+            if reply is not None and (reply.accepted or taken):
                 if not self._until(lambda: self._has_ended(verb, node), OPERATION_MS):
                     return UNFINISHED
                 return self._result(verb, node)
@@ -398,6 +369,11 @@ class _Run:
                 break
             self._until(lambda: False, AGAIN_MS)
         return f"refused: {refusal}" if refusal else "no answer"
+
+    def _request_id(self, node: str) -> str:
+        """The newest request of a node."""
+        row = self.judge.catalog.tables[TOPOLOGY].get((node,))
+        return (row["request_id"] or "") if row is not None else ""
 
     def _request(self, request: OperatorRequest, not_through: str) -> OperatorReply | None:
         shunned = {not_through, *self.world.isolated}

@@ -42,10 +42,10 @@ from stagewright.impl.node.port import (
     Timing,
     Wake,
 )
+from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH, Host
 from stagewright.impl.simulator.database.log import HeardLog
-from stagewright.impl.simulator.database.watcher import Watcher
 from stagewright.impl.simulator.database.weather import AIMED_SHARE, NONE, Faults
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 

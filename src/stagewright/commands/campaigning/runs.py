@@ -15,7 +15,7 @@ from stagewright.checker.mutation.processes import in_processes, possible
 from stagewright.impl.simulator.campaign.drawing import draw
 from stagewright.impl.simulator.campaign.tally import Tally
 from stagewright.impl.simulator.campaign.trial import RAISED, Failure, Result, attempt
-from stagewright.impl.simulator.database.watcher import foldings
+from stagewright.impl.simulator.database.checks.watcher import foldings
 from stagewright.impl.topology.planning import program
 from stagewright.spec.errors import InputError
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from stagewright.commands.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from stagewright.impl.simulator.database.run import Plan, Report
+    from stagewright.impl.simulator.database.report import Report
+    from stagewright.impl.simulator.database.run import Plan
 
 ONLY_TABLETS = ("tablets", "migrations", "writes", "consistency")
 

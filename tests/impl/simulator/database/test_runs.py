@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stagewright.impl.simulator.database.run import Plan, Report, run
+from stagewright.impl.simulator.database.report import Report
+from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 from stagewright.spec.errors import InputError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.simulator.database.run import Plan, Report, run
+from stagewright.impl.simulator.database.report import Report
+from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
 

@@ -14,8 +14,8 @@ from stagewright.impl.catalog.columns import KEPT, REQUESTS, TOPOLOGY
 from stagewright.impl.catalog.dumps import dump, history
 from stagewright.impl.group0 import Entry
 from stagewright.impl.runtime import Instance, Program
+from stagewright.impl.simulator.database.checks.tablet_judge import TabletJudge
 from stagewright.impl.simulator.database.hosts import EPOCH
-from stagewright.impl.simulator.database.tablet_judge import TabletJudge
 from stagewright.impl.topology.planning import INSTANCE
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.topology.topology_states import GlobalRequest, NodeState

@@ -32,7 +32,7 @@ from stagewright.impl.node.messages import (
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.runtime import Program
-from stagewright.impl.simulator.database.folding import Arguments, Folding
+from stagewright.impl.simulator.database.checks.folding import Arguments, Folding
 from stagewright.impl.simulator.database.hosts import Host
 from stagewright.machines.recorded import OF_NODES
 from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage

@@ -19,7 +19,7 @@ from stagewright.impl.node.messages import (
     ScanReply,
 )
 from stagewright.impl.node.port import Timing
-from stagewright.impl.simulator.database.oracle import Oracle
+from stagewright.impl.simulator.database.checks.oracle import Oracle
 
 PAGE = 20
 END_MS = 120_000  # to read the rest after all was healed
