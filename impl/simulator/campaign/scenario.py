@@ -25,6 +25,7 @@ class Scenario:
     workload: Workload = field(default_factory=Workload)
     chunk: int = 64
     strategy: str = ""
+    cdc: bool = False
 
     def plan(self, defects: frozenset[Defect] = frozenset()) -> Plan:
         """What the simulator is asked for, maybe of a wrong build."""
@@ -37,6 +38,7 @@ class Scenario:
             workload=self.workload,
             timing=Timing(compact_after=COMPACT_AFTER, chunk=self.chunk),
             defects=defects,
+            cdc=self.cdc,
         )
 
     @property
@@ -50,4 +52,5 @@ class Scenario:
         words = ["stagewright", "run", "--nodes", str(self.nodes), "--seed", str(self.seed)]
         words += ["--faults", faults_text(self.faults)]
         words += ["--workload", workload_text(self.workload, self.chunk)]
+        words += ["--cdc"] if self.cdc else []
         return shlex.join([*words, "--script", self.script_text])

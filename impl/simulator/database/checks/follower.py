@@ -116,6 +116,8 @@ class Follower:
                 oracle.broken(f"the CDC consumer read {where} after a later change of the key")
             last[change.key] = change.timestamp
         for where in sorted(oracle.acknowledged - set(seen)):
+            if b"/" in where[0]:
+                continue  # of a table of tablets, which has no log
             oracle.broken(f"the CDC consumer never read {where}, which was acknowledged")
         for key, (timestamp, value) in sorted(oracle.newest.items()):
             if (key, timestamp) in oracle.acknowledged and last.get(key, 0) <= timestamp:
