@@ -331,8 +331,8 @@ class TopologyCoordinator:
         return self.drain(step) if self.is_due() else []
 
     def is_stuck(self, _: Step) -> bool:
-        """Only nodes that are down have not drained."""
-        found = self.rounds.round
+        """Only nodes that are down have not drained, of those that were asked to for this version."""
+        found = self._round(Phase.drain)
         return found is not None and bool(found.missing) and found.missing <= self.node.down
 
     def has_waited(self, step: Step) -> bool:
