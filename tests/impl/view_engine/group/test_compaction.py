@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from tests.impl.view_engine import couchstore
 from tests.impl.view_engine.couchstore import last_snapshot, needs_couchstore
+from tests.impl.view_engine.file.test_interoperation import built_by_us, leaves_of, pointer_of
+from tests.impl.view_engine.group.test_updates import PARTITIONS, assert_right, group_of, put_some
 from tests.impl.view_engine.memory_source import MemorySource
 from tests.impl.view_engine.rows import SUMMED, document_rows
-from tests.impl.view_engine.test_interoperation import built_by_us, leaves_of, pointer_of
-from tests.impl.view_engine.test_updates import PARTITIONS, assert_right, group_of, put_some
 
 from stagewright.impl.view_engine import View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.file.disk import RealDisk, sync_folder

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 from hypothesis import given, settings, strategies as st
 from tests.impl.view_engine.map_reduce import rows_of
-from tests.impl.view_engine.test_queries import (
+from tests.impl.view_engine.query.test_queries import (
     AGES,
     CITY_KEYS,
     DESIGN,

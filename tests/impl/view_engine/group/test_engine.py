@@ -321,7 +321,7 @@ def test_command_says_what_is_wrong(
 def test_example_of_the_documentation_says_what_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "view-engine.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "view-engine.md").read_text("utf-8")
     example = page.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "view-engine.md", "exec"), {})  # noqa: S102 - our own page

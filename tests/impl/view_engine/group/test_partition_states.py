@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from tests.impl.view_engine.memory_source import MemorySource
-from tests.impl.view_engine.test_updates import (
+from tests.impl.view_engine.group.test_updates import (
     PARTITIONS,
     SMALL,
     VIEWS,
@@ -18,6 +17,7 @@ from tests.impl.view_engine.test_updates import (
     group_of,
     put_some,
 )
+from tests.impl.view_engine.memory_source import MemorySource
 
 from stagewright.impl.view_engine.design.design import DesignDocument
 from stagewright.impl.view_engine.file.header import IndexHeader, contradictions
