@@ -14,9 +14,9 @@ pytest.importorskip("msgspec")
 pytest.importorskip("rocksdict")
 
 from stagewright.commands import run_command_line
-from stagewright.commands.running.tail import CLOCKS
 from stagewright.commands.shell import split_commands
 from stagewright.impl.processes.layout import REAL, Settings
+from stagewright.live.tail import CLOCKS
 
 
 def test_a_cluster_is_started_written_to_read_and_stopped(

@@ -179,7 +179,7 @@ def _watch(args: argparse.Namespace, supervisor: Supervisor) -> int:
 
 def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:
     """Print changes, and keep the position after what is printed."""
-    from stagewright.commands.running.tail import tail
+    from stagewright.live.tail import tail
 
     timing = supervisor.layout.settings().timing
     session = supervisor.session()

@@ -1,1 +1,1 @@
-"""A cluster that runs, as a page that follows it."""
+"""A cluster that runs, followed: as a page, and as lines of its changes."""
