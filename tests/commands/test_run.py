@@ -68,6 +68,8 @@ def test_run_replaces_the_files_of_an_earlier_one(elsewhere: Path) -> None:
         (["--profile", "scylla-1"], "there is no profile `scylla-1`"),
         (["--nodes", "x"], "'x' is not a number"),
         (["--consistency", "some"], "invalid choice"),
+        (["--cdc"], "--cdc is not for a run without --script"),
+        (["--workload", "clients=2"], "--workload is not for a run without --script"),
     ],
 )
 def test_bad_flags_exit_with_2_and_write_nothing(
@@ -88,6 +90,7 @@ def test_directory_that_is_a_file_is_refused(
 
 
 SCRIPT = "write 40; join n4; decommission n1"
+INDEXES = "create table 9 rows; create index i on v; await i"
 
 
 def test_a_script_is_worked_through(elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +112,8 @@ def test_a_script_is_worked_through(elsewhere: Path, capsys: pytest.CaptureFixtu
         (["--script", SCRIPT, "--tablets", "3"], "--tablets is not for a script"),
         (["--script", SCRIPT, "--nodes", "31"], "write a number from 1 to 30"),
         (["--script", SCRIPT, "--profile", "seed"], "the nodes of a script run scylla-2026.2"),
+        (["--script", INDEXES, "--cdc"], "--cdc is not for a script of indexes"),
+        (["--script", INDEXES, "--nodes", "31"], "write a number from 1 to 30"),
     ],
 )
 def test_a_script_that_cannot_be_worked_through_is_refused(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.running.outcome import refuse_others
 
 if TYPE_CHECKING:
     from stagewright.impl.simulator.counters import Report
@@ -100,6 +101,7 @@ def execute(args: argparse.Namespace) -> int:
 
         plan_of(args)  # what it does not understand is refused before anything is written
         return run_script(args, _usable(directory, "topology.jsonl"))
+    refuse_others(args, ("workload", "cdc"), "a run without --script", "add --script TEXT")
     for name, default in _DEFAULTS.items():
         if getattr(args, name) is None:
             setattr(args, name, default)

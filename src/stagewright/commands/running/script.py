@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.running.outcome import as_json, nodes_of, print_report, refuse_others
 
 if TYPE_CHECKING:
     from stagewright.impl.simulator.database.report import Report
@@ -44,13 +45,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
     from stagewright.impl.topology.planning import program
     from stagewright.spec.errors import InputError
 
-    for name in ONLY_TABLETS:
-        if getattr(args, name) is not None:
-            raise InputError(
-                f"--{name} is not for a script", help="a script writes by `write NUMBER`"
-            )
-    if not 1 <= args.nodes <= 30:
-        raise InputError(f"--nodes {args.nodes}: out of bounds", help="write a number from 1 to 30")
+    refuse_others(args, ONLY_TABLETS, "a script", "a script writes by `write NUMBER`")
     newest = program("").definition.profile
     if args.profile not in ("", newest):
         raise InputError(
@@ -59,7 +54,7 @@ def plan_of(args: argparse.Namespace) -> Plan:
         )
     workload, chunk = parse_workload(args.workload or "")
     return Plan(
-        nodes=args.nodes,
+        nodes=nodes_of(args),
         replicas=min(3, args.nodes),
         seed=args.seed,
         script=parse_script(args.script),
@@ -72,54 +67,33 @@ def plan_of(args: argparse.Namespace) -> Plan:
 
 def _as_json(report: Report, plan: Plan) -> dict[str, object]:
     return {
-        "seed": plan.seed,
-        "kept": report.kept,
-        "operations": [vars(o) for o in report.outcomes],
-        "breaches": report.breaches,
-        "refused": report.refused,
-        "counted": report.counted,
+        **as_json(report, plan.seed),
         "nodes": report.nodes,
         "commits": report.commits,
         "moves": report.moves,
-        "simulated_ms": report.simulated_ms,
         "edges": sorted(" ".join(edge) for edge in report.edges),
     }
 
 
 def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
-    from rich.table import Table
-
-    from stagewright.commands.output import console
     from stagewright.machines.recorded import OF_NODES
 
-    out = console()
-    out.print(
-        f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}"
-    )
-    table = Table.grid(padding=(0, 3, 0, 0))
-    for one in report.outcomes:
-        span = f"{one.began / 1000:.2f}-{one.ended / 1000:.2f} s"
-        table.add_row(span, one.operation, one.result)
-    out.print(table)
     nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
-    out.print(f"nodes: {nodes}")
-    counted = ", ".join(f"{number} {what}" for what, number in report.counted.items())
-    out.print(f"{report.simulated_ms / 1000:.1f} s simulated, {report.commits} commits; {counted}")
-    for text in report.moves:
-        out.print(f"moved: {text}", style="dim", soft_wrap=True, markup=False)
-    for text in (*report.breaches, *report.refused):
-        out.print(f"BROKEN {text}", style="red", markup=False)
-    if report.kept:
-        out.print("every promise was kept, and every step is one of the definition", style="green")
     topology = directory / "topology.jsonl"
     others = [str(directory / f"{kind}.jsonl") for kind in OF_NODES]
-    for line in (
-        f"traces: {directory}",
-        f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
-        f"check the nodes: stagewright validate {' '.join(others)}",
-        f"reproduce: {_reproduce(args)}",
-    ):
-        out.print(line, style="dim", soft_wrap=True, markup=False)
+    print_report(
+        report,
+        f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}",
+        (f"nodes: {nodes}", *(f"moved: {text}" for text in report.moves)),
+        f", {report.commits} commits",
+        "the definition",
+        (
+            f"traces: {directory}",
+            f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
+            f"check the nodes: stagewright validate {' '.join(others)}",
+            f"reproduce: {_reproduce(args)}",
+        ),
+    )
 
 
 def _reproduce(args: argparse.Namespace) -> str:
