@@ -11,8 +11,8 @@ from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite,
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH
+from stagewright.impl.simulator.database.tables import TABLE, key_in, table_of
 
-TABLE = "ks.rows"
 PATIENCE = 500  # milliseconds, until a client gives a request up
 
 
@@ -91,7 +91,7 @@ class Clients:
         if len(self.tables) > 1:
             tables = [*self.tables]
             table = tables[dice.between(0, len(tables) - 1, "table", name)]
-            key = key if table == TABLE else table.encode() + b"/" + key
+            key = key_in(table, key)
         node = nodes[dice.between(0, len(nodes) - 1, "through", name)]
         if dice.chance(self.workload.reads, "reads", name):
             self.read(client, key, node)
@@ -108,14 +108,8 @@ class Clients:
             key,
             node,
             timestamp,
-            ClientWrite(self._last, self.table_of(key), key, value, timestamp),
+            ClientWrite(self._last, table_of(key), key, value, timestamp),
         )
-
-    @staticmethod
-    def table_of(key: bytes) -> str:
-        """The table of a key."""
-        table, slash, _ = key.partition(b"/")
-        return table.decode() if slash else TABLE
 
     def _timestamp(self) -> int:
         """Now by the client's clock, and by some clients' far from it; no other write has the same."""
@@ -133,7 +127,7 @@ class Clients:
         """Read a key through a node."""
         self._last += 1
         self.oracle.begin_read(self._last, key)
-        self._ask(client, key, node, 0, ClientRead(self._last, self.table_of(key), key))
+        self._ask(client, key, node, 0, ClientRead(self._last, table_of(key), key))
 
     def _ask(
         self, client: int, key: bytes, node: str, timestamp: int, message: ClientRead | ClientWrite

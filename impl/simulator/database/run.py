@@ -26,10 +26,11 @@ from stagewright.impl.simulator.database.checks.follower import Follower, confid
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.checks.watcher import Watcher
-from stagewright.impl.simulator.database.clients import TABLE, Clients, Workload
+from stagewright.impl.simulator.database.clients import Clients, Workload
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.report import Outcome, Report
 from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.tables import TABLE, table_of
 from stagewright.impl.simulator.database.troubles import Troubles
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
@@ -450,7 +451,7 @@ class _Run:
                 self.oracle.broken(f"the tables of {name} are not what was committed")
         for key, seen in sorted(self.oracle.newest.items()):
             stored = stored_key(key)
-            table = self.clients.table_of(key)
+            table = table_of(key)
             replicas = view.replicas(table, token_in(stored)).reads
             have = [n for n in replicas if self._has(n, table, stored, seen[0])]
             if len(have) < min(len(replicas), view.tables[table] // 2 + 1):
