@@ -14,24 +14,10 @@ from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import bounds
 from stagewright.impl.node.messages import Cell, Order, OrderDone, PullRows, RowChunk
-from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.node.port import Effect, Send
 from stagewright.impl.node.replica import Replica
-from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.node.transfers import Transfer
 from stagewright.machines.scylladb.topology.topology_states import NodeState
-
-Ranges = tuple[tuple[int, int], ...]
-
-
-@dataclass
-class _Transfer:
-    """Rows of one table from one source; `start` is where the next chunk begins."""
-
-    number: int
-    table: str
-    source: str
-    ranges: Ranges
-    start: bytes = b""
-    over: bool = False
 
 
 @dataclass
@@ -41,7 +27,7 @@ class _Running:
     session: str
     coordinator: str
     order: Order
-    transfers: dict[int, _Transfer] = field(default_factory=dict[int, _Transfer])
+    transfers: dict[int, Transfer] = field(default_factory=dict[int, Transfer])
 
 
 class Streams:
@@ -70,9 +56,11 @@ class Streams:
             if not source:
                 return [self._end(coordinator, order, f"too few replicas of {table} are there")]
             number = self._node.number()
-            running.transfers[number] = _Transfer(number, table, source, tuple(ranges))
+            running.transfers[number] = Transfer(
+                "transfer", number, order.session, table, source, tuple(ranges)
+            )
         self._running = running
-        pulls = [e for t in running.transfers.values() for e in self._pull(t, 0)]
+        pulls = [e for t in running.transfers.values() for e in t.pull(self._node, 0)]
         return [*pulls, *self._look()]
 
     def _wanted(self, view: View) -> dict[tuple[str, str], list[tuple[int, int]]]:
@@ -99,53 +87,27 @@ class Streams:
                     found.setdefault((table, source), []).append((low, high))
         return found
 
-    def _pull(self, transfer: _Transfer, attempts: int) -> list[Effect]:
-        assert self._running is not None
-        position = self._node.member.head.position
-        pull = PullRows(
-            transfer.number,
-            self._running.session,
-            transfer.table,
-            transfer.ranges,
-            transfer.start,
-            position,
-        )
-        reason = ("transfer", transfer.number, transfer.start.hex(), attempts + 1)
-        return [Send(transfer.source, pull), Wake(self._node.timing.resend, reason)]
-
     def again(self, number: int, start: str, attempts: int) -> list[Effect]:
         """Nothing has come for a while: ask once more."""
         transfer = self._running.transfers.get(number) if self._running is not None else None
-        if transfer is None or transfer.over or transfer.start.hex() != start:
+        if transfer is None or not transfer.waits_for(bytes.fromhex(start)):
             return []
-        return self._pull(transfer, attempts)
+        return transfer.pull(self._node, attempts)
 
     def received(self, chunk: RowChunk) -> list[Effect]:
         """Rows have come."""
         running = self._running
         transfer = running.transfers.get(chunk.transfer) if running is not None else None
-        if running is None or transfer is None or transfer.over or transfer.start != chunk.start:
+        if running is None or transfer is None or not transfer.waits_for(chunk.start):
             return []
         if chunk.refused:
             return self._fail(f"{transfer.source}: {chunk.refused}")
         if self._closed() and not self._node.has(Defect.session_is_not_checked):
             return self._fail("the session was closed")
-        batch = tuple(
-            Put(transfer.table, Version(*cell))
-            for cell in chunk.cells
-            if self._is_new(transfer, cell)
-        )
-        if chunk.following is None:
-            transfer.over = True
-        else:
-            transfer.start = chunk.following
-        more = [] if transfer.over else self._pull(transfer, 0)
+        batch = transfer.take(self._node, chunk)
+        more = [] if transfer.over else transfer.pull(self._node, 0)
         stored = self._replica.store(batch) if batch else []
         return [*stored, *more, *self._look()]
-
-    def _is_new(self, transfer: _Transfer, cell: Cell) -> bool:
-        known = self._node.rows.get(transfer.table, cell[0])
-        return known is None or known.time < cell[1]
 
     def _look(self) -> list[Effect]:
         """All transfers may be over: what they brought is synced before the coordinator hears of it."""

@@ -11,23 +11,13 @@ from dataclasses import dataclass, field
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
-from stagewright.impl.node.messages import Order, OrderDone, PullRows, RowChunk
-from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.node.messages import Order, OrderDone, RowChunk
+from stagewright.impl.node.port import Effect, Send
 from stagewright.impl.node.replica import Replica
-from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.node.transfers import Transfer
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run
 
 ATTEMPTS = 20  # without an answer, until a source is taken for gone
-
-
-@dataclass
-class _Transfer:
-    """The rows of one tablet from one source; `start` is where the next chunk begins."""
-
-    number: int
-    source: str
-    start: bytes = b""
-    over: bool = False
 
 
 @dataclass
@@ -37,7 +27,7 @@ class _Running:
     row: TabletRow
     coordinator: str
     order: Order
-    transfers: dict[int, _Transfer] = field(default_factory=dict[int, _Transfer])
+    transfers: dict[int, Transfer] = field(default_factory=dict[int, Transfer])
 
 
 class TabletStreams:
@@ -72,27 +62,19 @@ class TabletStreams:
         running = _Running(row, coordinator, order)
         for source in () if moves_within else sources:
             number = node.number()
-            running.transfers[number] = _Transfer(number, source)
+            running.transfers[number] = Transfer(
+                "tablet transfer", number, session, row.table, source, (row.range,)
+            )
         self._running[session] = running
         pulls = [e for t in running.transfers.values() for e in self._pull(running, t, 0)]
         return [*pulls, *self._look(running)]
 
-    def _pull(self, running: _Running, transfer: _Transfer, attempts: int) -> list[Effect]:
+    def _pull(self, running: _Running, transfer: Transfer, attempts: int) -> list[Effect]:
         if attempts == ATTEMPTS:
             return self._fail(running, f"{transfer.source} does not answer")
-        node, row = self._node, running.row
-        pull = PullRows(
-            transfer.number,
-            row.session,
-            row.table,
-            (row.range,),
-            transfer.start,
-            node.member.head.position,
-        )
-        reason = ("tablet transfer", transfer.number, transfer.start.hex(), attempts + 1)
-        return [Send(transfer.source, pull), Wake(node.timing.resend, reason)]
+        return transfer.pull(self._node, attempts)
 
-    def _of(self, number: int) -> tuple[_Running, _Transfer] | None:
+    def _of(self, number: int) -> tuple[_Running, Transfer] | None:
         for running in self._running.values():
             if number in running.transfers:
                 return running, running.transfers[number]
@@ -101,7 +83,7 @@ class TabletStreams:
     def again(self, number: int, start: str, attempts: int) -> list[Effect]:
         """Nothing has come for a while: ask once more."""
         found = self._of(number)
-        if found is None or found[1].over or found[1].start.hex() != start:
+        if found is None or not found[1].waits_for(bytes.fromhex(start)):
             return []
         return self._pull(*found, attempts)
 
@@ -111,21 +93,11 @@ class TabletStreams:
         if found is None:
             return None
         running, transfer = found
-        if transfer.over or transfer.start != chunk.start:
+        if not transfer.waits_for(chunk.start):
             return []
         if chunk.refused:
             return self._fail(running, f"{transfer.source}: {chunk.refused}")
-        table = running.row.table
-        known = self._node.rows.get
-        batch = tuple(
-            Put(table, Version(*cell))
-            for cell in chunk.cells
-            if (there := known(table, cell[0])) is None or there.time < cell[1]
-        )
-        if chunk.following is None:
-            transfer.over = True
-        else:
-            transfer.start = chunk.following
+        batch = transfer.take(self._node, chunk)
         more = [] if transfer.over else self._pull(running, transfer, 0)
         stored = self._replica.store(batch) if batch else []
         return [*stored, *more, *self._look(running)]

@@ -1,0 +1,50 @@
+"""A transfer: the rows of token ranges of one table, from one source, chunk after chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.messages import PullRows, RowChunk
+from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.storage.port import Put, Version
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass
+class Transfer:
+    """What one node fetches; `start` is where the next chunk begins, `kind` what it is woken for."""
+
+    kind: str
+    number: int
+    session: str
+    table: str
+    source: str
+    ranges: Ranges
+    start: bytes = b""
+    over: bool = False
+
+    def pull(self, node: Context, attempts: int) -> list[Effect]:
+        """Ask for the next chunk, and be woken if it does not come."""
+        position = node.member.head.position
+        pull = PullRows(self.number, self.session, self.table, self.ranges, self.start, position)
+        reason = (self.kind, self.number, self.start.hex(), attempts + 1)
+        return [Send(self.source, pull), Wake(node.timing.resend, reason)]
+
+    def waits_for(self, start: bytes) -> bool:
+        """Whether the chunk that begins there is the one that is to come."""
+        return not self.over and self.start == start
+
+    def take(self, node: Context, chunk: RowChunk) -> tuple[Put, ...]:
+        """The rows of the chunk that are newer than what the node has; go on behind it."""
+        if chunk.following is None:
+            self.over = True
+        else:
+            self.start = chunk.following
+        known = node.rows.get
+        return tuple(
+            Put(self.table, Version(*cell))
+            for cell in chunk.cells
+            if (there := known(self.table, cell[0])) is None or there.time < cell[1]
+        )
