@@ -18,6 +18,7 @@ from stagewright.machines.scylladb.views.view_coordinator import ViewStatus
 from stagewright.machines.scylladb.views.view_destinations import Destination, Views
 from stagewright.machines.scylladb.views.view_resize import Type
 from stagewright.machines.scylladb.views.view_task import COORDINATOR, TOPOLOGY, WORKER, Life
+from stagewright.machines.systems.sound_migration import LEFT_OUT
 from stagewright.spec import (
     ANY,
     Bool,
@@ -120,26 +121,7 @@ class TabletViews(Machine):
     tablets = many(
         TabletMigration,
         over=Tablet,
-        without=(
-            TabletMigration.start_repair,
-            TabletMigration.begin_rebuild_repair,
-            TabletMigration.stream_after_repair,
-            TabletMigration.end_repair,
-            TabletMigration.finish_repair,
-            # what fails, and the way back: `cluster_views.py` has both
-            TabletMigration.exclude,
-            TabletMigration.make_unwanted,
-            TabletMigration.fail_barrier,
-            TabletMigration.retry_barrier,
-            TabletMigration.fail_operation,
-            TabletMigration.retry_operation,
-            TabletMigration.give_up_before_streaming,
-            TabletMigration.give_up_streaming,
-            TabletMigration.fall_back,
-            TabletMigration.give_up_after_fall_back,
-            TabletMigration.revert,
-            TabletMigration.finish_revert,
-        ),
+        without=LEFT_OUT,
     )
     host = per(Tablet, one_of(Node, init=ANY))
     pending = per(Tablet, optional(Node))

@@ -22,6 +22,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
     Ring,
     TransitionState,
 )
+from stagewright.machines.systems.sound_migration import LEFT_OUT
 from stagewright.spec import (
     ANY,
     Actor,
@@ -138,26 +139,7 @@ class TopologyChange(Machine):
     )
     tablet = part(
         TabletMigration,
-        without=(
-            TabletMigration.start_repair,
-            TabletMigration.begin_rebuild_repair,
-            TabletMigration.stream_after_repair,
-            TabletMigration.end_repair,
-            TabletMigration.finish_repair,
-            # what fails, and the way back: `cluster_views.py` has both
-            TabletMigration.exclude,
-            TabletMigration.make_unwanted,
-            TabletMigration.fail_barrier,
-            TabletMigration.retry_barrier,
-            TabletMigration.fail_operation,
-            TabletMigration.retry_operation,
-            TabletMigration.give_up_before_streaming,
-            TabletMigration.give_up_streaming,
-            TabletMigration.fall_back,
-            TabletMigration.give_up_after_fall_back,
-            TabletMigration.revert,
-            TabletMigration.finish_revert,
-        ),
+        without=LEFT_OUT,
     )
     each_alone = judged_alone(cdc, tablet)
 
