@@ -81,6 +81,16 @@ NODE = Actor("node")
 LAST_VERSION = 30
 NULL = TransitionState.null
 NORMAL = NodeState.normal
+CANCELLED = "a request that cannot proceed is cancelled"
+STREAMS_FAIL = "a stream may fail at any time"
+REMOVED_AGAIN = "what is removed may be removed again"
+GIVEN_UP_AGAIN = "what is given up may be given up again, or not at all"
+CRASHES = "what does not run cannot crash, and what crashes need not"
+MOVES_WITH_OTHERS = "a tablet that moves with others, or not at all"
+TABLETS_ELSEWHERE = "a table that has its tablets elsewhere"
+STREAMS_MAY_FAIL = "a stream may fail at any time, or not"
+ASKED_TWICE = "a request that is not made asks for nothing, and one made twice is one"
+NEW_TABLES = "a new table may have tablets there at any time, or none"
 A_DEAD_NODE_WAITS = "while a dead node waits for that, no other request can proceed"
 NOT_NEEDED = "who is down and not needed was refused: it takes a third request to tell"
 WEAK = Fairness.WEAK
@@ -1632,11 +1642,13 @@ class TopologyControl(Machine):
 
     @step_property
     def the_fence_moves_with_a_barrier(self, after: Self) -> Bool:
-        """Older requests are fenced when a barrier is done with them, or at the end of a rollback."""
+        """Older requests are fenced when a barrier is done with them, at the end of a rollback, or by tablets: their
+        barriers are those of `tablet-migration`, and that all nodes have drained then is assumed here.
+        """
         moves = self.fence_version != after.fence_version
         passes = (self.barrier != Barrier.passed) & (after.barrier == Barrier.passed)
         undone = self.transition_state == T.rollback_to_normal
-        tablets = self.tablet_work.is_some()  # whose barriers are their own
+        tablets = self.tablet_work.is_some() & (self.transition_state == T.tablet_migration)
         return moves.implies(passes | undone | tablets | self.is_at_rest())
 
     @step_property
@@ -1960,46 +1972,20 @@ class TopologyControl(Machine):
             because="whatever fails may fail before its barrier has passed",
         ),
         equivalent_drop(
-            ask_to_replace,
-            "the replaced node is down, and asks for nothing",
-            because="a request that cannot proceed is cancelled",
+            ask_to_replace, "the replaced node is down, and asks for nothing", because=CANCELLED
         ),
-        equivalent_drop(
-            ask_to_leave,
-            "node is normal and up",
-            because="a request that cannot proceed is cancelled",
-        ),
-        equivalent_drop(
-            ask_to_remove,
-            "node is normal and down",
-            because="a request that cannot proceed is cancelled",
-        ),
-        equivalent_drop(
-            ask_to_rebuild,
-            "node is normal and up",
-            because="a request that cannot proceed is cancelled",
-        ),
-        equivalent_drop(
-            ask_globally,
-            "no global request is pending",
-            because="a request that is not made asks for nothing, and one made twice is one",
-        ),
-        equivalent_loss(
-            ask_globally,
-            global_request,
-            because="a request that is not made asks for nothing, and one made twice is one",
-        ),
+        equivalent_drop(ask_to_leave, "node is normal and up", because=CANCELLED),
+        equivalent_drop(ask_to_remove, "node is normal and down", because=CANCELLED),
+        equivalent_drop(ask_to_rebuild, "node is normal and up", because=CANCELLED),
+        equivalent_drop(ask_globally, "no global request is pending", because=ASKED_TWICE),
+        equivalent_loss(ask_globally, global_request, because=ASKED_TWICE),
         equivalent_drop(
             cancel, "it is not paused", because="a paused request may be refused as well"
         ),
         equivalent_drop(cancel, "no request can proceed", because=WAITING),
         equivalent_drop(reject, "its request can proceed, or is paused", because=WAITING),
-        equivalent_drop(
-            crash, "node is up", because="what does not run cannot crash, and what crashes need not"
-        ),
-        equivalent_loss(
-            crash, down, because="what does not run cannot crash, and what crashes need not"
-        ),
+        equivalent_drop(crash, "node is up", because=CRASHES),
+        equivalent_loss(crash, down, because=CRASHES),
         equivalent_drop(
             restart,
             "node is down",
@@ -2007,9 +1993,7 @@ class TopologyControl(Machine):
         ),
         equivalent_drop(start_rebuild, "no request to join comes before it", because=NOT_NEEDED),
         equivalent_drop(
-            fail_to_rebuild,
-            "a node is down, or there is no source",
-            because="a stream may fail at any time",
+            fail_to_rebuild, "a node is down, or there is no source", because=STREAMS_FAIL
         ),
         equivalent_drop(
             start_barrier, "nothing is given up", because="one barrier more does no harm"
@@ -2024,14 +2008,8 @@ class TopologyControl(Machine):
             because="a node without tablets has nothing to drain",
         ),
         equivalent_loss(_enter_tablet_track, tablet_work, because="a plan that moves nothing"),
-        equivalent_drop(
-            move_tablet,
-            "no tablet is in transition",
-            because="a tablet that moves with others, or not at all",
-        ),
-        equivalent_loss(
-            move_tablet, tablet_work, because="a tablet that moves with others, or not at all"
-        ),
+        equivalent_drop(move_tablet, "no tablet is in transition", because=MOVES_WITH_OTHERS),
+        equivalent_loss(move_tablet, tablet_work, because=MOVES_WITH_OTHERS),
         equivalent_drop(
             settle_tablets,
             "tablets are in transition",
@@ -2059,21 +2037,13 @@ class TopologyControl(Machine):
             "tablets are moving",
             "the node is normal and stays",
             "the node holds no tablets",
-            because="a new table may have tablets there at any time, or none",
+            because=NEW_TABLES,
         ),
-        equivalent_loss(
-            settle_tablets_on,
-            tablet_hosts,
-            because="a new table may have tablets there at any time, or none",
-        ),
+        equivalent_loss(settle_tablets_on, tablet_hosts, because=NEW_TABLES),
         equivalent_drop(
-            create_table,
-            "the node is up and has no tablets",
-            because="a table that has its tablets elsewhere",
+            create_table, "the node is up and has no tablets", because=TABLETS_ELSEWHERE
         ),
-        equivalent_loss(
-            create_table, tablet_hosts, because="a table that has its tablets elsewhere"
-        ),
+        equivalent_loss(create_table, tablet_hosts, because=TABLETS_ELSEWHERE),
         equivalent_loss(
             start_resize_finalization, transition_state, because="tablets that are not resized"
         ),
@@ -2112,9 +2082,7 @@ class TopologyControl(Machine):
             "it is replaced",
             because="whom a node has replaced before is out of group0",
         ),
-        equivalent_drop(
-            remove_replaced, "it is still in group0", because="what is removed may be removed again"
-        ),
+        equivalent_drop(remove_replaced, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_loss(
             finish_replace,
             cleanup_needed,
@@ -2144,18 +2112,10 @@ class TopologyControl(Machine):
             because="beside the one that streams and the one that is dead a third asks to replace",
         ),
         equivalent_drop(
-            stream_with_dead_node,
-            "a node that takes part is down",
-            because="a stream may fail at any time",
+            stream_with_dead_node, "a node that takes part is down", because=STREAMS_FAIL
         ),
-        equivalent_drop(
-            _streaming_fails,
-            "it has not ended yet",
-            because="a stream may fail at any time, or not",
-        ),
-        equivalent_loss(
-            _streaming_fails, giving_up, because="a stream may fail at any time, or not"
-        ),
+        equivalent_drop(_streaming_fails, "it has not ended yet", because=STREAMS_MAY_FAIL),
+        equivalent_loss(_streaming_fails, giving_up, because=STREAMS_MAY_FAIL),
         equivalent_drop(
             read_new, "writes go to both rings", because="something streams in no other state"
         ),
@@ -2181,30 +2141,20 @@ class TopologyControl(Machine):
         equivalent_drop(
             shut_down, "it is up", because="what is down needs not be told, and may be told"
         ),
-        equivalent_drop(
-            remove_from_group0,
-            "it is still in group0",
-            because="what is removed may be removed again",
-        ),
+        equivalent_drop(remove_from_group0, "it is still in group0", because=REMOVED_AGAIN),
         equivalent_drop(
             _leaving_ring,
             "a node has left the token ring",
             "the node is in transition",
             because="nothing of the kind is done, or left to be done, for any other node",
         ),
-        equivalent_drop(
-            give_up_join,
-            "it is not given up yet",
-            because="what is given up may be given up again, or not at all",
-        ),
-        equivalent_loss(
-            give_up_join, giving_up, because="what is given up may be given up again, or not at all"
-        ),
+        equivalent_drop(give_up_join, "it is not given up yet", because=GIVEN_UP_AGAIN),
+        equivalent_loss(give_up_join, giving_up, because=GIVEN_UP_AGAIN),
         equivalent_drop(
             give_up_with_tablets,
             "a node that leaves has tablets",
             "it is not given up yet",
-            because="a stream may fail at any time",
+            because=STREAMS_FAIL,
         ),
     )
 
