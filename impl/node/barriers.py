@@ -51,6 +51,11 @@ class Drains:
         self._draining = [d for d in self._draining if d not in done]
         return [_ack(*d) for d in done]
 
+    @property
+    def draining(self) -> tuple[BarrierRequest, ...]:
+        """Barriers that wait for what goes on."""
+        return tuple(request for _, request in self._draining)
+
     def _drained(self, version: int) -> bool:
         if self._node.has(Defect.reads_are_not_drained):
             return self._requests.writes_drained(version)

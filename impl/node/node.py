@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from stagewright.impl.group0 import Commit, Leadership, Learned, Outcome, Snapshot, StateId
 from stagewright.impl.node.barriers import Drains
 from stagewright.impl.node.context import Context
@@ -94,6 +96,10 @@ class DatabaseNode:
     def start(self) -> list[Effect]:
         """Begin: learn what is committed, or ask to join."""
         return self.membership.start()
+
+    def versions_in_use(self) -> Counter[int]:
+        """How many requests of clients go on that began under each version of the topology."""
+        return Counter((*self.requests.versions, *self.scans.versions))
 
     # -- messages --------------------------------------------------------------------------------------
 

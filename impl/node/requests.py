@@ -265,6 +265,11 @@ class Requests:
         """How many clients wait for an answer."""
         return len(self._open)
 
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Under which versions the requests that are going on began."""
+        return tuple(r.version for r in self._open.values())
+
     def drained(self, version: int) -> bool:
         """Whether no request that began under an older version is going on."""
         return all(r.version >= version for r in self._open.values())

@@ -120,6 +120,11 @@ class Scans:
         """How many clients wait for an answer."""
         return len(self._open)
 
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Under which versions the ranges that are being read began."""
+        return tuple(s.version for s in self._open.values())
+
     def drained(self, version: int) -> bool:
         """Whether no range is read under an older version."""
         return all(s.version >= version for s in self._open.values())

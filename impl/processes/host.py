@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import sys
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -35,6 +36,7 @@ from stagewright.impl.processes.errors import ClusterError
 from stagewright.impl.processes.handshake import Calling
 from stagewright.impl.processes.layout import NodeFile
 from stagewright.impl.processes.links import Accepted, Link, split
+from stagewright.impl.server_log import ServerLog
 from stagewright.impl.storage.group_sync import GroupSync
 from stagewright.impl.storage.port import RowStore
 from stagewright.machines.scylladb.topology.topology_states import NodeState
@@ -63,6 +65,8 @@ class Host:
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         around = Surroundings(lambda: time.time_ns() // 1000, random.random)
         self._node = DatabaseNode(file.identity, rows, around, timing)
+        self._log = ServerLog(_write)
+        self._log.starts(self._node)
 
     async def run(self) -> str:
         """Listen and live, until the node stops for good or `end` is called; the reason, or nothing.
@@ -112,6 +116,7 @@ class Host:
             for effect in call(*arguments):
                 if self._over.done():
                     return
+                self._log.did(effect)
                 self._carry_out(effect)
         except Exception as error:  # noqa: BLE001 - half a change must not be lived with
             self._fail(error)
@@ -145,9 +150,12 @@ class Host:
             case Learn(after):
                 async for item in group0.watch(after):
                     self._call(node.learned, item)
+                    self._log.learned()
                     self._meet()
             case SendCommit(request):
-                self._call(node.answered, request, await self._commit(request))
+                outcome = await self._commit(request)
+                self._log.answered(request, outcome)
+                self._call(node.answered, request, outcome)
             case AskHead(number):
                 self._call(node.head_is, number, await _or_none(group0.head()))
             case Campaign(milliseconds):
@@ -196,6 +204,7 @@ class Host:
         return Calling(self._secret, self.name, self._address)
 
     def _heard(self, sender: str, message: Message) -> None:
+        self._log.heard(sender, message)
         self._call(self._node.handle, sender, message)
 
     def _peer_seen(self, peer: str, up: bool) -> None:
@@ -253,6 +262,11 @@ class Host:
         """A process whose disk or log has failed, or that is wrong, does not go on."""
         if not self._over.done():
             self._over.set_exception(error)
+
+
+def _write(text: str) -> None:
+    """A line of the node's log, between those of this process."""
+    print(text, file=sys.stderr, flush=True)
 
 
 async def _or_none(asked: Coroutine[Any, Any, Any]) -> Any:

@@ -21,3 +21,10 @@ OF_NODES = {
     "lives": "stagewright.machines.recorded.lives:RecordedLife",
 }
 """The same of a run whose topology changes; the topology itself is judged by the definition that drives it."""
+
+OF_LOGS = (
+    "stagewright.machines.recorded.logged:LoggedBarrier",
+    "stagewright.machines.recorded.logged:LoggedFence",
+    "stagewright.machines.recorded.logged:LoggedTenure",
+)
+"""What the readers of a database's logs follow beside the machines that are shipped."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from stagewright.impl.node.messages import Message
 from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Identity
+from stagewright.impl.server_log import ServerLog
 from stagewright.impl.storage.memory import MemoryRows, ModelledDisk
 
 EPOCH = 1_700_000_000_000  # milliseconds since 1970, as a run begins
@@ -27,4 +28,5 @@ class Host:
     syncing: list[int] = field(default_factory=list[int])
     unsubscribe: Callable[[], None] = lambda: None
     stopped: str = ""  # why the node is not to start again
+    log: ServerLog | None = None  # if one is kept
     fuse: int | None = None  # so many effects until it crashes

@@ -22,6 +22,7 @@ from stagewright.impl.node.messages import (
     ScanReply,
 )
 from stagewright.impl.node.port import Identity, Timing
+from stagewright.impl.server_log.files import LOGS, write_logs
 from stagewright.impl.simulator.database.checks.follower import Follower, confidence_in
 from stagewright.impl.simulator.database.checks.judge import Judge
 from stagewright.impl.simulator.database.checks.oracle import Oracle
@@ -95,6 +96,7 @@ class _Run:
     def __init__(self, plan: Plan, *, dumps: bool) -> None:
         self.plan = plan
         self.world = World(plan.seed, NONE, plan.timing, plan.defects)
+        self.world.logs = {} if dumps else None
         self.events = self.world.events
         self.judge = Judge(program(""), dumps=dumps)
         self.oracle = Oracle()
@@ -200,12 +202,10 @@ class _Run:
             self.follower.read_to_the_end(self._until)
             self.world.counted["changes read from the log"] = len(self.follower.changes)
         if directory is not None:
-            directory.mkdir(parents=True, exist_ok=True)
-            self.judge.write(directory / "topology.jsonl", f"run-{self.plan.seed}")
-            if self.judge.catalog.view.tablets:
-                self.judge.tablets.write(directory / "tablets.jsonl", f"run-{self.plan.seed}")
-            self.judge.write_dumps(directory / "dumps")
-            self.watcher.write(directory, f"run-{self.plan.seed}")
+            trace = f"run-{self.plan.seed}"
+            write_logs(directory / LOGS, self.world.logs or {})
+            self.judge.write_records(directory, trace)
+            self.watcher.write(directory, trace)
         counted = self.world.counted
         counted["reads checked"] = self.oracle.checked
         view = self.judge.catalog.view

@@ -42,6 +42,7 @@ from stagewright.impl.node.port import (
     Timing,
     Wake,
 )
+from stagewright.impl.server_log import ServerLog
 from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH, Host
@@ -85,6 +86,7 @@ class World:
         self.state = ""  # of the topology, as group0 has it
         self.aimed: frozenset[str] = frozenset()  # at this state
         self.watcher: Watcher | None = None
+        self.logs: dict[str, list[str]] | None = None  # the lines of each node's log, if kept
         self.isolated: set[str] = (
             set()
         )  # cut off from group0 and the coordinator; clients reach them
@@ -96,6 +98,8 @@ class World:
         """A new machine, whose node starts."""
         disk = ModelledDisk()
         host = Host(identity, disk, MemoryRows(disk))
+        if self.logs is not None:
+            host.log = ServerLog(self.logs.setdefault(identity.name, []).append)
         self.hosts[identity.name] = host
         self.start(identity.name)
 
@@ -115,6 +119,8 @@ class World:
         host.node = DatabaseNode(
             host.identity, host.rows, around, self.timing, defects=self.defects
         )
+        if host.log is not None:
+            host.log.starts(host.node)
         self._do(host, host.node.start())
         for peer in self.hosts.values():
             if peer is not host:
@@ -192,6 +198,8 @@ class World:
                     self.crash(host.identity.name)
                     return
             node, watcher = host.node, self.watcher
+            if host.log is not None:
+                host.log.did(effect)
             self._carry_out(host, effect)
             if watcher is not None and node is not None and host.life == life:
                 watcher.now = self.events.now
@@ -261,6 +269,8 @@ class World:
         if host.life == life and host.node is not None:
             if isinstance(outcome, Unknown):
                 self.meet("commit unknown")
+            if host.log is not None:
+                host.log.answered(request, outcome)
             self._do(host, host.node.answered(request, outcome))
 
     def _head_is(self, host: Host, life: int, number: int, head: StateId | None) -> None:
@@ -273,6 +283,8 @@ class World:
             if self.watcher is not None:
                 self.watcher.now = self.events.now
                 self.watcher.learned(host, host.node)
+            if host.log is not None:
+                host.log.learned()
             self._do(host, effects)
 
     def _campaign(self, host: Host, life: int, milliseconds: int) -> None:
@@ -331,6 +343,8 @@ class World:
         if self.watcher is not None:
             self.watcher.now = self.events.now
             self.watcher.heard(host, host.node, sender, message)
+        if host.log is not None:
+            host.log.heard(sender, message)
         host.cause = message
         self._do(host, host.node.handle(sender, message))
         host.cause = None

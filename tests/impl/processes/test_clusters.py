@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from tests.impl.group0.ports import NO_ETCD
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.messages import messages
+from tests.traces.databases.scylladb.scylla_judged import read, violations
 
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
 from stagewright.impl.node.messages import ClientRead, ClientScan, ClientWrite, Message
@@ -173,6 +174,11 @@ def test_nodes_come_and_go_while_clients_write(tmp_path: Path) -> None:
         report = supervisor.status()
         assert report.is_well
         assert [n.name for n in report.nodes if n.process is not None] == ["n4", "n5"]
+        layout = supervisor.layout
+    found, tally = read(*(layout.node(n) / "log" for n in layout.names()))
+    assert tally.unparsed == 0
+    assert violations(found) == []
+    assert {e.machine for _, e in found.events} >= {"LoggedBarrier", "LoggedFence", "LoggedTenure"}
 
 
 @pytest.mark.thorough

@@ -78,7 +78,7 @@ def profile_for(machine: str, wanted: str) -> str:
     Raises:
         InputError: what is asked for is neither a version nor a profile's name.
     """
-    known = PROFILES[machine]
+    known = PROFILES.get(machine, ())  # without, it is the same for all releases
     if not wanted:
         return ANY.get(machine, "")
     if wanted in (*known, ANY.get(machine)):

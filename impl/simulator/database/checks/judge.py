@@ -90,6 +90,14 @@ class Judge:
         if was is not now:
             self.edges.add(("topology", was.name, now.name))
 
+    def write_records(self, directory: Path, trace: str) -> None:
+        """The traces of the topology and of tablets, if there are any, and the dumps."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.write(directory / "topology.jsonl", trace)
+        if self.catalog.view.tablets:
+            self.tablets.write(directory / "tablets.jsonl", trace)
+        self.write_dumps(directory / "dumps")
+
     def write_dumps(self, directory: Path) -> None:
         """The dumps of the tables after each commit, and the history of group0."""
         directory.mkdir(parents=True, exist_ok=True)

@@ -76,6 +76,7 @@ def _as_json(report: Report, plan: Plan) -> dict[str, object]:
 
 
 def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
+    from stagewright.impl.server_log.files import LOGS
     from stagewright.machines.recorded import OF_NODES
 
     nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
@@ -91,6 +92,7 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
             f"traces: {directory}",
             f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
             f"check the nodes: stagewright validate {' '.join(others)}",
+            f"check the logs: stagewright validate {directory / LOGS}",
             f"reproduce: {_reproduce(args)}",
         ),
     )

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from stagewright.machines import SHIPPED
+from stagewright.machines.recorded import OF_LOGS
 from stagewright.spec.define import define
 from stagewright.spec.loading import find
 from stagewright.spec.trace import Event
@@ -20,6 +21,7 @@ from stagewright.traces.options import unbounded_scope
 from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 
 NAMES = {place.partition(":")[2]: name for name, place in SHIPPED.items()}
+NAMES |= {place.partition(":")[2]: place for place in OF_LOGS}
 
 
 def line(
@@ -46,13 +48,15 @@ def interpret(*files: list[str], profile: str = "") -> Interpreted:
     return log.interpret(records, profile)
 
 
-def read(path: Path, profile: str = "") -> tuple[Interpreted, Tally]:
-    """What one file means."""
+def read(*paths: Path, profile: str = "") -> tuple[Interpreted, Tally]:
+    """What files mean together."""
     tally = Tally()
-    (bounds,) = log.parts(path)
-    part = Part(0, str(path), "scylla-log", *bounds)
-    found = log.extract(part, tally)
-    return log.interpret([[(0, r) for r in found]], profile), tally
+    files: list[list[tuple[int, LogRecord]]] = []
+    for number, path in enumerate(paths):
+        (bounds,) = log.parts(path)
+        found = log.extract(Part(number, str(path), "scylla-log", *bounds), tally)
+        files.append([(number, r) for r in found])
+    return log.interpret(files, profile), tally
 
 
 @cache

@@ -30,8 +30,8 @@ def judged(*paths: Path, profile: str = "") -> TraceReport:
 def test_one_log_is_judged_by_several_machines() -> None:
     report = judged(SAMPLES / "topology.log")
     assert report.exit_code == 0
-    assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 5
-    assert (report.totals.lines, report.totals.told) == (85, 50)
+    assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 6
+    assert (report.totals.lines, report.totals.told) == (85, 73)
 
 
 def test_a_log_of_another_version_is_a_violation_at_the_line_that_shows_it() -> None:
@@ -46,7 +46,7 @@ def test_one_machine_alone_is_judged_where_it_is_named() -> None:
     named = load("topology-transition", "scylla-2025.4", SHIPPED)
     report = validate([SAMPLES / "topology.log"], named, engine=Embedded(1))
     assert report.verdicts[TraceVerdict.OK] == sum(report.verdicts.values()) == 1
-    assert "what is told of CdcGeneration, TopologyNode is left out" in report.notes
+    assert "what is told of CdcGeneration, LoggedTenure, TopologyNode is left out" in report.notes
 
 
 def test_a_profile_that_no_machine_has_is_refused() -> None:

@@ -32,6 +32,7 @@ COMMIT = "commit attempted"
 RACE = "commit lost"
 UNKNOWN = "commit unknown"
 FAILED = "pass failed"  # what was planned in it is planned anew
+DEPOSED = "term changed"  # the same; and nobody knows what became of a commit on its way
 ENTERED = "state entered"
 FOUND = "node found"
 LEFT = "node left"
@@ -59,6 +60,7 @@ FORMS = (
         _FIBER,
         r"topology change coordinator fiber got commit_status_unknown",
     ),
+    form(DEPOSED, _LOGGERS, _FIBER, r"topology change coordinator fiber notices term change"),
     form(FAILED, _LOGGERS, _FIBER, r"topology change coordinator fiber (?:got|notices|aborted)\b"),
     form(ENTERED, _LOGGERS, "entered `", r"entered `(?P<state>[a-z0-9 ]+)` transition state"),
     form(

@@ -13,9 +13,17 @@ from stagewright.machines.scylladb.topology.topology_states import NodeState
 from stagewright.machines.scylladb.views.view_task import Life
 from stagewright.traces.databases.scylladb import versions
 from stagewright.traces.databases.scylladb.event_book import Book, Effect, Source
-from stagewright.traces.databases.scylladb.lines import balancer, cdc, tablets, topology, views
+from stagewright.traces.databases.scylladb.lines import (
+    balancer,
+    barriers,
+    cdc,
+    tablets,
+    topology,
+    views,
+)
 from stagewright.traces.databases.scylladb.lines.generations import Generations
 from stagewright.traces.databases.scylladb.lines.turns import Turns
+from stagewright.traces.databases.scylladb.log.barriers import Barriers
 from stagewright.traces.databases.scylladb.log.order import Placed
 from stagewright.traces.events.observability import Recording
 
@@ -37,6 +45,7 @@ class Reading:
         )
         self._generations = Generations(self.book)
         self._turns = Turns(self.book)
+        self._barriers = Barriers(self.book, placed, self._versions or [profile])
         self._intended: dict[str, list[Effect]] = {}  # by node, not yet attempted
         self._commits = (
             False  # lines of commits are in the log: they say which plans were carried out
@@ -61,6 +70,7 @@ class Reading:
             cdc.MACHINE: cdc.RECORDING,
             views.MACHINE: views.RECORDING,
             views.PROCESSED: views.PROCESSED_RECORDING,
+            **dict.fromkeys(barriers.MACHINES, barriers.RECORDING),
         }
 
     def notes(self) -> list[str]:
@@ -98,6 +108,7 @@ class Reading:
     def read(self) -> None:
         """Take all records."""
         for one in self._placed:
+            self._barriers.see(one, _source(one))
             if one.tenure == -1:
                 self.book.counts["lines are of a node that was not the coordinator then"] += 1
                 continue
@@ -120,7 +131,7 @@ class Reading:
         record = one.record
         take = _TAKES.get(record.says)
         if take is not None:
-            take(self, one, Source(one.part, record.line, record.node, one.time))
+            take(self, one, _source(one))
 
     # -- commits ---------------------------------------------------------------------------------------
 
@@ -271,6 +282,10 @@ class Reading:
         return Effect(views.MACHINE, key, observed, source, action)
 
 
+def _source(one: Placed) -> Source:
+    return Source(one.part, one.record.line, one.record.node, one.time)
+
+
 def _newest_plans(effects: Sequence[Effect]) -> list[Effect]:
     """Each entity's last: a pass that failed without a commit has planned what the next one plans anew."""
     return list({(effect.machine, effect.key): effect for effect in effects}.values())
@@ -284,6 +299,7 @@ _TAKES: dict[str, _Take] = {
     balancer.DECISION: Reading._decide_resize,
     topology.COMMIT: Reading._commit,
     topology.FAILED: Reading._fail,
+    topology.DEPOSED: Reading._fail,
     topology.ENTERED: Reading._enter,
     topology.FOUND: Reading._find,
     topology.LEFT: Reading._leave,

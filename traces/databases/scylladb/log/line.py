@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stagewright.traces.databases.scylladb import versions
-from stagewright.traces.databases.scylladb.lines import balancer, cdc, tablets, topology, views
+from stagewright.traces.databases.scylladb.lines import (
+    balancer,
+    barriers,
+    cdc,
+    tablets,
+    topology,
+    views,
+)
 from stagewright.traces.databases.scylladb.log.patterns import LineForm
 from stagewright.traces.databases.scylladb.log.prefix import take_apart
 
@@ -20,6 +27,7 @@ FORMS: tuple[LineForm, ...] = (
     *views.FORMS,
     *cdc.FORMS,
     *balancer.FORMS,
+    *barriers.FORMS,
     *versions.FORMS,
 )
 MARKS = tuple(dict.fromkeys(form.mark for form in FORMS))
@@ -42,6 +50,7 @@ class LogRecord:
     node: str
     line: int
     words: Mapping[str, str] = field(default_factory=dict[str, str])
+    shard: str = "0"
 
 
 def parse_log_line(text: str, line: int, file: str) -> LogRecord | str | None:
@@ -57,6 +66,6 @@ def parse_log_line(text: str, line: int, file: str) -> LogRecord | str | None:
             if not form.says:
                 return None
             words = {**form.words, **{k: v for k, v in found.groupdict().items() if v is not None}}
-            return LogRecord(form.says, parts.time, parts.node, line, words)
+            return LogRecord(form.says, parts.time, parts.node, line, words, parts.shard)
         expected = True
     return f"not in a known form: {parts.message[:120]}" if expected else None

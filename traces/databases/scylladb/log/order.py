@@ -23,6 +23,7 @@ COORDINATORS = frozenset(
         topology.RACE,
         topology.UNKNOWN,
         topology.FAILED,
+        topology.DEPOSED,
         topology.ENTERED,
         topology.FOUND,
         topology.LEFT,
@@ -127,9 +128,10 @@ def _find_lost_commits(placed: list[Placed]) -> None:
         elif record.says == topology.RACE:
             if lost := _taken_back(open_, record):
                 lost.lost = True
-        elif record.says == topology.UNKNOWN:
-            if unknown := open_.pop((record.node, ""), None):
-                unknown.unknown = True
+        elif record.says in (topology.UNKNOWN, topology.DEPOSED):
+            if doubtful := open_.pop((record.node, ""), None):
+                doubtful.unknown = record.says == topology.UNKNOWN
+                doubtful.left_open = record.says == topology.DEPOSED
         elif record.says in _GOES_ON:
             open_.pop((record.node, ""), None)
 

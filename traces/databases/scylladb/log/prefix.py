@@ -22,7 +22,7 @@ from stagewright.traces.readers.text_lines import ENDINGS
 from stagewright.traces.readers.wrapped_line import unwrapped
 
 _TAIL = re.compile(
-    r"\[shard\s*\d+(?:\s*:\s*\S+)?\s*\]\s+(?P<logger>\w+)\s+-\s+"
+    r"\[shard\s*(?P<shard>\d+)(?:\s*:\s*\S+)?\s*\]\s+(?P<logger>\w+)\s+-\s+"
     r"(?:\(rate limiting dropped \d+ similar messages\)\s+)?(?P<message>.*)$"
 )
 _BANNER = re.compile(
@@ -52,6 +52,7 @@ class Prefixed:
     node: str  # the host and process that wrote the line, or else the file it is in
     logger: str
     message: str
+    shard: str = "0"
 
 
 def has_prefix(text: str) -> bool:
@@ -69,7 +70,7 @@ def take_apart(text: str, file: str) -> Prefixed | None:
     message, logger = tail["message"].strip(), tail["logger"]
     if message.startswith(_OLD_TOPOLOGY):  # as of 2023: `storage_service - raft topology: …`
         message, logger = message.removeprefix(_OLD_TOPOLOGY), "raft_topology"
-    return Prefixed(_time(head), _node(head, file), logger, message)
+    return Prefixed(_time(head), _node(head, file), logger, message, tail["shard"])
 
 
 def _start_banner(text: str, file: str) -> Prefixed | None:

@@ -1,0 +1,55 @@
+"""One line of a server's log: `INFO  2024-09-27 22:15:13,717 [shard 0: gms] raft_topology - …`.
+
+The words are those of ScyllaDB's source (2026-08). The version and the build id in the banner are made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
+from uuid import NAMESPACE_URL, uuid5
+
+from stagewright.impl.catalog.dumps import host_id_of
+
+VERSION = "2026.2.0-0.20260821.0123456789ab"
+BANNER = f"Scylla version {VERSION} with build-id {'0123456789abcdef' * 2}01234567 starting ..."
+
+TOPOLOGY = "raft_topology"
+GROUP0 = "raft_group0"
+PROXY = "storage_proxy"
+INIT = "init"
+OWN = "stagewright"  # no logger of ScyllaDB
+
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Level(Enum):
+    """How much a line matters."""
+
+    DEBUG = auto()
+    INFO = auto()
+    WARN = auto()
+    ERROR = auto()
+
+
+def line(microseconds: int, level: Level, logger: str, message: str) -> str:
+    """A line as the server's own file has it; the time is since 1970, by the node's clock."""
+    time = _BEGIN + timedelta(microseconds=microseconds)
+    text = f"{time:%Y-%m-%d %H:%M:%S},{time.microsecond // 1000:03}"
+    return f"{level.name:<5} {text} [shard 0: gms] {logger} - {message}"
+
+
+def ids(nodes: Iterable[str]) -> str:
+    """The host ids of nodes, as a set is printed."""
+    return f"{{{', '.join(sorted(map(host_id_of, nodes)))}}}"
+
+
+def table_id(name: str) -> str:
+    """The id of a table, made from its name."""
+    return str(uuid5(NAMESPACE_URL, name))
+
+
+def tablet_id(table: str, number: int) -> str:
+    """A tablet: its table and its number."""
+    return f"{table_id(table)}:{number}"

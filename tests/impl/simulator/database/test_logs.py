@@ -1,0 +1,241 @@
+"""Runs write the logs of their nodes in ScyllaDB's form; the readers accept those of a sound build and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.impl.simulator.database import test_cdc, test_defects
+from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
+from tests.traces.databases.scylladb.scylla_judged import interpret, violations
+
+from stagewright.commands import run_command_line
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.server_log.files import LOGS
+from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.weather import parse_faults
+
+Logs = dict[str, list[str]]
+D = Defect
+
+
+def logs_of(plan: Plan, directory: Path) -> Logs:
+    """The lines of each node's log."""
+    run(plan, directory)
+    files = sorted((directory / LOGS).glob("*.log"))
+    return {path.stem: path.read_text("utf-8").splitlines() for path in files}
+
+
+def refused(logs: Logs) -> set[str]:
+    """The machines of which an entity did what it may not."""
+    return {machine for machine, _, _ in violations(interpret(*logs.values()))}
+
+
+# -- sound builds ------------------------------------------------------------------------------------------
+
+SKEWED = parse_faults("all,skew=50")
+BROKEN_OFF = parse_faults("crash,failover,loss,delay")
+SOUND = {
+    "every fault, clocks off by 50 ms": replace(CHANGES, seed=3, faults=SKEWED),
+    "a cleanup": replace(CLEANED, seed=1),
+    "tablets, crashes and deposed coordinators": replace(TABLETS, seed=2, faults=BROKEN_OFF),
+    # The last barrier of tablets once counted as the one before a cleanup, if it missed a node that was down.
+    "a cleanup after a barrier of tablets": replace(TABLETS, seed=45, faults=BROKEN_OFF),
+}
+
+
+@pytest.mark.parametrize("plan", SOUND.values(), ids=SOUND)
+def test_logs_of_a_sound_build_are_accepted(plan: Plan, tmp_path: Path) -> None:
+    logs = logs_of(plan, tmp_path)
+    assert refused(logs) == set()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(20))
+def test_logs_of_a_sound_build_are_accepted_whatever_happens(seed: int, tmp_path: Path) -> None:
+    for number, plan in enumerate([*SOUND.values()][:3]):
+        assert refused(logs_of(replace(plan, seed=seed), tmp_path / str(number))) == set()
+
+
+def test_validate_reads_the_logs_beside_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "--script", "write 40; join n4; decommission n1", "--out", str(tmp_path)]
+    assert run_command_line(words) == 0
+    files = [str(path) for path in sorted((tmp_path / LOGS).glob("*.log"))]
+    assert [Path(f).name for f in files] == ["n1.log", "n2.log", "n3.log", "n4.log"]
+    capsys.readouterr()
+    assert run_command_line(["validate", *files, "--engine", "embedded"]) == 0
+    printed = capsys.readouterr().out
+    for machine in ("LoggedBarrier", "LoggedFence", "LoggedTenure", "TopologyTransition"):
+        assert f"{machine}" in printed
+    assert "VIOLATION" not in printed
+
+
+# -- wrong builds ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Caught:
+    """A wrong build that its logs give away: which machine refuses them, with which seed."""
+
+    defect: Defect
+    machine: str
+    seed: int = 0
+    plan: Plan = CHANGES
+
+
+CAUGHT = (
+    Caught(D.barrier_asks_nobody, "LoggedTenure"),
+    Caught(D.barrier_of_before_counts, "LoggedTenure", plan=CLEANED),
+    Caught(D.barrier_does_not_learn, "LoggedBarrier"),
+    Caught(D.barrier_does_not_drain, "LoggedBarrier", 3),
+    Caught(D.reads_are_not_drained, "LoggedBarrier", 3),
+    Caught(D.joining_node_is_not_asked, "LoggedBarrier", plan=GROWN),
+    Caught(D.compare_and_set_is_ignored, "LoggedFence", 1),
+)
+NO_LINE_OF_REQUESTS = (
+    "ScyllaDB logs no line for a request of a client that succeeds, nor for its replicas"
+)
+NO_LINE_OF_ROWS = (
+    "lines of streaming count bytes and ranges, and say nothing of which rows they were"
+)
+NO_LINE_OF_DISKS = "when a row is on the disk no line says"
+NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
+LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
+NOT_LOGGED = {
+    D.fence_is_ignored: NO_LINE_OF_REQUESTS,
+    D.session_is_not_checked: NO_LINE_OF_ROWS,
+    D.writes_skip_pending: NO_LINE_OF_REQUESTS,
+    D.pending_is_not_awaited: NO_LINE_OF_REQUESTS,
+    D.reads_use_the_new_ring_early: NO_LINE_OF_REQUESTS,
+    D.writes_use_the_new_ring_early: NO_LINE_OF_REQUESTS,
+    D.one_answer_less: NO_LINE_OF_REQUESTS,
+    D.timeouts_acknowledge: NO_LINE_OF_REQUESTS,
+    D.leaving_replicas_suffice: NO_LINE_OF_REQUESTS,
+    D.unready_replica_answers: NO_LINE_OF_REQUESTS,
+    D.streaming_misses_rows: NO_LINE_OF_ROWS,
+    D.streaming_from_one_source: NO_LINE_OF_ROWS,
+    D.streaming_is_skipped: NO_LINE_OF_ROWS,
+    D.tablet_streaming_is_skipped: NO_LINE_OF_ROWS,
+    D.tombstones_are_not_streamed: NO_LINE_OF_ROWS,
+    D.rows_between_chunks_are_lost: NO_LINE_OF_ROWS,
+    D.cleanup_drops_owned_rows: NO_LINE_OF_ROWS,
+    D.sync_is_forgotten: NO_LINE_OF_DISKS,
+    D.rows_of_left_nodes_are_dropped: NO_LINE_OF_TABLES,
+    D.fence_is_not_spread: LEGAL,
+    D.log_takes_the_newest_generation: NO_LINE_OF_REQUESTS,
+    D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
+    D.log_skips_pending: NO_LINE_OF_REQUESTS,
+    D.log_window_is_open: NO_LINE_OF_REQUESTS,
+}
+"""Why the logs alone cannot show a defect; the traces of nodes show each of them."""
+
+
+def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
+    assert {c.defect for c in CAUGHT} | {*NOT_LOGGED} == {*Defect}
+    assert not {c.defect for c in CAUGHT} & {*NOT_LOGGED}
+    assert {s.defect for s in (*test_defects.SHOWN, *test_cdc.SHOWN)} == {*Defect}
+
+
+@pytest.mark.parametrize("caught", CAUGHT, ids=lambda c: c.defect.name)
+def test_the_logs_of_a_wrong_build_are_refused(caught: Caught, tmp_path: Path) -> None:
+    plan = replace(caught.plan, seed=caught.seed)
+    logs = logs_of(replace(plan, defects=frozenset({caught.defect})), tmp_path)
+    assert caught.machine in refused(logs)
+
+
+# -- logs that were changed ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Logs:
+    return logs_of(replace(GROWN, seed=0), tmp_path_factory.mktemp("sound"))
+
+
+def changed(logs: Logs, node: str, change: Callable[[str], str | None]) -> Logs:
+    """The logs with each line of a node's replaced, or left out; at least one must change."""
+    lines = [new for old in logs[node] if (new := change(old)) is not None]
+    assert lines != logs[node]
+    return {**logs, node: lines}
+
+
+def coordinator_of(logs: Logs) -> str:
+    """The one node that coordinates."""
+    (found,) = [n for n, lines in logs.items() if any("start topology" in one for one in lines)]
+    return found
+
+
+def fence_learned(logs: Logs, node: str) -> int:
+    """A version whose fence the node has learned after others."""
+    found = [line for line in logs[node] if "new fence_version" in line]
+    return max(int(line.partition("new fence_version ")[2].split()[0]) for line in found)
+
+
+def test_a_fence_that_falls_is_a_violation(sound: Logs) -> None:
+    last = fence_learned(sound, "n1")
+    before, after = f"new fence_version {last} is set", "new fence_version 0 is set"
+    wrong = changed(sound, "n1", lambda line: line.replace(before, after))
+    assert refused(wrong) == {"LoggedFence"}
+
+
+def test_a_fence_before_a_node_has_answered_is_a_violation(sound: Logs) -> None:
+    last = fence_learned(sound, "n1")
+    wrong = changed(sound, "n1", lambda line: None if f"version {last}: done" in line else line)
+    assert refused(wrong) == {"LoggedBarrier"}
+
+
+def test_an_older_request_after_the_answer_is_a_violation(sound: Logs) -> None:
+    last = fence_learned(sound, "n1")
+    got, empty = f"version {last}, current version", "use_count): {}"
+    wrong = changed(
+        sound,
+        "n1",
+        lambda line: line.replace(empty, f"use_count): {{{last - 2}: 1}}") if got in line else line,
+    )
+    assert refused(wrong) == {"LoggedBarrier"}
+
+
+def test_a_fence_without_a_barrier_is_a_violation(sound: Logs) -> None:
+    left_out = Counter[str]()
+
+    def without_the_last(line: str) -> str | None:
+        if "global topology command barrier_and_drain" in line:
+            left_out["barriers"] += 1
+            return None if left_out["barriers"] == 3 else line
+        return line
+
+    wrong = changed(sound, coordinator_of(sound), without_the_last)
+    assert refused(wrong) == {"LoggedTenure"}
+
+
+@pytest.mark.parametrize(("later", "machines"), [(5, {"LoggedTenure"}), (0, set[str]())])
+def test_a_coordinator_that_acts_after_it_was_deposed_is_a_violation(
+    sound: Logs, later: int, machines: set[str]
+) -> None:
+    """Not so if it only ends what it has begun."""
+    head, tail = "INFO  2023-11-14 22:14:{:02},000 [shard 0: gms] ", "losing leadership"
+    executes = "executing global topology command barrier_and_drain, excluded nodes: {}"
+    more = [
+        f"{head.format(10)}raft_group0 - {tail}",
+        f"{head.format(10 + later)}raft_topology - {executes}",
+    ]
+    node = coordinator_of(sound)
+    assert refused({**sound, node: [*sound[node], *more]}) == machines
+
+
+def test_a_barrier_that_leaves_a_node_out_asks_no_answer_of_it(sound: Logs) -> None:
+    last = fence_learned(sound, "n1")
+    unanswered = changed(
+        sound, "n1", lambda line: None if f"version {last}: done" in line else line
+    )
+    some = "{2564c0a3-dd23-551f-a25c-1af767f45a81}"
+    excluding = changed(
+        unanswered,
+        coordinator_of(sound),
+        lambda line: line.replace("excluded nodes: {}", f"excluded nodes: {some}"),
+    )
+    assert refused(excluding) == set()
