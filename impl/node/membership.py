@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from stagewright.impl.catalog.catalog import first_rows, founding
-from stagewright.impl.catalog.columns import TABLES, text_of
+from stagewright.impl.catalog.columns import TABLES, Row, text_of
 from stagewright.impl.catalog.tablet_rows import rows_of
 from stagewright.impl.cdc.rows import log_of
 from stagewright.impl.group0 import Command, Mutation
 from stagewright.impl.group0.member import Ended, Plan
 from stagewright.impl.node.context import Context, tokens_for
 from stagewright.impl.node.messages import (
+    STARTING,
     Ask,
     CreateTable,
     GenerationsReply,
@@ -39,6 +40,7 @@ from stagewright.machines.scylladb.topology.topology_states import (
     NodeState,
     TransitionState,
 )
+from stagewright.spec.errors import RefusedError
 
 LOCAL = "system.local"
 BOOTSTRAPPED = b"bootstrapped"
@@ -193,14 +195,16 @@ class Membership:
         if request.cdc and request.tablets:
             reason = "a table of tablets has no log of changes"
             return [Send(client, OperatorReply(request.number, False, reason))]
-        row: dict[str, object] = {"replicas": request.replicas, "tablets": request.tablets}
+        row: dict[str, Any] = {"replicas": request.replicas, "tablets": request.tablets}
         made = [Mutation(TABLES, (request.table,), row)]
         if request.cdc:
             log = (log_of(request.table),)
             made.append(Mutation(TABLES, log, {**row, "log_of": request.table}))
 
         def plan() -> Command | None:
-            if (request.table,) in node.catalog.tables[TABLES]:
+            known = node.catalog.tables[TABLES].get((request.table,))
+            if known is not None:
+                _refuse_another(request.table, known, row)
                 return None
             text = f"create table {request.table}"
             if not request.tablets:
@@ -219,7 +223,7 @@ class Membership:
 
     def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
         if not self._node.ready:
-            return [Send(client, OperatorReply(number, False, f"{self._node.name} is starting"))]
+            return [Send(client, OperatorReply(number, False, f"{self._node.name} {STARTING}"))]
 
         def then(ended: Ended) -> list[Effect]:
             reason = "" if ended.error is None else ended.error.problem
@@ -230,7 +234,7 @@ class Membership:
     def generations(self, number: int) -> GenerationsReply:
         """The CDC generations that clients may read."""
         if not self._node.ready:
-            return GenerationsReply(number, False, reason=f"{self._node.name} is starting")
+            return GenerationsReply(number, False, reason=f"{self._node.name} {STARTING}")
         found = tuple(
             (start, tuple(s.to_bytes() for r in description.ranges for s in r.streams))
             for start, description in self._node.catalog.published()
@@ -266,6 +270,17 @@ class Membership:
             tuple(view.tables.items()),
             load,
         )
+
+
+def _refuse_another(table: str, known: Row, wanted: Row) -> None:
+    """A table that is there already is as good as made, if it is the same.
+
+    Raises:
+        RefusedError: it has other replicas or tablets.
+    """
+    if any(known[name] != wanted[name] for name in wanted):
+        has = f"{known['tablets'] or 'no'} tablets and {known['replicas']} replicas"
+        raise RefusedError(f"there is a table {table} with {has}", (), help="choose another name")
 
 
 def _outcome(request: dict[str, Any] | None) -> str:

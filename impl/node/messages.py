@@ -13,6 +13,9 @@ Cell = tuple[bytes, int, bytes | None]
 """A row at rest: its stored key (`impl.node.keys`), its timestamp, its value or None for a tombstone."""
 
 
+STARTING = "is starting"  # the end of the reason why a node takes no requests yet
+
+
 class Level(Enum):
     """How many replicas must answer a request."""
 
@@ -216,6 +219,34 @@ class StatusReply:
     load: Load = Load()
 
 
+@dataclass(frozen=True, slots=True)
+class TabletsRequest:
+    """Ask where the tablets lie, and why they moved."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TabletStatus:
+    """A tablet: its replicas as hosts and shards; in transition also those to come, the stage and the kind."""
+
+    table: str
+    tablet: int
+    replicas: tuple[tuple[str, int], ...]
+    following: tuple[tuple[str, int], ...] = ()
+    stage: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TabletsReply:
+    """All tablets that the node has learned of, and the last moves that began, each with its reason."""
+
+    number: int
+    tablets: tuple[TabletStatus, ...]
+    moves: tuple[str, ...] = ()  # the newest last
+
+
 # -- replicas --------------------------------------------------------------------------------------------
 
 
@@ -409,6 +440,8 @@ Message = (
     | GenerationsReply
     | StatusRequest
     | StatusReply
+    | TabletsRequest
+    | TabletsReply
     | ReplicaWrite
     | ReplicaRead
     | ReplicaReply

@@ -35,6 +35,7 @@ from stagewright.impl.node.messages import (
     ReplicaWrite,
     RowChunk,
     StatusRequest,
+    TabletsRequest,
     Work,
 )
 from stagewright.impl.node.port import (
@@ -58,6 +59,7 @@ from stagewright.impl.node.streams import Streams
 from stagewright.impl.node.tablet_streams import TabletStreams
 from stagewright.impl.runtime import Program
 from stagewright.impl.storage.port import RowStore
+from stagewright.impl.tablets.reports import MoveHistory
 from stagewright.impl.topology.coordinator import TopologyCoordinator
 from stagewright.impl.topology.planning import program
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
@@ -87,6 +89,7 @@ class DatabaseNode:
         self.coordinator: TopologyCoordinator | None = None
         self._compacted = 0
         self._counts = Counts()
+        self._moves = MoveHistory()
 
     @property
     def name(self) -> str:
@@ -158,6 +161,8 @@ class DatabaseNode:
                 waiting = self.requests.waiting + self.scans.waiting
                 load = self._counts.load(waiting)
                 return [Send(sender, self.membership.status(number, self._leader(), load))]
+            case TabletsRequest(number):
+                return [Send(sender, self._moves.report(number, self.context.view))]
             case Banned():
                 return self.context.read_barrier(lambda _: self._leave())
             case _:
@@ -239,6 +244,7 @@ class DatabaseNode:
     def learned(self, item: Learned) -> list[Effect]:
         """The next entry of group0, or a snapshot."""
         effects = self.context.group0(self.context.member.learned(item))
+        self._moves.learned(item)
         self.streams.end_closed()
         self.tablet_streams.end_closed()
         if self.context.ready:

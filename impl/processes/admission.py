@@ -13,6 +13,7 @@ from stagewright.impl.node.messages import (
     GenerationsRequest,
     OperatorRequest,
     StatusRequest,
+    TabletsRequest,
 )
 from stagewright.impl.processes.errors import WireError
 
@@ -59,7 +60,7 @@ def _wrong(message: Any) -> str:
             if not 0 < replicas <= MOST_REPLICAS:
                 return f"{replicas} replicas: from 1 to {MOST_REPLICAS}"
             return _wrong_table(table)
-        case OperatorRequest() | StatusRequest() | GenerationsRequest():
+        case OperatorRequest() | StatusRequest() | GenerationsRequest() | TabletsRequest():
             return ""
         case _:
             return f"a {type(message).__name__} is not for clients to send"

@@ -11,18 +11,23 @@ from stagewright.impl.cdc.consumer import Generation
 from stagewright.impl.cdc.reading import Page, changes_of
 from stagewright.impl.cdc.rows import Change, log_of
 from stagewright.impl.node.messages import (
+    STARTING,
     Cell,
     ClientRead,
     ClientReply,
     ClientScan,
     ClientWrite,
+    CreateTable,
     GenerationsReply,
     GenerationsRequest,
     Level,
     Message,
+    OperatorReply,
     ScanReply,
     StatusReply,
     StatusRequest,
+    TabletsReply,
+    TabletsRequest,
 )
 from stagewright.impl.processes.codec import Codec, codec
 from stagewright.impl.processes.errors import ClusterError, WireError
@@ -30,7 +35,7 @@ from stagewright.impl.processes.frames import Frames, framed
 from stagewright.impl.processes.handshake import Calling, reason_of
 from stagewright.impl.processes.links import split
 
-_Answer = ClientReply | ScanReply | GenerationsReply | StatusReply
+_Answer = ClientReply | ScanReply | GenerationsReply | StatusReply | TabletsReply | OperatorReply
 PAGE = 200  # rows of a scan at a time
 
 
@@ -157,11 +162,28 @@ class Session:
             left = None if left is None else max(0, left - len(reply.cells))
             start = reply.following
 
-    def tables(self) -> tuple[str, ...]:
-        """The tables that there are, logs among them."""
+    def tables(self) -> dict[str, int]:
+        """The tables that there are with their replicas, logs among them."""
         reply = self._ask(StatusRequest(self._numbered()))
         assert isinstance(reply, StatusReply)
-        return tuple(name for name, _ in reply.tables)
+        return dict(reply.tables)
+
+    def create(self, table: str, replicas: int, tablets: int = 0) -> None:
+        """Make a table, of so many tablets or by the token ring; one that is there and the same will do.
+
+        Raises:
+            ClusterError: also if the cluster refuses: there are too few nodes for the replicas, for example.
+        """
+        reply = self._ask(CreateTable(self._numbered(), table, replicas, tablets))
+        assert isinstance(reply, OperatorReply)
+        if not reply.accepted:
+            raise ClusterError(reply.reason, help="see `stagewright cluster status`")
+
+    def tablets(self) -> TabletsReply:
+        """Where the tablets lie, as one node has learned it."""
+        reply = self._ask(TabletsRequest(self._numbered()))
+        assert isinstance(reply, TabletsReply)
+        return reply
 
     def generations(self) -> list[Generation]:
         """The CDC generations that are published."""
@@ -197,10 +219,10 @@ class Session:
                 if self._conversation is None:
                     self._conversation = self._connect()
                 reply = self._conversation.ask(message, max(0.1, until - time.monotonic()))
-                if isinstance(reply, StatusReply) or reply.succeeded:
-                    assert isinstance(reply, _Answer)
+                assert isinstance(reply, _Answer)
+                why = _failure(reply)
+                if not why:
                     return reply
-                why = reply.reason
             except RefusedRequestError:
                 self.close()
                 raise
@@ -222,6 +244,17 @@ class Session:
             raise ConnectionRefusedError("no node runs")
         self._turn += 1
         return Conversation(self._addresses[names[self._turn % len(names)]], self._secret, 2.0)
+
+
+def _failure(reply: _Answer) -> str:
+    """Why another node, or another time, may give a better answer; empty if none will."""
+    match reply:
+        case StatusReply() | TabletsReply():
+            return ""
+        case OperatorReply(reason=reason):
+            return reason if reason.endswith(STARTING) else ""
+        case _:
+            return "" if reply.succeeded else reply.reason
 
 
 def _row(cell: Cell) -> tuple[bytes, bytes]:

@@ -25,6 +25,8 @@ from stagewright.impl.node.messages import (
     OperatorRequest,
     StatusReply,
     StatusRequest,
+    TabletsReply,
+    TabletsRequest,
 )
 from stagewright.impl.node.port import Identity
 from stagewright.impl.processes.client import Conversation, Session
@@ -66,6 +68,7 @@ class Report:
 
     nodes: tuple[NodeReport, ...]
     said: StatusReply | None
+    tablets: TabletsReply | None = None
 
     @property
     def is_well(self) -> bool:
@@ -121,6 +124,9 @@ class Supervisor:
 
     def _create_table(self, names: list[str], replicas: int, cdc: bool) -> bool:
         """Make the table for rows, which may be there already."""
+        said = self.said()
+        if said is not None and TABLE in dict(said.tables):
+            return True
         wanted = CreateTable(1, TABLE, min(replicas, len(names)), cdc=cdc)
         return any(self._asked(n, wanted, "accepted") for n in names)
 
@@ -210,8 +216,20 @@ class Supervisor:
         self._wait(f"{host.name} to join", lambda: self.serves(host.name), [host.name])
         self._settled(host.name, {"normal"})
         if replaces:
+            self._holds_none(replaces)
             layout.stop_for_good(replaces, f"{host.name} has replaced it")
         return host.name
+
+    def _holds_none(self, name: str) -> None:
+        """Wait until no tablet counts a dead node: until then each such tablet has a replica less."""
+
+        def rebuilt() -> bool:
+            said = self.tablets()
+            return said is not None and not any(
+                host == name for t in said.tablets for host, _ in t.replicas
+            )
+
+        self._wait(f"the tablets of {name} to be rebuilt", rebuilt)
 
     def decommission(self, name: str) -> None:
         """A node gives its rows to the others and leaves; its process ends."""
@@ -290,6 +308,7 @@ class Supervisor:
                 NodeReport(n, self.running(n), layout.stopped(n), of.get(n)) for n in layout.names()
             ),
             said,
+            self.tablets() if said is not None else None,
         )
 
     def said(self, but: str = "") -> StatusReply | None:
@@ -304,6 +323,15 @@ class Supervisor:
             if found is not None and found.coordinator:
                 break
         return found
+
+    def tablets(self) -> TabletsReply | None:
+        """Where the tablets lie, as the first node that answers has learned it."""
+        for name in self.layout.names():
+            if self.running(name) is not None:
+                reply = self._ask(name, TabletsRequest(1))
+                if isinstance(reply, TabletsReply):
+                    return reply
+        return None
 
     def session(self, table: str = TABLE) -> Session:
         """A client of the nodes that run."""

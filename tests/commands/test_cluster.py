@@ -45,6 +45,18 @@ def test_a_cluster_is_started_written_to_read_and_stopped(
         assert (code, out) == (2, "done\n")
         assert "no such command: got a" in err
         assert run("shell", "-c", "get a")[1] == "2\n"  # a mistake ends a list of commands
+        create = "create table t tablets 2 rf 1; put a 9; get a; tables; tablets; use rows; get a"
+        code, out, _ = run("shell", "-c", create)
+        tables = "ks.rows, 1 replicas\nks.t, 1 replicas, 2 tablets\n"
+        assert out == f"done\ndone\n9\n{tables}0\tn1:0\n1\tn1:1\ndone\n2\n"
+        code, out, err = run(
+            "shell", "--json", "-c", "tablets; use t; tablets; create table t rf 1"
+        )
+        assert json.loads(out.splitlines()[1])["replicas"] == [["n1", 0]]
+        assert code == 1
+        assert "there is a table ks.t with 2 tablets" in err
+        assert "there is no table ks.u" in run("shell", "-c", "use u")[2]
+        assert "ks.t with 1 replicas of 2 tablets" in run("cluster", "status")[1]
         code, out, _ = run("cluster", "status", "--json")
         status = json.loads(out)
         assert (code, status["well"], status["said"]["coordinator"]) == (0, True, "n1")

@@ -89,6 +89,24 @@ def test_what_nodes_do_own_and_decide_is_seen(supervisor: Supervisor, watch: Wat
     )
 
 
+def test_tablets_and_why_they_move_are_seen(
+    supervisor: Supervisor, watch: Watch, served: LoopbackServer, tmp_path: Path
+) -> None:
+    seen_when(watch, lambda s: len(s["nodes"]) == 3 and all(n["answers"] for n in s["nodes"]))
+    session = supervisor.session()
+    session.create("ks.t", 2, 4)
+    session.close()
+    seen = seen_when(watch, lambda s: len(s["tablets"]) == 4)
+    assert {t["stage"] for t in seen["tablets"]} == {""}
+    supervisor.add()
+    seen = seen_when(watch, lambda s: s["moves"] and not any(t["stage"] for t in s["tablets"]))
+    assert "to n4:" in seen["moves"][0]
+    assert "the shard has" in seen["moves"][0]
+    dom = visit(served.address, tmp_path, "--virtual-time-budget=3000")
+    assert dom.count('title="ks.t:') == 4
+    assert f"<li>{seen['moves'][0]}</li>" in dom
+
+
 def test_a_node_that_was_killed_does_not_look_well(
     supervisor: Supervisor, watch: Watch, served: LoopbackServer, tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from stagewright.commands.machine_flags import count
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.layout import Settings
-    from stagewright.impl.processes.supervisor import NodeReport, Report, Supervisor
+    from stagewright.impl.processes.supervisor import Report, Supervisor
 
 _EXAMPLE = """\
 examples:
@@ -144,7 +144,9 @@ def _status(args: argparse.Namespace, report: Report) -> int:
     if args.json:
         print(json.dumps({"well": report.is_well, **asdict(report)}, indent=1))
     else:
-        _print(report)
+        from stagewright.commands.cluster_status import print_status
+
+        print_status(report)
     return ExitCode.HOLDS if report.is_well else ExitCode.VIOLATED
 
 
@@ -190,42 +192,6 @@ def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:
     finally:
         session.close()
     return ExitCode.HOLDS
-
-
-def _print(report: Report) -> None:
-    from rich.table import Table
-
-    from stagewright.commands.output import console
-
-    table = Table(box=None, pad_edge=False)
-    for title in ("node", "process", "state", "address", "tokens", "asked for"):
-        table.add_column(title)
-    for node in report.nodes:
-        table.add_row(*_cells(node))
-    out = console()
-    out.print(table)
-    said = report.said
-    if said is None:
-        out.print("no node answers", markup=False)
-        return
-    out.print(
-        f"coordinator {said.coordinator or 'not known'}, topology version {said.version} "
-        f"(fence {said.fence_version}), {said.transition_state or 'no transition'}, "
-        f"log at {said.position}; "
-        + ", ".join(f"{name} with {count} replicas" for name, count in said.tables),
-        markup=False,
-        soft_wrap=True,
-    )
-
-
-def _cells(node: NodeReport) -> tuple[str, ...]:
-    runs = "does not run" if node.process is None else str(node.process)
-    process = node.stopped or runs
-    if node.said is None:
-        return node.name, process, "-", "-", "-", ""
-    said = node.said
-    asked = f"{said.request}: {said.outcome}" if said.request else ""
-    return node.name, process, said.state, said.address, str(said.tokens), asked
 
 
 def _refuse_what_cannot_change(args: argparse.Namespace, supervisor: Supervisor) -> None:

@@ -6,9 +6,11 @@ import argparse
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stagewright.commands.exit_codes import ExitCode
 from stagewright.spec.errors import InputError, StagewrightError
@@ -23,6 +25,10 @@ commands, one a line or with semicolons between them:
   delete KEY           delete it
   scan [LIMIT]         all rows, in the order of their tokens
   consistency [LEVEL]  one, quorum or all; from now on
+  tables               which there are, with their replicas and tablets
+  create table NAME [tablets N] rf N   in N tablets (a power of two), or by the token ring; then use it
+  use NAME             put, get, delete and scan are of this table from now on (rows)
+  tablets              where the tablets of the table lie
   help, exit
 """
 
@@ -30,6 +36,7 @@ _EXAMPLE = f"""\
 examples:
   stagewright shell --dir /tmp/c
   stagewright shell --dir /tmp/c -c "put a 1; get a" --consistency all
+  stagewright shell --dir /tmp/c -c "create table t tablets 8 rf 3; put a 1; tablets"
   echo "scan 10" | stagewright shell --dir /tmp/c --json
 
 {_COMMANDS}
@@ -122,6 +129,18 @@ class Shell:
             case ["consistency", "one" | "quorum" | "all" as level]:
                 session.level = type(session.level)(level)
                 self._say({"consistency": level})
+            case ["use", name]:
+                self._use(named(name))
+            case ["tables"]:
+                self._tables()
+            case ["create", "table", name, "rf", replicas] if replicas.isdecimal():
+                self._create(named(name), 0, int(replicas))
+            case ["create", "table", name, "tablets", tablets, "rf", replicas] if (
+                tablets.isdecimal() and replicas.isdecimal()
+            ):
+                self._create(named(name), int(tablets), int(replicas))
+            case ["tablets"]:
+                self._tablets()
             case ["help"]:
                 print(_COMMANDS)
             case _:
@@ -134,8 +153,37 @@ class Shell:
             count += 1
         self._say({"rows": count})
 
+    def _use(self, table: str) -> None:
+        known = self._session.tables()
+        if table not in known:
+            raise InputError(
+                f"there is no table {table}", help=f"known: {', '.join(sorted(known))}"
+            )
+        self._session.table = table
+        self._say({"use": table})
+
+    def _create(self, table: str, tablets: int, replicas: int) -> None:
+        self._session.create(table, replicas, tablets)
+        self._session.table = table
+        self._say({"created": table, "tablets": tablets, "replicas": replicas})
+
+    def _tables(self) -> None:
+        counts = Counter(t.table for t in self._session.tablets().tablets)
+        for table, replicas in sorted(self._session.tables().items()):
+            self._say({"table": table, "tablets": counts[table], "replicas": replicas})
+
+    def _tablets(self) -> None:
+        for tablet in self._session.tablets().tablets:
+            if tablet.table == self._session.table:
+                self._say(asdict(tablet))
+
     def _say(self, what: dict[str, object]) -> None:
         print(self._show(what), flush=True)
+
+
+def named(name: str) -> str:
+    """A table's whole name."""
+    return name if "." in name else f"ks.{name}"
 
 
 def split_commands(line: str) -> list[list[str]]:
@@ -188,5 +236,15 @@ def _as_text(what: dict[str, object]) -> str:
             return f"{count} row{'' if count == 1 else 's'}"
         case {"consistency": level}:
             return f"consistency {level}"
+        case {"table": table, "replicas": int(), "tablets": int(tablets)}:
+            parts = f", {tablets} tablets" if tablets else ""
+            return f"{table}, {what['replicas']} replicas{parts}"
+        case {"tablet": number, "replicas": replicas, "following": following}:
+            moves = f" → {_places(following)}, {what['kind']}: {what['stage']}" if following else ""
+            return f"{number}\t{_places(replicas)}{moves}"
         case _:
             return "done"
+
+
+def _places(replicas: Any) -> str:
+    return " ".join(f"{host}:{shard}" for host, shard in replicas)

@@ -17,6 +17,7 @@ from stagewright.impl.processes.errors import WireError
 from stagewright.impl.processes.layout import Layout
 from stagewright.impl.processes.log import group0_of
 from stagewright.impl.ring.vnodes import TokenRing
+from stagewright.impl.tablets.reports import moves_of, statuses
 from stagewright.live.following import Committed, Following
 from stagewright.loopback import LoopbackServer, Query
 from stagewright.machines.scylladb.topology.topology_states import TransitionState
@@ -66,6 +67,10 @@ class Watch:
             "session": view.session,
             "tables": dict(view.tables),
             "nodes": [self._node(name, said[name], view) for name in names],
+            "tablets": [asdict(t) for t in statuses(view)],
+            "moves": [m for c in moment.history for m in moves_of(c.description, c.steps)][
+                -_SHOWN:
+            ],
             "rings": _rings(view) if moment.begun else {"now": [], "next": []},
             "history": [_line(c) for c in reversed(moment.history[-_SHOWN:])],
         }
@@ -83,6 +88,7 @@ class Watch:
             "bytes": sum(p.stat().st_size for p in _files(layout, name)),
             **_said_of(member),
             "share": _share(view, name),
+            "shards": 0 if member is None else member.shards,
         }
 
     def _said(self, name: str) -> StatusReply | None:

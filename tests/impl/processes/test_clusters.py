@@ -11,7 +11,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
 
 import pytest
 
@@ -22,11 +21,12 @@ from hypothesis import given, settings
 from tests.impl.group0.ports import NO_ETCD
 from tests.impl.processes.clusters import cluster
 from tests.impl.processes.messages import messages
+from tests.impl.processes.writers import all_is_there, kills, writing
 from tests.traces.databases.scylladb.scylla_judged import read, violations
 
 from stagewright.impl.group0.etcd_process import EtcdCluster, find_etcd
 from stagewright.impl.node.messages import ClientRead, ClientScan, ClientWrite, Message
-from stagewright.impl.processes.client import Conversation, Session
+from stagewright.impl.processes.client import Conversation
 from stagewright.impl.processes.errors import ClusterError, WireError
 from stagewright.impl.processes.layout import Layout, Settings
 from stagewright.impl.processes.supervisor import (
@@ -60,66 +60,6 @@ def test_a_node_imports_nothing_heavy() -> None:
     heavy, mebibytes = json.loads(ran.stdout)
     assert heavy == []
     assert mebibytes < 64
-
-
-class Writer(Thread):
-    """A client that writes to keys of its own and knows what was acknowledged."""
-
-    def __init__(self, session: Session, name: str) -> None:
-        super().__init__()
-        self.session = session
-        self.key_prefix = name
-        self.acknowledged: dict[bytes, list[bytes | None]] = {}  # what a key may hold
-        self.count = 0
-        self.stop = Event()
-
-    def run(self) -> None:
-        chance = Random(self.key_prefix)
-        while not self.stop.is_set():
-            key = f"{self.key_prefix}/{chance.randrange(30)}".encode()
-            value = None if chance.random() < 0.1 else b"%d" % self.count
-            before = self.acknowledged.get(key, [None])
-            self.acknowledged[key] = [*before, value]  # until it is known
-            try:
-                self.session.put(key, value)
-            except ClusterError:
-                continue
-            self.acknowledged[key] = [value]
-            self.count += 1
-            time.sleep(0.005)  # the processes of the cluster want to work, too
-        self.session.close()
-
-
-def writing(supervisor: Supervisor, count: int) -> list[Writer]:
-    writers = [Writer(supervisor.session(), f"w{i}") for i in range(count)]
-    for writer in writers:
-        writer.start()
-    return writers
-
-
-def all_is_there(supervisor: Supervisor, writers: list[Writer]) -> None:
-    """Every write that was acknowledged is read, or a later one of the same client."""
-    for writer in writers:
-        writer.stop.set()
-    for writer in writers:
-        writer.join(60)
-    session = supervisor.session()
-    for writer in writers:
-        for key, possible in writer.acknowledged.items():
-            assert session.get(key) in possible, key
-    expected = {k for w in writers for k, p in w.acknowledged.items() if None not in p}
-    scanned = dict(session.scan())
-    assert expected <= set(scanned)
-    session.close()
-
-
-def kills(supervisor: Supervisor, chance: Random, count: int) -> None:
-    """Kill a node at random, start it again; a majority is always there."""
-    for _ in range(count):
-        time.sleep(chance.random() * 0.5)
-        supervisor.kill(chance.choice(supervisor.layout.names()))
-        time.sleep(chance.random() * 0.2)
-        supervisor.start()
 
 
 def test_what_is_acknowledged_survives_kills_and_restarts(tmp_path: Path) -> None:

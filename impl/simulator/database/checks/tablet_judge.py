@@ -12,6 +12,7 @@ from stagewright.impl.catalog.tablet_rows import KEPT, TabletRow
 from stagewright.impl.catalog.view import View
 from stagewright.impl.group0 import Entry, MachineStep
 from stagewright.impl.runtime import Instance
+from stagewright.impl.tablets.reports import moves_of
 from stagewright.impl.tablets.track import tablet_program
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Stage
 from stagewright.spec.errors import StagewrightError
@@ -54,8 +55,7 @@ class TabletJudge:
                     )
             self._compare(entry, row)
         self._before = rows
-        if any(s.machine == machine and s.action == "start" for s in entry.command.steps):
-            self.moves += [p for p in entry.command.description.split("; ") if " from " in p]
+        self.moves += moves_of(entry.command.description, entry.command.steps)
 
     def _step(self, entry: Entry, step: MachineStep, now: int) -> None:
         instance = self._instances[step.instance]

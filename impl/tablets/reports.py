@@ -1,0 +1,58 @@
+"""What a node says of tablets to those who watch: where they lie, what moves, and why it does."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.catalog.view import View
+from stagewright.impl.group0 import Entry, Learned, MachineStep
+from stagewright.impl.node.messages import TabletsReply, TabletStatus
+from stagewright.impl.ring.tablets import TabletReplica
+from stagewright.impl.tablets.track import tablet_program
+
+KEPT = 40  # moves
+
+
+class MoveHistory:
+    """The last moves of tablets that began, as commands say them."""
+
+    def __init__(self) -> None:
+        self._moves: deque[str] = deque(maxlen=KEPT)
+
+    def learned(self, item: Learned) -> None:
+        """Something was committed; a snapshot does not say what led to it."""
+        if isinstance(item, Entry):
+            self._moves.extend(moves_of(item.command.description, item.command.steps))
+
+    def report(self, number: int, view: View) -> TabletsReply:
+        """How the tablets lie."""
+        return TabletsReply(number, statuses(view), tuple(self._moves))
+
+
+def statuses(view: View) -> tuple[TabletStatus, ...]:
+    """All tablets, table by table."""
+    return tuple(_status(row) for table in sorted(view.tablets) for row in view.tablets[table])
+
+
+def moves_of(description: str, steps: Iterable[MachineStep]) -> Iterator[str]:
+    """The moves that a command begins, each with its reason."""
+    machine = tablet_program().definition.name
+    if any(s.machine == machine and s.action == "start" for s in steps):
+        yield from (part for part in description.split("; ") if " from " in part)
+
+
+def _status(row: TabletRow) -> TabletStatus:
+    tablet = row.tablet
+    if not tablet.moves:
+        return TabletStatus(row.table, row.number, _pairs(tablet.replicas))
+    following = _pairs(tablet.next or ())
+    kind = "" if row.kind is None else row.kind.name
+    return TabletStatus(
+        row.table, row.number, _pairs(tablet.replicas), following, tablet.stage.name, kind
+    )
+
+
+def _pairs(replicas: Iterable[TabletReplica]) -> tuple[tuple[str, int], ...]:
+    return tuple((r.host, r.shard) for r in replicas)

@@ -1,0 +1,80 @@
+"""Prints how a running cluster is: its nodes, what they agree on, where tablets lie, what moves and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stagewright.impl.node.messages import TabletsReply
+    from stagewright.impl.processes.supervisor import NodeReport, Report
+
+MOVES = 5  # the last ones that are shown
+
+
+def print_status(report: Report) -> None:
+    """Print it."""
+    from rich.table import Table
+
+    from stagewright.commands.output import console
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("node", "process", "state", "address", "tokens", "tablets", "asked for"):
+        table.add_column(title)
+    held = Counter(_holders(report.tablets))
+    for node in report.nodes:
+        table.add_row(*_cells(node, held[node.name]))
+    out = console()
+    out.print(table)
+    said = report.said
+    if said is None:
+        out.print("no node answers", markup=False)
+        return
+    counts = Counter(t.table for t in (report.tablets.tablets if report.tablets else ()))
+    out.print(
+        f"coordinator {said.coordinator or 'not known'}, topology version {said.version} "
+        f"(fence {said.fence_version}), {said.transition_state or 'no transition'}, "
+        f"log at {said.position}; "
+        + ", ".join(_of_table(name, n, counts[name]) for name, n in said.tables),
+        markup=False,
+        soft_wrap=True,
+    )
+    for line in _moves(report.tablets):
+        out.print(line, markup=False, soft_wrap=True)
+
+
+def _holders(reply: TabletsReply | None) -> Iterator[str]:
+    for tablet in () if reply is None else reply.tablets:
+        yield from (host for host, _ in tablet.replicas)
+
+
+def _of_table(name: str, replicas: int, tablets: int) -> str:
+    return f"{name} with {replicas} replicas" + (f" of {tablets} tablets" if tablets else "")
+
+
+def _moves(reply: TabletsReply | None) -> Iterator[str]:
+    """What moves now, and why the last ones that moved did."""
+    if reply is None:
+        return
+    for tablet in reply.tablets:
+        if tablet.stage:
+            now, then = _places(tablet.replicas), _places(tablet.following)
+            yield f"tablet {tablet.table}:{tablet.tablet} is in {tablet.stage}: {now} → {then}"
+    for move in reply.moves[-MOVES:]:
+        yield f"moved: {move}"
+
+
+def _places(replicas: tuple[tuple[str, int], ...]) -> str:
+    return " ".join(f"{host}:{shard}" for host, shard in replicas)
+
+
+def _cells(node: NodeReport, tablets: int) -> tuple[str, ...]:
+    runs = "does not run" if node.process is None else str(node.process)
+    process = node.stopped or runs
+    if node.said is None:
+        return node.name, process, "-", "-", "-", "-", ""
+    said = node.said
+    asked = f"{said.request}: {said.outcome}" if said.request else ""
+    shown = str(tablets) if tablets else ""
+    return node.name, process, said.state, said.address, str(said.tokens), shown, asked

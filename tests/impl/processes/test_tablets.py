@@ -1,0 +1,110 @@
+"""Tables of tablets in real processes: they move with their rows as nodes come, go and are killed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("msgspec")
+pytest.importorskip("rocksdict")
+
+from tests.impl.processes.clusters import cluster
+from tests.impl.processes.writers import all_is_there, kills, writing
+
+from stagewright.impl.node.messages import Level, TabletsReply
+from stagewright.impl.processes.errors import ClusterError
+from stagewright.impl.processes.supervisor import Supervisor
+
+T = "ks.t"
+
+
+def created(supervisor: Supervisor, tablets: int, replicas: int) -> None:
+    session = supervisor.session(T)
+    session.create(T, replicas, tablets)
+    session.close()
+
+
+def at_rest(supervisor: Supervisor, moves: int = 0) -> TabletsReply:
+    """The tablets, once none of them moves and so many moves began at least."""
+    until, said = time.monotonic() + 120, None
+    while time.monotonic() < until:
+        said = supervisor.tablets()
+        if said and len(said.moves) >= moves and not any(t.stage for t in said.tablets):
+            return said
+        time.sleep(0.1)
+    raise AssertionError(f"tablets do not come to rest: {said}")
+
+
+def replicas_of(said: TabletsReply) -> Counter[str]:
+    return Counter(host for t in said.tablets for host, _ in t.replicas)
+
+
+def test_a_new_node_gets_its_part_of_tablets_and_a_killed_one_is_replaced(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        created(supervisor, 4, 2)
+        created(supervisor, 4, 2)  # which is the same table
+        session = supervisor.session(T)
+        with pytest.raises(ClusterError, match=r"there is a table ks\.t with 4 tablets"):
+            session.create(T, 2, 8)
+        with pytest.raises(ClusterError, match="3 nodes can hold tablets"):
+            session.create("ks.wide", 4, 2)
+        writers = writing(supervisor, 2, T)
+        assert supervisor.add() == "n4"
+        said = at_rest(supervisor, moves=2)
+        assert replicas_of(said) == dict.fromkeys(("n1", "n2", "n3", "n4"), 2)
+        assert all("the shard has" in move for move in said.moves)
+        supervisor.kill("n1")
+        assert supervisor.add(replaces="n1") == "n5"
+        assert "n1" not in replicas_of(at_rest(supervisor))
+        supervisor.decommission("n2")
+        said = at_rest(supervisor)
+        assert set(replicas_of(said)) <= {"n3", "n4", "n5"}
+        assert sum(replicas_of(said).values()) == 8
+        assert any("n1 is excluded" in move for move in said.moves)
+        assert any("n2 is leaving" in move for move in said.moves)
+        all_is_there(supervisor, writers)
+        session.level = Level.all
+        session.put(b"last", b"1")
+        supervisor.stop()
+        supervisor.start()
+        assert session.get(b"last") == b"1"
+        session.close()
+        all_is_there(supervisor, writers)
+        assert at_rest(supervisor).tablets == said.tablets
+
+
+@pytest.mark.thorough
+def test_no_row_is_lost_by_two_hundred_kills_while_tablets_move(tmp_path: Path) -> None:
+    """Nodes come and go all the time, so that kills strike tablets in each stage."""
+    with cluster(tmp_path / "c", 4) as supervisor:
+        created(supervisor, 8, 3)
+        writers = writing(supervisor, 2, T)
+        chance = Random(15)
+        for _ in range(20):
+            kills(supervisor, chance, 10)
+            assert supervisor.add()
+            names = [n for n in supervisor.layout.names() if not supervisor.layout.stopped(n)]
+            supervisor.decommission(names[0])
+        all_is_there(supervisor, writers)
+        said = at_rest(supervisor)
+        assert {len({h for h, _ in t.replicas}) for t in said.tablets} == {3}
+        assert supervisor.status().is_well
+
+
+@pytest.mark.thorough
+def test_a_cluster_with_tablets_grows_to_seven_and_shrinks_to_two(tmp_path: Path) -> None:
+    with cluster(tmp_path / "c", 3) as supervisor:
+        created(supervisor, 8, 2)
+        writers = writing(supervisor, 2, T)
+        for _ in range(4):
+            supervisor.add()
+        assert len(replicas_of(at_rest(supervisor))) == 7
+        for name in ("n1", "n4", "n2", "n6", "n3"):
+            supervisor.decommission(name)
+        all_is_there(supervisor, writers)
+        assert replicas_of(at_rest(supervisor)) == {"n5": 8, "n7": 8}
+        assert supervisor.status().is_well

@@ -1,0 +1,73 @@
+"""Clients that write while nodes are killed, come and go, and what must be there afterwards."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+from threading import Event, Thread
+
+from stagewright.impl.processes.client import Session
+from stagewright.impl.processes.errors import ClusterError
+from stagewright.impl.processes.supervisor import TABLE, Supervisor
+
+
+class Writer(Thread):
+    """A client that writes to keys of its own and knows what was acknowledged."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        super().__init__()
+        self.session = session
+        self.key_prefix = name
+        self.acknowledged: dict[bytes, list[bytes | None]] = {}  # what a key may hold
+        self.count = 0
+        self.stop = Event()
+
+    def run(self) -> None:
+        chance = Random(self.key_prefix)
+        while not self.stop.is_set():
+            key = f"{self.key_prefix}/{chance.randrange(30)}".encode()
+            value = None if chance.random() < 0.1 else b"%d" % self.count
+            before = self.acknowledged.get(key, [None])
+            self.acknowledged[key] = [*before, value]  # until it is known
+            try:
+                self.session.put(key, value)
+            except ClusterError:
+                continue
+            self.acknowledged[key] = [value]
+            self.count += 1
+            time.sleep(0.005)  # the processes of the cluster want to work, too
+        self.session.close()
+
+
+def writing(supervisor: Supervisor, count: int, table: str = TABLE) -> list[Writer]:
+    """So many clients, each with keys of its own."""
+    writers = [Writer(supervisor.session(table), f"w{i}") for i in range(count)]
+    for writer in writers:
+        writer.start()
+    return writers
+
+
+def all_is_there(supervisor: Supervisor, writers: list[Writer]) -> None:
+    """Every write that was acknowledged is read, or a later one of the same client."""
+    for writer in writers:
+        writer.stop.set()
+    for writer in writers:
+        writer.join(60)
+    session = supervisor.session(writers[0].session.table)
+    for writer in writers:
+        for key, possible in writer.acknowledged.items():
+            assert session.get(key) in possible, key
+    expected = {k for w in writers for k, p in w.acknowledged.items() if None not in p}
+    scanned = dict(session.scan())
+    assert expected <= set(scanned)
+    session.close()
+
+
+def kills(supervisor: Supervisor, chance: Random, count: int) -> None:
+    """Kill a node at random, start it again; a majority is always there."""
+    for _ in range(count):
+        time.sleep(chance.random() * 0.5)
+        names = supervisor.layout.names()
+        supervisor.kill(chance.choice([n for n in names if not supervisor.layout.stopped(n)]))
+        time.sleep(chance.random() * 0.2)
+        supervisor.start()
