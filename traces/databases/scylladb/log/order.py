@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from stagewright.traces.databases.scylladb.lines import tablets, topology, views
+from stagewright.traces.databases.scylladb.log.copies import as_written
 from stagewright.traces.databases.scylladb.log.line import LogRecord
 from stagewright.traces.databases.scylladb.log.prefix import NO_YEAR
 
@@ -57,7 +58,8 @@ def in_order(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> tuple[list[Pla
     """All records, merged, with what is known of each; and what was noticed of their clocks."""
     keyed: list[tuple[tuple[str, int, int], int, LogRecord]] = []
     turns = back = 0
-    for number, records in enumerate(files):
+    written, notes = as_written(files)
+    for number, records in enumerate(written):
         latest, year = "", 0
         for position, (part, record) in enumerate(records):
             time = record.time
@@ -70,7 +72,6 @@ def in_order(files: Iterable[Sequence[tuple[int, LogRecord]]]) -> tuple[list[Pla
             keyed.append(((latest, number, position), part, record))
     keyed.sort(key=lambda k: k[0])
     placed = [Placed(part, record, _microseconds(key[0])) for key, part, record in keyed]
-    notes: list[str] = []
     if back:
         notes.append(f"{back} lines have an earlier time than the line before: their place counts")
     if turns:
