@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from stagewright.impl.cdc.consumer import Generation
@@ -120,11 +120,16 @@ class Session:
     """
 
     def __init__(
-        self, addresses: Mapping[str, str], secret: bytes, table: str, seconds: float = 15.0
+        self,
+        addresses: Callable[[], Sequence[str]],
+        secret: bytes,
+        table: str,
+        seconds: float = 15.0,
     ) -> None:
+        """`addresses`: of the nodes that run, asked for at each connection, for nodes come and go."""
         self.table = table
         self.level = Level.quorum
-        self._addresses = dict(addresses)
+        self._addresses = addresses
         self._secret = secret
         self._seconds = seconds
         self._conversation: Conversation | None = None
@@ -239,11 +244,11 @@ class Session:
         )
 
     def _connect(self) -> Conversation:
-        names = list(self._addresses)
-        if not names:
+        addresses = self._addresses()
+        if not addresses:
             raise ConnectionRefusedError("no node runs")
         self._turn += 1
-        return Conversation(self._addresses[names[self._turn % len(names)]], self._secret, 2.0)
+        return Conversation(addresses[self._turn % len(addresses)], self._secret, 2.0)
 
 
 def _failure(reply: _Answer) -> str:

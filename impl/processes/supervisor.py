@@ -334,9 +334,12 @@ class Supervisor:
         return None
 
     def session(self, table: str = TABLE) -> Session:
-        """A client of the nodes that run."""
-        names = [n for n in self.layout.names() if self.running(n) is not None]
-        addresses = {n: self.layout.node_file(n).identity.host.address for n in names}
+        """A client of the nodes that run whenever it looks for one."""
+
+        def addresses() -> list[str]:
+            names = [n for n in self.layout.names() if self.layout.running(n) is not None]
+            return [self.layout.node_file(n).identity.host.address for n in names]
+
         return Session(addresses, self.layout.secret(), table)
 
     def _ask(self, name: str, message: Any, seconds: float = 3.0) -> Any:

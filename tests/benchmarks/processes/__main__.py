@@ -1,7 +1,7 @@
 """Durable writes and reads of one node beside its stores, called directly: `python -m tests.benchmarks.processes`.
 
 Each row: operations a second, and a CPU second of the process that stores them (a client's own is not counted).
-Then the latency of clients of three nodes at rest, and while a fourth one joins.
+Then the latency of clients of three nodes at rest, while a fourth one joins, and while tablets migrate to it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from stagewright.impl.storage.rocks import RocksRows
 
 SECONDS = 3.0
 VALUE = b"v" * 100
+OF_TABLETS = "ks.t"
+ROWS = 30_000
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -154,13 +156,45 @@ async def of_sqlite(path: Path) -> None:
     database.close()
 
 
-def latencies(supervisor: Supervisor, over: Callable[[], bool]) -> list[float]:
-    """Seconds of each write of one client, until it is over."""
-    session, found = supervisor.session(), list[float]()
+@dataclass(frozen=True)
+class Latencies:
+    """Seconds of each write, and of each read, of one client."""
+
+    writes: list[float]
+    reads: list[float]
+
+    def row(self, name: str, beside: Latencies | None = None) -> str:
+        said = [_quantiles("writes", self.writes), _quantiles("reads", self.reads)]
+        if beside is not None:
+            ratios = (
+                _p99(self.writes) / _p99(beside.writes),
+                _p99(self.reads) / _p99(beside.reads),
+            )
+            said.append(f"p99 ratio {ratios[0]:.1f} and {ratios[1]:.1f}")
+        return f"one client, three nodes, {name}: {'; '.join(said)}"
+
+
+def _p99(found: list[float]) -> float:
+    return statistics.quantiles(found, n=100)[98]
+
+
+def _quantiles(name: str, found: list[float]) -> str:
+    p50 = statistics.median(found)
+    return f"{len(found)} {name}, p50 {p50 * 1000:.1f} ms, p99 {_p99(found) * 1000:.1f} ms"
+
+
+def latencies(supervisor: Supervisor, over: Callable[[], bool], table: str = TABLE) -> Latencies:
+    """What one client waits for, until it is over."""
+    session, found = supervisor.session(table), Latencies([], [])
     while not over():
-        began = time.monotonic()
-        session.put(b"%d" % (len(found) % 1000), VALUE)
-        found.append(time.monotonic() - began)
+        key = b"%d" % (len(found.writes) % 1000)
+        for kind, do in (
+            (found.writes, lambda k=key: session.put(k, VALUE)),
+            (found.reads, lambda k=key: session.get(k)),
+        ):
+            began = time.monotonic()
+            do()
+            kind.append(time.monotonic() - began)
     session.close()
     return found
 
@@ -172,12 +206,55 @@ def during_a_join(supervisor: Supervisor) -> None:
     join = Thread(target=supervisor.add)
     join.start()
     joining = latencies(supervisor, lambda: not join.is_alive())
-    for name, found in (("at rest", rest), ("while a node joins", joining)):
-        cuts = statistics.quantiles(found, n=100)
-        print(
-            f"writes of one client, three nodes, {name}: {len(found)} writes, "
-            f"p50 {cuts[49] * 1000:.1f} ms, p99 {cuts[98] * 1000:.1f} ms"
-        )
+    print(rest.row("at rest"))
+    print(joining.row("while a node joins", rest), flush=True)
+
+
+def during_a_migration(supervisor: Supervisor) -> None:
+    """What clients notice of tablets that migrate to a node that has just joined."""
+    session = supervisor.session(OF_TABLETS)
+    session.create(OF_TABLETS, 3, 8)
+    session.close()
+    address = supervisor.layout.node_file("n1").identity.host.address
+    asyncio.run(fill(address, supervisor.layout.secret()))
+    until = time.monotonic() + 2 * SECONDS
+    rest = latencies(supervisor, lambda: time.monotonic() > until, OF_TABLETS)
+    supervisor.add()
+
+    def settled() -> bool:
+        said = supervisor.tablets()
+        return said is not None and bool(said.moves) and not any(t.stage for t in said.tablets)
+
+    over = Thread(target=lambda: _wait(settled))
+    over.start()
+    moving = latencies(supervisor, lambda: not over.is_alive(), OF_TABLETS)
+    said = supervisor.tablets()
+    print(rest.row(f"{ROWS:,} rows in tablets at rest"))
+    print(moving.row(f"while {len(said.moves) if said else 0} tablets migrate", rest), flush=True)
+
+
+def _wait(done: Callable[[], bool]) -> None:
+    while not done():
+        time.sleep(0.1)
+
+
+async def fill(address: str, secret: bytes) -> None:
+    """Rows that a migration has to stream."""
+    client, numbers = Asked(address, secret), iter(range(ROWS))
+
+    async def go_on() -> None:
+        for i in numbers:
+            await client.ask(ClientWrite(i, OF_TABLETS, b"row%d" % i, VALUE, 1 + i))
+
+    await asyncio.gather(*(go_on() for _ in range(64)))
+    client.close()
+
+
+MEASURES: tuple[tuple[int, Callable[[Supervisor], None]], ...] = (
+    (1, lambda s: asyncio.run(of_node(s))),
+    (3, during_a_join),
+    (3, during_a_migration),
+)
 
 
 def main() -> None:
@@ -188,8 +265,8 @@ def main() -> None:
         rows = RocksRows(root / "rows")
         asyncio.run(of_rocksdb(rows))
         rows.close()
-        for count, measure in ((1, lambda s: asyncio.run(of_node(s))), (3, during_a_join)):
-            supervisor = Supervisor(Layout(root / f"c{count}"))
+        for number, (count, measure) in enumerate(MEASURES):
+            supervisor = Supervisor(Layout(root / f"c{number}"))
             supervisor.create(count)
             try:
                 supervisor.start()
