@@ -96,14 +96,17 @@ class SqliteGroup0:
 
     def _prepare(self, synchronous: bool) -> None:
         # Until the log's form is read, nothing may be written: the file may be somebody else's.
-        mark = self._db.execute("PRAGMA application_id").fetchone()[0]
+        # Both are read at one moment: another process may be about to make the same file.
+        self._db.execute("BEGIN")
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        mark = self._db.execute("PRAGMA application_id").fetchone()[0]
+        self._db.execute("COMMIT")
         if mark != _APPLICATION and (mark or tables):
             self._db.close()
             raise Group0Error(
                 f"{self._path} is a database of something else", help="name another file"
             )
-        self._db.execute("PRAGMA journal_mode = WAL")
+        self._write_ahead()
         self._db.execute(f"PRAGMA synchronous = {'FULL' if synchronous else 'OFF'}")
         self._db.execute("BEGIN IMMEDIATE")
         for statement in _SCHEMA.split(";\n"):
@@ -112,6 +115,19 @@ class SqliteGroup0:
         self._db.execute(first, (str(EMPTY),))
         self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
         self._db.execute("COMMIT")
+
+    def _write_ahead(self) -> None:
+        """Change the journal, for which SQLite itself does not wait."""
+        until = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if str(error) not in _AGAIN or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     # -- commits -------------------------------------------------------------------------------------
 
