@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,15 @@ from stagewright.traces.readers.text_lines import Lines, lines_of
 Record = TypeVar("Record")
 
 _PROBE_BYTES = 1 << 20
+SHAPES_MAX = 1_000  # of a part; more are not told apart by their shape
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Lines that a reader passes over and that are counted by shape: which ones, and the shape of one in a file."""
+
+    pattern: str
+    shape: Callable[[str, str], str | None]
 
 
 def any_of(words: Sequence[str]) -> str:
@@ -28,12 +38,16 @@ def begins_with(path: Path, form: str, prefix: str) -> bool:
 
 
 def records_in(
-    part: Part, tally: Tally, relevant: str, parse: Callable[[str, int, str], Record | str | None]
+    part: Part,
+    tally: Tally,
+    relevant: str,
+    parse: Callable[[str, int, str], Record | str | None],
+    watch: Watch | None = None,
 ) -> list[Record]:
     """What the relevant lines of a part say, each by itself; all others count as `other`.
 
     `parse` gets a line, its number and its file; it gives the record, None if the line says nothing after
-    all, or why it cannot be understood.
+    all, or why it cannot be understood. Of the others those that `watch` finds are counted by shape, too.
     """
     found: list[Record] = []
     for lines in lines_of(part):
@@ -44,6 +58,8 @@ def records_in(
         blank, chosen = sorted_out(lines, relevant)
         tally.blank += blank
         tally.other += len(lines) - blank - len(chosen)
+        if watch is not None and len(lines) > blank + len(chosen):
+            _count_shapes(lines, set(chosen), watch, part.path, tally)
         for index in chosen:
             number = lines.first + index
             try:
@@ -57,6 +73,17 @@ def records_in(
             if record is not None:
                 found.append(record)
     return found
+
+
+def _count_shapes(lines: Lines, chosen: set[int], watch: Watch, file: str, tally: Tally) -> None:
+    for index in sorted_out(lines, watch.pattern)[1]:
+        if index in chosen:
+            continue
+        shape = watch.shape(lines.text(index).decode(errors="replace"), file)
+        if shape is not None and (
+            shape in tally.passed_over or len(tally.passed_over) < SHAPES_MAX
+        ):
+            tally.passed_over[shape] += 1
 
 
 def sorted_out(lines: Lines, pattern: str) -> tuple[int, list[int]]:

@@ -20,6 +20,7 @@ without this function it is what `lines` cannot read.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,9 @@ class Tally:
     lost: int = 0  # lines in holes, as far as it is known how many these are
     reasons: list[tuple[int, str]] = field(default_factory=list)  # (line, why), the first ones
     partly: set[int] = field(default_factory=set)  # unparsed lines that gave events nevertheless
+    passed_over: Counter[str] = field(
+        default_factory=Counter[str]
+    )  # of `other`, by shape: see `Watch`
 
     def lose(self, hole: Hole) -> None:
         """Count the lines of a hole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
@@ -34,6 +35,7 @@ from stagewright.traces.report.results import (
 )
 
 TOLD_MAX = 10_000  # entities that are told one by one; Parquet has more
+SHAPES_TOLD = 10  # of lines that were passed over
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def compose(
         notes=tuple(notes),
         coverage=coverage_of(judges, covered),
         damaged=_damaged(reading, left_out),
+        passed_over=_passed_over(reading),
         seconds=seconds,
         candidates=compared(judged, panels),
     )
@@ -210,6 +213,14 @@ def _damaged(reading: Read, left_out: Sequence[LeftOut]) -> tuple[Damaged, ...]:
             where = reading.where(Place(read.part.number, hole.first))
             found.append(Damaged(where.file, where.line, hole.lines, hole.reason))
     return tuple(sorted(found, key=lambda one: (one.file, one.line)))
+
+
+def _passed_over(reading: Read) -> tuple[tuple[str, int], ...]:
+    """The most frequent shapes first; of as many lines, by their words."""
+    shapes = Counter[str]()
+    for read in reading.parts:
+        shapes.update(read.tally.passed_over)
+    return tuple(sorted(shapes.items(), key=lambda one: (-one[1], one[0]))[:SHAPES_TOLD])
 
 
 def _totals(reading: Read, judged: Sequence[Judged]) -> Totals:

@@ -125,6 +125,9 @@ class TraceReport:
     together: TogetherReport | None = None  # of properties over several entities
     candidates: tuple[CandidateReport, ...] = ()  # by trace, where several profiles are compared
     run: int = 0  # of those that have gone on from each other
+    passed_over: tuple[
+        tuple[str, int], ...
+    ] = ()  # the most frequent shapes of lines in no known form
 
     @property
     def has_news(self) -> bool:

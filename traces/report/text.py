@@ -34,7 +34,7 @@ def print_report(report: TraceReport, console: Console) -> None:
     for text in machine_lines(report):
         _print(f"machine   {text}", console)
     _print_counts(report, console)
-    for text in damaged_lines(report):
+    for text in (*passed_over_lines(report), *damaged_lines(report)):
         _print(text, console)
     for note in report.notes:
         _print(f"note: {note}", console)
@@ -57,6 +57,16 @@ def print_report(report: TraceReport, console: Console) -> None:
         _print(f"  {line.where}: {line.reason}", console)
     if (more := report.totals.not_events - _SHOWN_MAX) > 0:
         console.print(f"  … and {more:,} more")
+
+
+def passed_over_lines(report: TraceReport) -> list[str]:
+    """What the server's loggers said in no form that is known, the most frequent first."""
+    if not report.passed_over:
+        return []
+    return [
+        "unknown   most frequent lines in no known form (… stands for ids and numbers):",
+        *(f"  {count:>6,} x {shape}" for shape, count in report.passed_over),
+    ]
 
 
 def damaged_lines(report: TraceReport) -> list[str]:
@@ -107,6 +117,7 @@ def as_json(report: TraceReport) -> dict[str, object]:
             {"file": one.file, "line": one.line, "lines": one.lines, "reason": one.reason}
             for one in report.damaged
         ],
+        "passed_over": [{"shape": shape, "lines": count} for shape, count in report.passed_over],
         "notes": list(report.notes),
         **together_data(report.together),
         **_candidates_data(report.candidates),

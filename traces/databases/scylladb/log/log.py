@@ -14,12 +14,14 @@ from stagewright.spec.errors import InputError
 from stagewright.traces.databases.scylladb.log.interpreter import Reading
 from stagewright.traces.databases.scylladb.log.line import RELEVANT, LogRecord, parse_log_line
 from stagewright.traces.databases.scylladb.log.order import in_order
+from stagewright.traces.databases.scylladb.log.passed_over import PATTERN, shape_of
 from stagewright.traces.databases.scylladb.log.prefix import has_prefix
-from stagewright.traces.readers.prefilter import records_in
+from stagewright.traces.readers.prefilter import Watch, records_in
 from stagewright.traces.readers.protocol import Interpreted, Part, Tally
 from stagewright.traces.readers.text_lines import line_parts, lines_of
 
 _PROBE_BYTES = 1 << 20
+_WATCH = Watch(PATTERN, shape_of)
 
 
 def check(path: Path) -> None:
@@ -43,7 +45,7 @@ def parts(path: Path) -> list[tuple[int, int]]:
 
 def extract(part: Part, tally: Tally) -> list[LogRecord]:
     """The lines of a part that say something of a machine; the others count as `other`."""
-    return records_in(part, tally, RELEVANT, parse_log_line)
+    return records_in(part, tally, RELEVANT, parse_log_line, _WATCH)
 
 
 def interpret(files: Sequence[Sequence[tuple[int, LogRecord]]], profile: str = "") -> Interpreted:
