@@ -10,8 +10,8 @@ of the changes (in one transaction of the own database) processes each change ex
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from stagewright.impl.cdc.rows import Change
@@ -65,6 +65,57 @@ class Position:
             ) from None
 
 
+@dataclass(frozen=True)
+class Part:
+    """A span of time in the streams of one generation: start <= timestamp < end, in microseconds."""
+
+    generation: Generation
+    start: int
+    end: int
+
+    @property
+    def position(self) -> Position:
+        """Where a consumer stands after it."""
+        return Position(self.generation.start, self.end)
+
+
+def next_part(known: Sequence[Generation], position: Position, until: int) -> Part | None:
+    """What to read next after a position; None if all before `until` is read.
+
+    A generation may become known after its start: what was read since then in the streams of the one before
+    does not count, as nothing was written there, and the new one is read from its start.
+
+    Raises:
+        InputError: the position's generation is not known.
+    """
+    following = min((g.start for g in known if g.start > position.generation), default=None)
+    if following is not None and following <= position.read:
+        position = Position(following, following)
+        following = min((g.start for g in known if g.start > following), default=None)
+    current = next((g for g in known if g.start == position.generation), None)
+    if current is None:
+        raise InputError(
+            f"the CDC generation of {position.generation} is not known",
+            help="the position is another cluster's, or the generation is expired",
+        )
+    end = until if following is None else min(until, following)
+    return Part(current, position.read, end) if end > position.read else None
+
+
+def parts_between(known: Sequence[Generation], start: Position, end: Position) -> Iterator[Part]:
+    """All between two positions of one consumer: the same again, also if more generations are known by now."""
+    then = [g for g in known if g.start <= end.generation]
+    while (part := next_part(then, start, end.read)) is not None:
+        yield part
+        start = part.position
+
+
+def beginning(known: Sequence[Generation]) -> Position | None:
+    """Before the first change of the first generation that is known; None if there is none."""
+    start = min((g.start for g in known), default=None)
+    return None if start is None else Position(start, start)
+
+
 class Consumer:
     """One reader of one table's log.
 
@@ -93,36 +144,15 @@ class Consumer:
         Of two changes of one key with one timestamp the cluster keeps one. Nothing is returned, and the
         position stays, if reading fails.
         """
-        known = sorted(self._source.generations(), key=lambda g: g.start)
-        if not known:
+        known = self._source.generations()
+        position = self.position or beginning(known)
+        if position is None:
             return []
-        now = self._now()
-        position = self._enter(known, self.position or Position(known[0].start, known[0].start))
-        current = next((g for g in known if g.start == position.generation), None)
-        if current is None:
-            raise InputError(
-                f"the CDC generation of {position.generation} is not known",
-                help="the position is another cluster's, or the generation is expired",
-            )
-        following = min((g.start for g in known if g.start > current.start), default=None)
-        end = min(now - self._confidence, position.read + self._most)
-        if following is not None:
-            end = min(end, following)
-        if end <= position.read:
+        part = next_part(known, position, self._now() - self._confidence)
+        if part is None:
             self.position = position
             return []
-        found = self._source.changes(current.streams, position.read, end)
-        self.position = Position(position.generation, end)
+        part = replace(part, end=min(part.end, part.start + self._most))
+        found = self._source.changes(part.generation.streams, part.start, part.end)
+        self.position = part.position
         return sorted(found, key=lambda c: (c.timestamp, c.key))
-
-    @staticmethod
-    def _enter(known: Sequence[Generation], position: Position) -> Position:
-        """Go over to the next generation if all of the present one is read.
-
-        It may have become known after its start: what was read since then in the streams of the present one
-        does not count, as nothing was written there.
-        """
-        following = min((g.start for g in known if g.start > position.generation), default=None)
-        if following is not None and following <= position.read:
-            return Position(following, following)
-        return position

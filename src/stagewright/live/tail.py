@@ -26,18 +26,12 @@ def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool
         ClusterError: the log cannot be read.
     """
     from stagewright.impl.cdc.consumer import Consumer, Position
-    from stagewright.impl.cdc.rows import log_of
-    from stagewright.spec.errors import InputError
 
-    if log_of(session.table) not in session.tables():
-        raise InputError(
-            f"{session.table} has no log of changes",
-            help="begin a cluster with `stagewright cluster start --cdc`",
-        )
+    with_a_log(session)
     position = None
     if kept is not None and kept.exists():
         position = Position.from_json(kept.read_text("utf-8"))
-    confidence = 1000 * (timing.horizon + timing.request + CLOCKS)
+    confidence = confidence_in(timing)
     begun = time.time_ns() // 1000
     consumer = Consumer(session, lambda: time.time_ns() // 1000, confidence, position)
     while True:
@@ -53,6 +47,29 @@ def tail(session: Session, timing: Timing, kept: Path | None, *, until_now: bool
             return
         if after is None or after.read >= time.time_ns() // 1000 - confidence - 1_000_000:
             time.sleep(_PAUSE)
+
+
+def confidence_in(timing: Timing) -> int:
+    """Microseconds after which no write with an older timestamp can happen any more."""
+    return 1000 * (timing.horizon + timing.request + CLOCKS)
+
+
+def with_a_log(session: Session) -> Session:
+    """The session, if its table keeps a log.
+
+    Raises:
+        InputError: it does not.
+        ClusterError: no node answers.
+    """
+    from stagewright.impl.cdc.rows import log_of
+    from stagewright.spec.errors import InputError
+
+    if log_of(session.table) not in session.tables():
+        raise InputError(
+            f"{session.table} has no log of changes",
+            help="begin a cluster with `stagewright cluster start --cdc`",
+        )
+    return session
 
 
 def _as_json(change: Change) -> dict[str, object]:

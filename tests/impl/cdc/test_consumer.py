@@ -7,7 +7,14 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
-from stagewright.impl.cdc.consumer import Consumer, Generation, Position
+from stagewright.impl.cdc.consumer import (
+    Consumer,
+    Generation,
+    Part,
+    Position,
+    next_part,
+    parts_between,
+)
 from stagewright.impl.cdc.rows import Change
 from stagewright.spec.errors import InputError
 
@@ -43,8 +50,8 @@ def logs(draw: st.DrawFn) -> tuple[list[Change], dict[int, int]]:
         generation = max(s for s in STARTS if s <= time)
         stream = draw(st.sampled_from(STREAMS[generation]))
         found.append(Change(stream, time, b"k%d" % (time % 3), b"v"))
-    known = {0: 0, **{s: s + draw(st.integers(-30, 60)) for s in STARTS[1:]}}
-    return found, known
+    second = 40 + draw(st.integers(-30, 60))  # generations are published one after another
+    return found, {0: 0, 40: second, 70: max(second, 70 + draw(st.integers(-30, 60)))}
 
 
 @given(
@@ -68,6 +75,30 @@ def test_each_change_is_read_once_and_those_of_a_key_in_their_order(
             reading = consumer(Position.from_json(reading.position.to_json()))
     assert sorted(c.timestamp for c in seen) == sorted(c.timestamp for c in written)
     assert [c.timestamp for c in seen] == sorted(c.timestamp for c in seen)
+
+
+@given(logs(), st.lists(st.integers(1, 25), max_size=20))
+def test_parts_between_positions_are_found_again_with_what_is_known_later(
+    log: tuple[list[Change], dict[int, int]], waits: list[int]
+) -> None:
+    written, known = log
+    source = Log(written, known)
+    position = Position(0, 0)
+    seen: list[Change] = []
+    for wait in (*waits, *[60] * 6):
+        source.now += wait
+        begun, parts = position, list[Part]()
+        while (
+            part := next_part(source.generations(), position, source.now - CONFIDENCE)
+        ) is not None:
+            parts.append(part)
+            position = part.position
+        assert parts == list(
+            parts_between(Log(written, dict.fromkeys(STARTS, 0)).generations(), begun, position)
+        )
+        for part in parts:
+            seen += source.changes(part.generation.streams, part.start, part.end)
+    assert sorted(c.timestamp for c in seen) == sorted(c.timestamp for c in written)
 
 
 def test_a_position_moves_only_over_what_was_read() -> None:

@@ -11,12 +11,14 @@ from stagewright.impl.processes.supervisor import Supervisor
 
 
 @contextmanager
-def cluster(directory: Path, nodes: int, settings: Settings | None = None) -> Iterator[Supervisor]:
-    """A cluster that serves, while the context lasts."""
+def cluster(
+    directory: Path, nodes: int, settings: Settings | None = None, *, cdc: bool = False
+) -> Iterator[Supervisor]:
+    """A cluster that serves, while the context lasts; `cdc`: its table keeps a log of changes."""
     supervisor = Supervisor(Layout(directory), patience=240)
     supervisor.create(nodes, settings)
     try:
-        supervisor.start()
+        supervisor.start(cdc=cdc)
         yield supervisor
     finally:
         supervisor.stop()
