@@ -31,6 +31,8 @@ from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.log.log import NO_LOG, ServerLog
 from stagewright.impl.view_engine.query.local import Answer, Row, Streamed, answer, rows, streamed
 from stagewright.impl.view_engine.query.params import Query
+from stagewright.impl.view_engine.trace.files import TraceFiles
+from stagewright.impl.view_engine.trace.trace import Trace
 
 
 class ViewEngineError(ValueError):
@@ -48,12 +50,14 @@ class ViewEngine:
         limits: UpdaterLimits | None = None,
         triggers: Triggers | None = None,
         log: str | os.PathLike[str] | None = None,
+        trace: str | os.PathLike[str] | None = None,
     ) -> None:
         """Open or create. Raises ViewEngineError if another process has the folder open.
 
         `partitions` (1 … 1,024, usually 64) is fixed when the folder is created.
         With `triggers` a thread updates, cleans and compacts by these thresholds. `log` names a file to which
         records are added as Couchbase writes them to `couchdb.log`: `stagewright validate` judges it.
+        `trace` names a folder for files of what the indexes do beside that, which `validate` checks, too.
         """
         self.folder = Path(folder)
         self._indexes = self.folder / "@indexes" / "default"
@@ -65,7 +69,11 @@ class ViewEngine:
             self._lock_file.close()
             raise ViewEngineError(f"{self.folder} is open in another process") from None
         self._limits = limits
-        self._log = NO_LOG if log is None else ServerLog(partial(_append, Path(log)))
+        self._trace = None if trace is None else TraceFiles(trace, self.folder.name)
+        self._log = NO_LOG
+        if log is not None or self._trace is not None:
+            write = None if log is None else partial(_append, Path(log))
+            self._log = ServerLog(write, trace=Trace(self._trace))
         self._lock = threading.RLock()
         self.documents = DocumentStore(self.folder / "documents.sqlite", partitions)
         self._catalog = Catalog(self.folder / "designs.json")
@@ -212,6 +220,8 @@ class ViewEngine:
             for design in self._ever_defined:
                 design.close()
             self.documents.close()
+            if self._trace is not None:
+                self._trace.close()
             self._lock_file.close()
 
     def __enter__(self) -> Self:

@@ -28,3 +28,10 @@ OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedTenure",
 )
 """What the readers of a database's logs follow beside the machines that are shipped."""
+
+OF_VIEW_ENGINE = {
+    "view-indexes": "stagewright.machines.recorded.view_index:RecordedIndex",
+    "view-streams": "stagewright.machines.recorded.view_query:RecordedStream",
+    "view-answers": "stagewright.machines.recorded.view_query:RecordedAnswer",
+}
+"""The same of the view engine's indexes and queries."""

@@ -31,6 +31,8 @@ from stagewright.impl.view_engine.index.queues import BoundedQueue, QueueClosedE
 from stagewright.impl.view_engine.query.local import QueryError, Row, reduces
 from stagewright.impl.view_engine.query.params import Query
 from stagewright.impl.view_engine.scheduling import THREADS, Running, Scheduler
+from stagewright.impl.view_engine.trace.answer_trace import AnswerTrace
+from stagewright.impl.view_engine.trace.trace import NO_TRACE, Trace
 
 OnError = Literal["continue", "stop"]
 _Result = TypeVar("_Result")
@@ -76,6 +78,7 @@ class Coordinator:
         *,
         scheduler: Scheduler = THREADS,
         pause: Callable[[], None] = lambda: None,
+        trace: Trace = NO_TRACE,
     ) -> None:
         """`placement` gives the node that answers for each partition; `pause` passes before it is asked again."""
         self._name = name
@@ -83,6 +86,7 @@ class Coordinator:
         self._placement = placement
         self._scheduler = scheduler
         self._pause = pause
+        self._trace = trace
         self._numbers = count(1)
 
     def query(
@@ -115,11 +119,13 @@ class Coordinator:
             else None
         )
         for _ in range(MAPS_TRIED):
-            producers = [
-                _Producer(self._nodes(node), node, f"{self._name}:{next(self._numbers)}", request)
-                for node, request in self._requests(design.name, view, query)
-            ]
-            gathered = _Gathered(producers, on_error, self._scheduler)
+            traced = AnswerTrace(self._trace, f"{self._name}:{next(self._numbers)}", query)
+            producers: list[_Producer] = []
+            for node, request in self._requests(design.name, view, query):
+                traced.asked(request.query)
+                stream = f"{self._name}:{next(self._numbers)}"
+                producers.append(_Producer(self._nodes(node), node, stream, request))
+            gathered = _Gathered(producers, on_error, self._scheduler, traced)
             try:
                 if gathered.open():
                     merge = partial(merged, query=query, reducer=reducer)
@@ -194,11 +200,16 @@ class _Gathered:
     """The producers of one attempt at a query."""
 
     def __init__(
-        self, producers: Sequence[_Producer], on_error: OnError, scheduler: Scheduler
+        self,
+        producers: Sequence[_Producer],
+        on_error: OnError,
+        scheduler: Scheduler,
+        trace: AnswerTrace,
     ) -> None:
         self._producers = producers
         self._on_error = on_error
         self._scheduler = scheduler
+        self._trace = trace
         self._errors: dict[str, str] = {}
         self._queues: list[BoundedQueue[Batch]] = []
         self._running: list[Running] = []
@@ -230,7 +241,8 @@ class _Gathered:
         nodes = [self._rows(producer) for producer, _ in opened]
         totals = [found.total_rows or 0 for _, found in opened]
         indexed = {p: at for _, found in opened for p, at in found.indexed.items()}
-        return Streaming(merge(nodes), sum(totals) if counted else None, indexed, self._errors)
+        rows = self._trace.given(merge(nodes), self._errors, reduced=not counted)
+        return Streaming(rows, sum(totals) if counted else None, indexed, self._errors)
 
     def _rows(self, producer: _Producer) -> Iterator[Placed]:
         queue: BoundedQueue[Batch] = BoundedQueue(1, self._scheduler)
@@ -247,6 +259,7 @@ class _Gathered:
             self._note(node, error)
 
     def _note(self, node: str, error: Exception) -> None:
+        self._trace.lacks_node()
         if has(Defect.node_is_left_out):
             return
         if self._on_error == "stop":

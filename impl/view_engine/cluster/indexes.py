@@ -183,22 +183,20 @@ class Indexes:
         Partitions that no query may see here, or that take writes elsewhere, are in none. Raises
         IndexNotReadyError.
         """
-        current = request.query.stale == "false"
-        if has(Defect.stale_false_does_not_wait):
-            current = False
-        wanted = self._source.positions() if current else {}
+        asked = self._source.positions() if request.query.stale == "false" else {}
         with ExitStack() as held:
-            yield self._held(request.query.partitions or (), wanted, held)
+            yield self._held(request.query.partitions or (), asked, held)
 
     def _held(
         self, partitions: Sequence[int], wanted: Mapping[int, Position], held: ExitStack
     ) -> Sequence[Part]:
+        waits = not has(Defect.stale_false_does_not_wait)
         while True:
-            if wanted:
+            if wanted and waits:
                 self.main.wait_until_current()
                 wanted = still_wanted(wanted, self._source.positions())
             with self._lock, self.main.lock, self.replica.lock:
-                if not self.main.is_current(wanted):
+                if waits and not self.main.is_current(wanted):
                     continue
                 in_replica = self.replica.header.active & _mask(self.on_transfer)
                 parts: list[Part] = []
@@ -214,6 +212,9 @@ class Indexes:
                         snapshot = group.held()
                         held.callback(snapshot.file.close)
                         parts.append(Part(snapshot, mine))
+                answered = [p for part in parts for p in part.partitions]
+                once = len(answered) == len({*answered})
+                self.main.log.trace.answered(self.main.header, wanted, once=once)
                 return parts
 
     # -- what the groups do by themselves ------------------------------------------------------------------
@@ -222,12 +223,14 @@ class Indexes:
         """Take the steps of transfers that are due: called now and then. Whether there were some."""
         taken = False
         with self._lock:
-            while step := next(self._due(), None):
+            while step := next((s for s in self._due() if not _is_left_out(s[0])), None):
                 try:
                     self._step(*step)
                 except PartitionStateError:
-                    break  # an updater took the index back meanwhile: it is not due any more
+                    return taken  # an updater took the index back meanwhile: it is not due any more
                 taken = True
+            if self.main.log.trace.is_kept and self._replicas:
+                self.main.log.trace.did("rest", settled=not any(self._due()))
         return taken
 
     def _due(self) -> Iterator[tuple[str, int]]:
@@ -249,8 +252,7 @@ class Indexes:
                 enabled = Instance(_program(), dict(state)).enabled()
                 _due_steps[key] = tuple(s.action for s in enabled if s.action in FOLLOWING)
             for action in _due_steps[key]:
-                if not any(has(defect) for defect, step in _LEFT_OUT.items() if step == action):
-                    yield action, partition
+                yield action, partition
 
     def close(self) -> None:
         """Stop all work of both."""
@@ -319,6 +321,10 @@ class Indexes:
             "target": FrozenMap({partition: target}),
         }
         return FrozenMap(state)
+
+
+def _is_left_out(action: str) -> bool:
+    return any(has(defect) for defect, step in _LEFT_OUT.items() if step == action)
 
 
 @cache

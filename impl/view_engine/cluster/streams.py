@@ -25,6 +25,7 @@ from stagewright.impl.view_engine.cluster.messages import (
 from stagewright.impl.view_engine.defects import Defect, has
 from stagewright.impl.view_engine.group.current import GroupSnapshot
 from stagewright.impl.view_engine.query.local import numbered_rows, streamed
+from stagewright.impl.view_engine.trace.trace import NO_TRACE, Trace
 
 ROWS_A_BATCH = 1000
 LONGEST_SILENCE = 300.0  # seconds after which a stream is closed
@@ -49,6 +50,7 @@ class _Stream:
     opened: Opened
     rows: Iterator[Placed]
     asked: float
+    wanted: frozenset[int]  # partitions
     number: int = -1
     batch: Batch = _NOTHING
 
@@ -57,11 +59,16 @@ class Streams:
     """Of one node. Any thread may call it."""
 
     def __init__(
-        self, reading: Reading, clock: Callable[[], float], rows_a_batch: int = ROWS_A_BATCH
+        self,
+        reading: Reading,
+        clock: Callable[[], float],
+        rows_a_batch: int = ROWS_A_BATCH,
+        trace: Trace = NO_TRACE,
     ) -> None:
         self._reading = reading
         self._clock = clock
         self._rows_a_batch = rows_a_batch
+        self._trace = trace
         self._streams: dict[str, _Stream] = {}
         self._lock = threading.Lock()
 
@@ -72,11 +79,13 @@ class Streams:
                 return there.opened
         with ExitStack() as held:
             parts = held.enter_context(self._reading(request))
-            made = _Stream(held, *_answer(parts, request), asked=self._clock())
+            wanted = frozenset(request.query.partitions or ())
+            made = _Stream(held, *_answer(parts, request), asked=self._clock(), wanted=wanted)
             with self._lock:
                 if (there := self._streams.get(stream)) is not None:
                     return there.opened  # it was asked for again meanwhile
                 self._streams[stream] = made
+                self._record(stream, "open", serves=made.opened.indexed.keys() >= wanted)
             made.held = held.pop_all()
             return made.opened
 
@@ -85,16 +94,27 @@ class Streams:
         with self._lock:
             found = self._streams[stream]
             found.asked = self._clock()
-            if number == found.number and not has(Defect.repeated_batch_goes_on):
+            repeated = number == found.number
+            if repeated and not has(Defect.repeated_batch_goes_on):
+                self._record(stream, "send_again", same=True)
                 return found.batch
             if number not in (found.number, found.number + 1) and not has(
                 Defect.late_batch_goes_on
             ):
                 raise KeyError(f"batch {number} of {stream} comes late")
             rows = [*islice(found.rows, self._rows_a_batch)]
-            found.batch = Batch(rows, len(rows) < self._rows_a_batch)
+            sent, found.batch = found.batch, Batch(rows, len(rows) < self._rows_a_batch)
+            if repeated:
+                self._record(stream, "send_again", same=found.batch == sent)
+            else:
+                parts = {placed.row.partition for placed in rows} - {None}
+                in_turn, wanted = number == found.number + 1, parts <= found.wanted
+                self._record(stream, "send_next", in_turn=in_turn, wanted=wanted)
             found.number = number
             return found.batch
+
+    def _record(self, stream: str, action: str, **arguments: bool) -> None:
+        self._trace.record("view-streams", f"{self._trace.node} {stream}", action, **arguments)
 
     def close(self, stream: str) -> None:
         """As `Node.close`."""

@@ -91,6 +91,7 @@ class Compacting:
     def _attach(self, compactor: Compactor) -> None:
         """With the lock held, where no change of the updater is half done."""
         self._snapshot = self._index.header
+        self._log.trace.did("start_copy")
         if self._workers.updater is not None:
             self._workers.updater.record = compactor.deltas.record
 
@@ -108,6 +109,8 @@ class Compacting:
                 workers.compactor = None
                 old = index.header
                 index.replace(compactor.file, snapshot)
+                self._log.trace.switched(old, snapshot.header)
+                self._log.trace.committed(snapshot.header)
                 self._log.worked(old, snapshot.header)
                 self._log.compaction_complete(compactor.filtered)
             self._start_updater()
@@ -116,6 +119,8 @@ class Compacting:
     def _end(self, compactor: Compactor) -> None:
         """With the lock held: what there is of the new file is of no use."""
         compactor.give_up()
+        if self._snapshot is not None:
+            self._log.trace.did("end_copy")
         self._workers.compactor = None
         if self._workers.updater is not None:
             self._workers.updater.record = None

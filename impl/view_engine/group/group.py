@@ -100,8 +100,9 @@ class Group:
         """
         wanted = self._source.positions() if current else {}
         with self._changed:
-            self._wait_for(wanted, timeout, passive=False)
+            wanted = self._wait_for(wanted, timeout, passive=False)
             snapshot = self.held()
+            self.log.trace.answered(snapshot.header, wanted, once=True)
         try:
             yield snapshot
         finally:
@@ -132,7 +133,10 @@ class Group:
         with self._changed:
             self._wait_for(wanted, timeout, passive=passive)
 
-    def _wait_for(self, wanted: Mapping[int, Position], timeout: float, *, passive: bool) -> None:
+    def _wait_for(
+        self, wanted: Mapping[int, Position], timeout: float, *, passive: bool
+    ) -> Mapping[int, Position]:
+        """Gives what was wanted in the end: of a history that was left meanwhile, what there is now."""
         self._updating.failure = None
         while not has_reached(self.header, wanted, passive=passive):
             if self.workers.closed:
@@ -143,6 +147,7 @@ class Group:
             if not self._changed.wait(timeout):
                 raise IndexNotReadyError(f"the index is not current after {timeout:g} seconds")
             wanted = still_wanted(wanted, self._source.positions())
+        return wanted
 
     def _failed(self) -> BaseException | None:
         return self._updating.failure
@@ -216,6 +221,7 @@ class Group:
             with self.workers.alone():
                 before, requested = self.header, altered(self.header)
                 self.index.snapshot = self.index.file.commit(settle(requested))
+                self.log.trace.committed(self.header)
                 self.log.requested(before, requested)
                 self.log.worked(requested, self.header)
             if running:
@@ -241,6 +247,7 @@ class Group:
                 self.workers.cleaner = None
                 if self.header.cleanup:
                     self.log.cleaner_stopped(self.header, cleaner.work.values_purged)
+                self.log.trace.did("end_cleanup")
                 self._changed.notify_all()
         return cleaner.work.values_purged
 
@@ -270,6 +277,7 @@ class Group:
             before, self.index.snapshot = self.header, snapshot
             if (cleaner := self.workers.cleaner) is not None:
                 self.log.cleaned(before, header, cleaner.work.values_purged)
+            self.log.trace.committed(header)
             self.log.worked(before, header)
             self._updating.compacting.after_checkpoint()
             self._changed.notify_all()

@@ -67,6 +67,7 @@ class Updating:
             on_map_error=self._note_map_error,
             limits=self._limits,
             scheduler=self._workers.scheduler,
+            trace=self._log.trace,
         )
         self._workers.updater = updater
         self.compacting.after_updater_started()

@@ -25,6 +25,7 @@ from stagewright.impl.view_engine.index.writing import (
     root_of,
 )
 from stagewright.impl.view_engine.scheduling import THREADS, Scheduler
+from stagewright.impl.view_engine.trace.index_trace import IndexTrace
 from stagewright.impl.view_engine.tree.build import build
 from stagewright.impl.view_engine.tree.nodes import BACK_INDEX
 from stagewright.impl.view_engine.tree.packed import Packed
@@ -90,6 +91,7 @@ class Updater:
         on_map_error: Callable[[MapError], None],
         limits: UpdaterLimits | None = None,
         scheduler: Scheduler = THREADS,
+        trace: IndexTrace | None = None,
     ) -> None:
         """`checkpoint` gets each new header, commits it and hands it over; it may give back another."""
         self._file = file
@@ -100,6 +102,7 @@ class Updater:
         self._on_map_error = on_map_error
         self._limits = limits or UpdaterLimits()
         self._scheduler = scheduler
+        self._trace = trace if trace is not None and trace.is_kept else None
         self._loaded: BoundedQueue[_Loaded] = BoundedQueue(self._limits.map_queue, scheduler)
         self._mapped: BoundedQueue[_MappedParts] = BoundedQueue(self._limits.write_queue, scheduler)
         self._stop = threading.Event()
@@ -240,6 +243,8 @@ class Updater:
             size += sum(_size(document) for document in documents)
             if part.end is not None:
                 reached[part.partition] = part.end
+            if self._trace is not None:
+                self._trace.loaded(part.partition, whole=part.end is not None)
             if size >= self._limits.batch:
                 header = self._apply(header, batch)
                 if has(Defect.checkpoint_within_a_snapshot):
@@ -262,7 +267,8 @@ class Updater:
     def _apply(self, header: IndexHeader, batch: list[Mapped]) -> IndexHeader:
         self.documents += len(batch)
         self._scheduler.step()
-        return apply_batch(self._file, self._design.shapes, header, batch, self.record)
+        replaced = None if self._trace is None else self._trace.replaced
+        return apply_batch(self._file, self._design.shapes, header, batch, self.record, replaced)
 
     def _write(
         self, header: IndexHeader, batch: list[Mapped], reached: Mapping[int, _End]

@@ -58,11 +58,13 @@ def apply_batch(
     header: IndexHeader,
     batch: Iterable[Mapped],
     record: Record | None = None,
+    replaced: Callable[[bool], object] | None = None,
 ) -> IndexHeader:
     """Put a batch of documents, each once, into the trees; gives the header with the new roots.
 
     One descent of the back index finds what the documents had before. The header is not written.
-    `record` gets the operations, of the back index and of each view.
+    `record` gets the operations, of the back index and of each view; `replaced` whether all that the documents
+    had before goes or is replaced.
     """
     by_key = {back_key(m.change.partition, m.change.doc_id): m for m in batch}
     looked_up = [(key, b"") for key, m in by_key.items() if header.seqs.get(m.change.partition)]
@@ -99,6 +101,10 @@ def apply_batch(
     ]
     if record is not None:
         record(operations)
+    if replaced is not None:
+        there = sum(len(keys) for of_trees in had.values() for keys in of_trees.values())
+        entered = {key for key, _ in entries}
+        replaced(there == sum(map(len, removed)) and had.keys() <= entered.union(gone))
     return replace(header, id_root=roots[0], view_roots=tuple(roots[1:]))
 
 

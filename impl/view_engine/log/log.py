@@ -15,6 +15,8 @@ from itertools import count
 from stagewright.impl.view_engine.file.header import IndexHeader, Pending
 from stagewright.impl.view_engine.file.masks import partitions_of
 from stagewright.impl.view_engine.log import texts
+from stagewright.impl.view_engine.trace.index_trace import IndexTrace
+from stagewright.impl.view_engine.trace.trace import NO_TRACE, Trace
 
 Write = Callable[[str], object]
 
@@ -29,12 +31,17 @@ class ServerLog:
         *,
         bucket: str = "default",
         clock: Callable[[], float] = time.time,
+        trace: Trace = NO_TRACE,
     ) -> None:
-        """`write` gets whole records, None where no log is kept; `clock` gives seconds since 1970."""
+        """`write` gets whole records, None where no log is kept; `clock` gives seconds since 1970.
+
+        What the log has no words for goes to the trace.
+        """
         self._write = write
         self._node = node
         self.bucket = bucket
         self.clock = clock
+        self.trace = trace
         self._lock = threading.Lock()
         self._processes = count(100)
 
@@ -75,6 +82,7 @@ class GroupLog:
         self._kind = kind
         self._document = document
         self._signature = signature.hex()
+        self.trace = IndexTrace(log.trace, f"{kind} {document}")
         self._group = f"`{log.bucket}`, {kind} (prod) group `_design/{document}`"
         self.replicas: Callable[[], Iterable[int]] = no_replicas
         self._cleanup = 0  # the partitions in cleanup as the last record has them
@@ -86,6 +94,7 @@ class GroupLog:
     def began(self, header: IndexHeader, views: int, *, new: bool) -> None:
         """The process starts, with an index that is new or with what is in its file."""
         self._cleanup = header.cleanup
+        self.trace.did("open")
         if new:
             self._say(texts.configured(self._signature, header))
             return
@@ -149,6 +158,7 @@ class GroupLog:
 
     def updater_started(self, header: IndexHeader) -> None:
         """An updater begins with this header."""
+        self.trace.update_started()
         if self._log.is_kept:
             lists = (header.active, header.passive, header.cleanup)
             names = ("Active partitions: ", "Passive partitions:", "Cleanup partitions:")
@@ -163,11 +173,13 @@ class GroupLog:
 
     def updater_finished(self, before: IndexHeader, after: IndexHeader, inserted_ids: int) -> None:
         """An updater has ended."""
+        self.trace.update_ended()
         done = sum(max(seq - before.seqs.get(p, 0), 0) for p, seq in after.seqs.items())
         self._say(f"updater finished\nInserted IDs:  {inserted_ids}\n# seqs done:   {done}\n")
 
     def rolled_back(self, partition: int, seq: int, old: IndexHeader, new: IndexHeader) -> None:
         """A partition of the documents went back to a sequence number, and the index to these headers."""
+        self.trace.went_back(partition, seq, old, new)
         if self._log.is_kept:
             self._log.say(
                 self._process,
@@ -178,6 +190,7 @@ class GroupLog:
 
     def cleaner_started(self) -> None:
         """The cleaner begins."""
+        self.trace.did("start_cleanup")
         self._cleaning_since = self._log.clock()
         if self._log.is_kept:
             process = self._log.process()

@@ -97,7 +97,10 @@ def streamed(snapshot: GroupSnapshot, view: str, query: Query) -> Streamed:
 def rows(snapshot: GroupSnapshot, view: str, query: Query) -> Iterator[Row]:
     """The rows one after the other, while the snapshot is held. Raises QueryError, ReduceError."""
     place = _place(snapshot, view)
-    work = _Work(snapshot, place, query, _wanted(snapshot, query))
+    wanted = _wanted(snapshot, query)
+    if has(Defect.rows_in_cleanup_are_returned):
+        wanted |= snapshot.header.cleanup
+    work = _Work(snapshot, place, query, wanted)
     if not reduces(place, query):
         found = work.rows()
     else:
@@ -144,8 +147,6 @@ def _wanted(snapshot: GroupSnapshot, query: Query) -> int:
     if query.partitions is None:
         return header.active
     mask = mask_of(query.partitions)
-    if has(Defect.rows_in_cleanup_are_returned):
-        return mask | header.cleanup
     if missing := mask & ~(header.active | header.passive):
         raise QueryError(f"partitions {partitions_of(missing)} are not in the index")
     return mask

@@ -33,12 +33,13 @@ def resolver(machine: str | None) -> Callable[[str, str], Definition]:
 
 def _shipped(name: str, profile: str) -> Definition:
     from stagewright.machines import SHIPPED
-    from stagewright.machines.recorded import OF_LOGS, OF_NODES, RECORDED
+    from stagewright.machines.recorded import OF_LOGS, OF_NODES, OF_VIEW_ENGINE, RECORDED
 
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
     if name in SHIPPED:  # a mapping may use the short name
         return machine_from(name, profile)
-    places = [*RECORDED.values(), *OF_NODES.values(), *OF_LOGS]
+    recordings = (RECORDED, OF_NODES, OF_VIEW_ENGINE)
+    places = [*(place for of in recordings for place in of.values()), *OF_LOGS]
     if recorded := [p for p in places if p.partition(":")[2] == name]:
         return machine_from(recorded[0], "")  # these have no profiles
     if name not in classes:

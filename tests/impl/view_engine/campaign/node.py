@@ -22,6 +22,7 @@ from stagewright.impl.view_engine.group.group import Group
 from stagewright.impl.view_engine.index.compactor import CompactionStoppedError
 from stagewright.impl.view_engine.index.updater import UpdaterLimits
 from stagewright.impl.view_engine.log.log import ServerLog
+from stagewright.impl.view_engine.trace.trace import Recorded, Trace
 
 SMALL = UpdaterLimits(map_queue=1500, write_queue=1500, batch=300, documents_a_call=3)
 EPOCH = 1_500_000_000.0  # seconds since 1970, when runs begin
@@ -48,6 +49,7 @@ class CampaignNode:
         nodes: Callable[[str], CampaignNode],
         chosen: random.Random,
         log: list[str],
+        trace: list[Recorded],
     ) -> None:
         self.name = name
         self.copies = copies
@@ -62,7 +64,13 @@ class CampaignNode:
         self._obeyed = 0
         self._is_up = False
         self._indexes: Indexes | None = None
-        self._log = ServerLog(log.append, f"{name}@127.0.0.1", clock=lambda: EPOCH + tasks.now)
+        self._trace = Trace(trace.append, name)
+        self._log = ServerLog(
+            log.append,
+            f"{name}@127.0.0.1",
+            clock=lambda: EPOCH + tasks.now,
+            trace=self._trace,
+        )
         self._streams: Streams | None = None
         self.compactions = self.transfers = 0
 
@@ -115,7 +123,9 @@ class CampaignNode:
             self.folder, self._design, self.copies, self._partitions,
             limits=SMALL, scheduler=self._tasks, log=self._log, takes_writes=self.copies.is_active,
         )  # fmt: skip
-        self._streams = Streams(indexes.reading, lambda: self._tasks.now, rows_a_batch=3)
+        self._streams = Streams(
+            indexes.reading, lambda: self._tasks.now, rows_a_batch=3, trace=self._trace
+        )
         self._indexes = indexes
         self._tasks.start(self._maintain, "maintenance")
         while True:

@@ -25,6 +25,7 @@ from tests.impl.view_engine.campaign.oracle import (
     partition_of_document,
 )
 from tests.impl.view_engine.campaign.tasks import Tasks
+from tests.impl.view_engine.campaign.traces import check_trace
 
 from stagewright.impl.view_engine.cluster.coordinator import ClusterQueryError, Coordinator, OnError
 from stagewright.impl.view_engine.cluster.messages import (
@@ -39,6 +40,7 @@ from stagewright.impl.view_engine.file.disk import RealDisk
 from stagewright.impl.view_engine.file.header import contradictions
 from stagewright.impl.view_engine.index.files import index_path
 from stagewright.impl.view_engine.query.params import Query
+from stagewright.impl.view_engine.trace.trace import Recorded, Trace
 from stagewright.impl.view_engine.tree.check import check_file
 
 DESIGN = DesignDocument("d", VIEWS)
@@ -62,6 +64,7 @@ class Counts:
     compactions: int = 0
     switches: int = 0
     log_events: int = 0
+    steps: int = 0  # of the trace
 
     def add(self, other: Counts) -> None:
         for name, value in vars(other).items():
@@ -103,6 +106,7 @@ class Run:
         self.counts = Counts()
         self.nodes: dict[str, CampaignNode] = {}
         self.logs: dict[str, list[str]] = {}
+        self.trace: list[Recorded] = []
         self.manager = Manager(
             self.nodes,
             self.partitions,
@@ -125,6 +129,7 @@ class Run:
                 self.nodes.__getitem__,
                 random.Random(f"{name} {seed}"),
                 self.logs.setdefault(name, []),
+                self.trace,
             )
         self._over = False
         self._asked = 0
@@ -275,6 +280,7 @@ class Run:
             placement,
             scheduler=self.tasks,
             pause=lambda: self.tasks.sleep(1),
+            trace=Trace(self.trace.append, "client"),
         )
         before = self.positions()
         on_error: OnError = "stop" if final or chosen.random() < 0.5 else "continue"
@@ -379,6 +385,7 @@ def run(seed: int) -> Counts:
     try:
         counts = made.go()
         counts.log_events = check_logs(made.logs, folder)
+        counts.steps = check_trace(made.trace)
         return counts
     finally:
         made.close()

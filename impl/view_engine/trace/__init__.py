@@ -1,0 +1,1 @@
+"""What the engine records of its work: steps of the definitions in `machines/recorded/view_*`."""
