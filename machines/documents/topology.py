@@ -107,7 +107,9 @@ TOPOLOGY = Document(
                 ClusterViews.nodes_that_left_keep_nothing,
                 TopologyChange.acknowledged_rows_are_read,
                 TopologyChange.changes_are_in_the_generation_that_operates,
-                TopologyChange.a_node_that_left_stores_nothing,
+                TopologyChange.the_newcomer_follows_the_diagram,
+                TopologyChange.clients_are_served_by_normal_nodes,
+                TopologyChange.nodes_outside_of_the_ring_store_nothing,
             ),
         ),
         Section(
@@ -143,6 +145,7 @@ TOPOLOGY = Document(
             "Tablet migration",
             (
                 SharedFence.reads_see_acknowledged_writes,
+                TopologyChange.tablets_are_stored_by_their_replicas,
                 TabletCluster.nothing_is_pending_at_rest,
                 TabletCluster.replicas_are_ready_for_writes,
                 TabletCluster.writes_reach_both_replica_sets,

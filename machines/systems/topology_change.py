@@ -18,6 +18,7 @@ from stagewright.machines.scylladb.cluster import CLIENT, NETWORK, Node
 from stagewright.machines.scylladb.tablets.tablet_migration import TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import NEXT, PREVIOUS, Kind, Stage
 from stagewright.machines.scylladb.topology.topology_states import (
+    NODE_DIAGRAM,
     NodeState,
     Ring,
     TransitionState,
@@ -44,6 +45,13 @@ from stagewright.spec import (
     budget,
     choose,
     constant,
+    equivalent_drop,
+    equivalent_loss,
+    equivalent_step,
+    equivalent_value,
+    equivalent_weakening,
+    equivalent_without,
+    equivalents,
     every,
     final,
     flag,
@@ -94,6 +102,9 @@ class Row(Enum):
     other = auto()  # in the tablet of another table
 
 
+OF_THE_VNODE = (Row.base, Row.change)
+
+
 class Routing(Record):
     """How requests are routed by what a node has applied of group0."""
 
@@ -103,6 +114,32 @@ class Routing(Record):
     host = optional(Node)
     pending = optional(Node)
     generation = flag()  # it knows the newcomer's
+
+
+UNUSED_STAGES = (
+    Stage.rebuild_repair,
+    Stage.write_both_read_old_fallback_cleanup,
+    Stage.cleanup_target,
+    Stage.revert_migration,
+    Stage.repair,
+    Stage.end_repair,
+)
+OF_OTHERS = tuple(
+    state
+    for state in T
+    if state
+    not in {
+        NULL,
+        T.join_group0,
+        COMMIT,
+        WRITE_BOTH,
+        READ_NEW,
+        T.left_token_ring,
+        T.tablet_migration,
+    }
+)
+NOT_ENTERED = "of the newest release neither a join nor a migration comes to this state"
+JOINS_ONCE = "the newcomer has joined or left: no later operation finds what this one knew"
 
 
 @dataclass(frozen=True)
@@ -124,7 +161,12 @@ class TopologyChange(Machine):
     failovers = budget(0, doc="changes of the topology coordinator")
 
     exercised_at = scopes(
-        {}, {failures: 1, migrations: 0}, {failovers: 1, writes: 0}, {Node: 3, writes: 0}
+        {},
+        {failures: 1, migrations: 0},
+        {failovers: 1, writes: 0},
+        {Node: 3, writes: 0},
+        {migrations: 2},
+        {joins: 2, failures: 1, migrations: 0, writes: 0},
     )
 
     cdc = part(
@@ -161,7 +203,8 @@ class TopologyChange(Machine):
     operates: FlagVar = flag()  # the time of the second generation has come
     # the write that is under way, and what became of it
     writing: SetVar[Row] = set_of(Row)
-    sent = record(Routing)  # by what its coordinator had applied
+    coordinator: OptionalVar[Node] = optional(Node)  # of that write
+    sent = record(Routing)  # what its coordinator had applied
     logged: OptionalVar[Generation] = optional(Generation)  # whose stream has the change
     under_way = per(Row, set_of(Node))  # messages
     stored = per(Row, set_of(Node))
@@ -190,8 +233,9 @@ class TopologyChange(Machine):
 
     def _send(self, n: Term[Node], g: Logged, *rows: Row) -> None:
         require(self._coordinates(n), "the node serves clients")
-        require(self.writing.is_empty(), "one write is followed at a time")
+        bounded(self.writing.is_empty(), "one write is followed at a time")
         self.writing = frozenset(rows)
+        self.coordinator = n
         self.sent = self.routing[n]
         for row in rows:
             for m in Node:
@@ -228,6 +272,7 @@ class TopologyChange(Machine):
 
     def _forget(self) -> None:
         self.writing = frozenset()
+        self.coordinator = None
         self.sent = Routing()
 
     # -- nodes, and time ---------------------------------------------------------------------------------
@@ -245,13 +290,14 @@ class TopologyChange(Machine):
         require(~self.operates, "it does not operate yet")
         assume(
             self._is_known(),
-            "every node knows it by then",
-            because="003: that is what a generation gets its timestamp ahead for",
+            "who had its data knows it by then",
+            because="003: a node that answered just now is not cut off for the minute or two ahead",
         )
         self.operates = True
 
     def _is_known(self) -> Bool:
-        return every(self.routing[n].generation for n in Node)
+        """Those who knew that the generation was going to be committed know that it is."""
+        return every(self.routing[n].state != COMMIT for n in Node)
 
     def _committed(self) -> Routing:
         """What group0 has, as far as requests are routed by it."""
@@ -266,10 +312,14 @@ class TopologyChange(Machine):
 
     def _barrier(self) -> None:
         """Every node has applied what is committed, and no request is under way that began before."""
-        require(
-            every(self.routing[n] == self._committed() for n in Node), "every node has applied it"
-        )
+        applied = ((self.routing[n] == self._committed()) | ~self._is_in_topology(n) for n in Node)
+        require(every(applied), "every node has applied it")
         require(self._is_drained(), "requests from before are over")
+
+    def _is_in_topology(self, n: Term[Node]) -> Bool:
+        """A node is waited for from when it is taken up until it has left."""
+        outside = self.state.any_of(NodeState.none, NodeState.left)
+        return (self.newcomer != n) | ~outside
 
     def _is_drained(self) -> Bool:
         return self.writing.is_empty() | (self.sent == self._committed())
@@ -323,13 +373,16 @@ class TopologyChange(Machine):
         """Every node has the generation's data: it gets its timestamp, and writes go to the newcomer, too."""
         only_when(not self.release.text)
         self.cdc.commit_for_join(Term.of(Generation.second))
-        self._after_barrier()
+        self._every_node_has_its_data()
 
     @transition_state.step(COMMIT, T.publish_cdc_generation, by=COORDINATOR, fair=WEAK)
     def commit_before_publishing(self) -> None:
         """Every node has the generation's data: it gets its timestamp, and is to be published."""
         only_when(self.release.text)
         self.cdc.commit_before_publishing(Term.of(Generation.second))
+        self._every_node_has_its_data()
+
+    def _every_node_has_its_data(self) -> None:
         self._after_barrier()
 
     @transition_state.step(T.publish_cdc_generation, WRITE_BOTH, by=COORDINATOR, fair=WEAK)
@@ -345,7 +398,7 @@ class TopologyChange(Machine):
         self._has_learned()
         require(~self.streamed, "it has not streamed yet")
         self.streamed = True
-        for row in Row:
+        for row in OF_THE_VNODE:
             sent = self._is_streamed(row) & some(
                 self.stored[row].has(m) & (self.owner == m) for m in Node
             )
@@ -394,7 +447,7 @@ class TopologyChange(Machine):
         self._nobody_sends_to_it()
         self.barrier = False
         self.state = NodeState.left
-        for row in Row:
+        for row in OF_THE_VNODE:
             for n in Node:
                 self.stored[row].put(n, self.stored[row].has(n) & (self.newcomer != n))
 
@@ -480,14 +533,14 @@ class TopologyChange(Machine):
         return (host == n) | (host.is_none() & (self.home == n))
 
     def _coordinates(self, n: Term[Node]) -> Bool:
-        """The node serves clients: as a newcomer once it knows that it is a normal node."""
+        """001: it has "data to serve"; as a newcomer once it knows that it is a normal node."""
         return (self.newcomer != n) | self.routing[n].joined
 
     def _moves(self, row: Row, g: Logged) -> Bool:
         """The row's token is in the part of the vnode that the newcomer takes."""
         if row is Row.change:
             return (g == Generation.second) | self.stream_moves
-        return every(()) if row is Row.base else some(())
+        return every(())
 
     def _is_written(self, n: Term[Node], row: Row, g: Logged, r: Node | Term[Node]) -> Bool:
         """A node sends a write of the row to a replica."""
@@ -570,11 +623,36 @@ class TopologyChange(Machine):
         on = (self.host == self.newcomer) | (self.pending == self.newcomer)
         return on.implies(self.state == NodeState.normal)
 
+    @step_property
+    def the_newcomer_follows_the_diagram(self, after: Self) -> Bool:
+        """001, "State transition diagram for nodes": who is normal does not join again, nor who has left."""
+        return every(
+            (self.state == state).implies(after.state.any_of(state, *NODE_DIAGRAM[state]))
+            for state in NodeState
+        )
+
     @invariant
-    def a_node_that_left_stores_nothing(self, n: Term[Node]) -> Bool:
-        """001: "the node left the cluster": no write that was under way comes to it later."""
-        left = (self.newcomer == n) & (self.state == NodeState.left)
-        return left.implies(every(~self.stored[row].has(n) for row in Row))
+    def clients_are_served_by_normal_nodes(self) -> Bool:
+        """001: a node is normal when it "serves the slice of the ring that belongs to it"; until then whoever connects
+        to the newcomer has nothing written through it.
+        """
+        return (self.coordinator == self.newcomer).implies(self.state == NodeState.normal)
+
+    @invariant
+    def nodes_outside_of_the_ring_store_nothing(self, n: Term[Node]) -> Bool:
+        """001, none: it "has no tokens and data to serve"; left: "the node left the cluster", and no write that was
+        under way comes to it later.
+        """
+        outside = (self.newcomer == n) & self.state.any_of(NodeState.none, NodeState.left)
+        return outside.implies(every(~self.stored[row].has(n) for row in Row))
+
+    @invariant
+    def tablets_are_stored_by_their_replicas(self, n: Term[Node]) -> Bool:
+        """001: a tablet not in transition is in the storage layer of a node "only if that shard is one of the current
+        tablet replicas".
+        """
+        settled = (self.tablet.stage == Stage.none) & self.stored[Row.other].has(n)
+        return settled.implies(self._has_tablet(self.host, n))
 
     @sometimes(at={writes: 1})
     def a_stream_moves_to_the_newcomer(self) -> Bool:
@@ -622,11 +700,138 @@ class TopologyChange(Machine):
 
     # -- what no promise can tell ------------------------------------------------------------------------
 
+    harmless = equivalents(
+        equivalent_drop(
+            receive,
+            "a message is on its way to it",
+            because="who gets no message stores nothing",
+        ),
+        equivalent_drop(
+            acknowledge, "a write is under way", because="without one nothing is acknowledged"
+        ),
+        equivalent_drop(
+            apply, "something new is committed", because="what is applied again changes nothing"
+        ),
+        equivalent_drop(
+            begin_to_operate,
+            "it does not operate yet",
+            because="a generation that operates goes on",
+        ),
+        equivalent_drop(
+            pass_barrier,
+            "the state has a barrier",
+            because="where a state has none, none is asked for, and the next begins without",
+        ),
+        equivalent_drop(
+            stream,
+            "it has not streamed yet",
+            because="rows that are streamed again are there already",
+        ),
+        equivalent_drop(
+            commit_generation,
+            "transition_state is commit_cdc_generation",
+            because="the generation is in that state where the topology is",
+        ),
+        equivalent_drop(
+            fail_barrier,
+            "transition_state is commit_cdc_generation",
+            because="the generation is in that state where the topology is",
+        ),
+        equivalent_drop(
+            finish_rollback,
+            "transition_state is left_token_ring",
+            because="the generation is in that state where the topology is",
+        ),
+        equivalent_drop(
+            fail_streaming,
+            "transition_state is write_both_read_old",
+            because="while writes go to both rings the old one has every row, whichever is read",
+        ),
+        equivalent_weakening(
+            pass_barrier,
+            "every node has applied it",
+            because="only a newcomer that is not normal yet, and sends nothing, is not waited for",
+        ),
+        equivalent_loss(
+            _send,
+            sent,
+            because="a barrier that waits for every request waits for those from before",
+        ),
+        equivalent_loss(
+            _send,
+            coordinator,
+            because="it notes who sends it, for clients_are_served_by_normal_nodes",
+        ),
+        equivalent_loss(
+            _forget,
+            sent,
+            coordinator,
+            because="of a write that is over nobody asks how it was sent",
+        ),
+        equivalent_loss(
+            insert_generation, barrier, because="the state before has no barrier that could pass"
+        ),
+        equivalent_loss(
+            fail_barrier,
+            barrier,
+            because="nobody has sent anything to the newcomer that a barrier would wait for",
+        ),
+        equivalent_loss(finish, barrier, because=JOINS_ONCE),
+        equivalent_loss(finish_rollback, barrier, because=JOINS_ONCE),
+        equivalent_loss(fail_streaming, streamed, because=JOINS_ONCE),
+        equivalent_loss(
+            fail_over,
+            barrier,
+            streamed,
+            because="a coordinator that knows all that its predecessor knew does no harm",
+        ),
+        equivalent_without(
+            CdcPublication.fail_over,
+            TabletMigration.fail_over,
+            because="a coordinator that knows all that its predecessor knew does no harm",
+        ),
+        equivalent_loss(
+            finish_migration, pending, because="at rest nobody asks which node is pending"
+        ),
+        equivalent_value(
+            UNUSED_STAGES, lambda stage: stage.writes, because="no tablet comes to this stage here"
+        ),
+        equivalent_value(
+            UNUSED_STAGES, lambda stage: stage.reads, because="no tablet comes to this stage here"
+        ),
+        *(
+            equivalent_value(OF_OTHERS, column, because=NOT_ENTERED)
+            for column in (
+                lambda state: state.writes,
+                lambda state: state.reads,
+                lambda state: state.barrier,
+                lambda state: state.tablets,
+            )
+        ),
+        equivalent_value(
+            (T.join_group0, COMMIT),
+            lambda state: state.writes,
+            because="rows that the newcomer gets before it has to are streamed to it again",
+        ),
+        equivalent_value(
+            (NULL, T.join_group0, T.tablet_migration),
+            lambda state: state.barrier,
+            because="a barrier too many does no harm: the next state begins without",
+        ),
+        equivalent_value(
+            tuple(T),
+            lambda state: state.tablets,
+            True,
+            because="a wider table forbids less; the steps say when a tablet may move",
+        ),
+        equivalent_step(transition_state, OF_OTHERS, tuple(T), because=NOT_ENTERED),
+    )
+
     beyond_the_default_scope = unexercised(
         never_happens(finish_rollback, because="a join is given up where there are `failures`"),
         vacuous(
             CdcPublication.a_node_that_left_has_no_tokens_in_the_ring,
-            a_node_that_left_stores_nothing,
+            nodes_outside_of_the_ring_store_nothing,
             because="a join is given up where there are `failures`",
         ),
         vacuous(

@@ -103,6 +103,40 @@ class TheTimestampIsNotAhead(TopologyChange):
 
 
 @known_bug(
+    "001-9",
+    "design document 001, commit_cdc_generation",
+    breaks=TopologyChange.changes_are_in_the_generation_that_operates,
+    budgets=NO_MIGRATION,
+)
+class CommitsWithoutABarrier(TopologyChange):
+    """The generation gets its timestamp although a node may not have its data: cut off, it learns of neither in the
+    minute or two, and logs to the streams of the generation before.
+    """
+
+    def _every_node_has_its_data(self) -> None:
+        self.barrier = False
+
+
+@known_bug(
+    "001-10",
+    'design document 001: none, "has no tokens and data to serve"',
+    breaks=(
+        TopologyChange.clients_are_served_by_normal_nodes,
+        TopologyChange.acknowledged_rows_are_read,
+    ),
+    sizes={Node: 3},
+    budgets={TopologyChange.joins: 0},
+)
+class ServesBeforeItHasJoined(TopologyChange):
+    """A node of group0 serves clients before it bootstraps: no barrier waits for it, so it writes to a replica that the
+    tablet has left.
+    """
+
+    def _coordinates(self, n: Term[Node]) -> Bool:
+        return super()._coordinates(n) | (self.newcomer == n)
+
+
+@known_bug(
     "001-7",
     "design document 003, Generation switching",
     breaks=(
@@ -122,7 +156,7 @@ class LogWritesUseTheOldRing(TopologyChange):
 @known_bug(
     "001-8",
     'design document 001: left, "the node left the cluster"',
-    breaks=TopologyChange.a_node_that_left_stores_nothing,
+    breaks=TopologyChange.nodes_outside_of_the_ring_store_nothing,
     budgets={**NO_MIGRATION, TopologyChange.failures: 1},
 )
 class LeavesWithoutABarrier(TopologyChange):
