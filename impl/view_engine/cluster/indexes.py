@@ -279,6 +279,7 @@ class Indexes:
         before = self.main.header, self.replica.header
         after, main, replica = fired(*before)
         is_one = bool(after["replicas"])
+        assert (main, replica, is_one) != (*before, was_one), f"{action} changes nothing"
         self._replicas = self._replicas | {partition} if is_one else self._replicas - {partition}
         if main != before[0]:
             self.main.change(lambda header: fired(header, self.replica.header)[1])

@@ -186,7 +186,8 @@ class PartitionReplicas(Machine):
     def activate_replica(self, p: Term[Partition]) -> None:
         """The replica index learns that its copy is queried: at once, or after a restart in between."""
         require(self.on_transfer.has(p), "it is on transfer")
-        require(~self.replica.group[p].abit, "it is passive in the replica index")
+        unheard = self.replica.requested[p] != Role.active
+        require(unheard, "the replica index has not heard of it")
         self.replica.set_active(p)
 
     @action(fair=WEAK)
@@ -390,7 +391,7 @@ class PartitionReplicas(Machine):
         ),
         equivalent_drop(
             activate_replica,
-            "it is passive in the replica index",
+            "the replica index has not heard of it",
             because="what is active stays so",
         ),
         equivalent_loss(

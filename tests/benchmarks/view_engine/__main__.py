@@ -1,7 +1,7 @@
 """Measures the view engine beside peers in one run: `python -m tests.benchmarks.view_engine [ROWS]`.
 
-CPU seconds, medians of three. Peers: couchstore's own C tools where `STAGEWRIGHT_COUCHSTORE` names them,
-and SQLite.
+CPU seconds, medians of five. Peers: couchstore's own C tools where `STAGEWRIGHT_COUCHSTORE` names them, SQLite,
+and LMDB and DuckDB where they are installed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import resource
 import shutil
-import sqlite3
 import statistics
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tests.benchmarks.view_engine.peers import Lmdb, duckdb_index, is_there, sqlite_index
 from tests.impl.view_engine import couchstore
 from tests.impl.view_engine.rows import SUMMED, Row, empty_header
 
@@ -43,7 +43,7 @@ from stagewright.impl.view_engine.tree.packed import Operations, Packed, pack
 from stagewright.impl.view_engine.tree.read import Range, leaves, reduce_range
 
 PARTITIONS = 1024
-REPEATS = 3
+REPEATS = 5
 CHANGED = 10_000
 
 
@@ -105,6 +105,8 @@ class Bench:
         self.packed = [b"".join(pack(*row) for row in rows) for rows in (self.ids, self.rows)]
         self.header = empty_header(PARTITIONS)
         self.file = folder / "ours.view.1"
+        self.alone = folder / "alone.view.1"
+        self.in_order = Packed(self.packed[1], collated=True).sorted()
 
     def build(self) -> None:
         self.file.unlink(missing_ok=True)
@@ -174,18 +176,35 @@ class Bench:
         shutil.copy(self.file, copy)
         couchstore.update(self.folder, copy, sorted(self.new_ids), [operations], "_sum")
 
-    def sqlite_index(self) -> Callable[[], object]:
-        base = sqlite3.connect(self.folder / "sqlite")
-        base.execute("CREATE TABLE t (key BLOB, value BLOB)")
-        base.executemany("INSERT INTO t VALUES (?, ?)", self.rows)
-        base.commit()
+    def presorted(self) -> None:
+        """One tree of rows that are in order."""
+        self.alone.unlink(missing_ok=True)
+        file = IndexFile(RealDisk(self.alone, create=True))
+        build(file, SUMMED, [self.in_order])
+        file.flush()
+        file.close()
 
-        def create() -> None:
-            base.execute("DROP INDEX IF EXISTS i")
-            base.execute("CREATE INDEX i ON t (key, value)")
-            base.commit()
+    def unsorted(self) -> None:
+        """The same, of rows in no order."""
+        self.alone.unlink(missing_ok=True)
+        file = IndexFile(RealDisk(self.alone, create=True))
+        build(file, SUMMED, [Packed(self.packed[1], collated=True).sorted()])
+        file.flush()
+        file.close()
 
-        return create
+    def couchstore_clean_up(self) -> float:
+        """Seconds of the C tool, of a copy whose header has an eighth of the partitions in cleanup."""
+        copy = self.folder / "cleaned.view.1"
+        shutil.copy(self.file, copy)
+        file = IndexFile(RealDisk(copy))
+        header = file.last_snapshot().header
+        gone = mask_of(range(0, PARTITIONS, 8))
+        seqs = {p: seq for p, seq in header.seqs.items() if not gone >> p & 1}
+        file.commit(replace(header, active=header.active & ~gone, cleanup=gone, seqs=seqs))
+        file.close()
+        began = cpu_of_tools()
+        couchstore.clean_up(copy, 1, "_sum")
+        return cpu_of_tools() - began
 
     def whole_engine(self, count: int, view: View) -> float:
         """Documents a CPU second, from the store to the index."""
@@ -203,40 +222,75 @@ class Bench:
             return count / (cpu() - start)
 
 
+def line(name: str, ours: float, peer: str, theirs: float | None, target: float) -> None:
+    """One comparison; a target is how many times the peer's time ours may be."""
+    beside = (
+        ""
+        if theirs is None
+        else f"{peer} {theirs:7.2f}   {ours / theirs:5.2f} of it (target {target:g})"
+    )
+    print(f"{name:34} {ours:7.2f}   {beside}", flush=True)
+
+
 def main(count: int) -> None:
+    """Everything, each peer beside what it is compared with."""
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(Path(name), count)
         bench.build()  # compiles
         bench.update()
+        bench.build()
         print(f"{count:,} documents, {PARTITIONS:,} partitions; CPU seconds, medians of {REPEATS}")
-        ours = {work.__name__: measured(work) for work in (bench.build, bench.scan, bench.sums)}
-        ours["compact"] = measured(bench.compact)
-        theirs: dict[str, float] = {}
-        if couchstore.available():
-            theirs["build"] = measured(bench.couchstore_build, cpu_of_tools)
-            theirs["compact"] = measured(bench.couchstore_compact, cpu_of_tools)
-            theirs["update"] = measured(bench.couchstore_update, cpu_of_tools)
-        ours["update"] = measured(bench.update)
-        ours["clean_up"] = measured(bench.clean_up)
-        index = measured(bench.sqlite_index())
-        for work, time in ours.items():
-            peer = (
-                f"  couchstore C {theirs[work]:6.2f}  ({time / theirs[work]:.2f} of it)"
-                if work in theirs
-                else ""
-            )
-            print(f"{work:10} {time:6.2f}{peer}")
-        print(
-            f"one range's _sum: {ours['sums']:.3f} ms; rows read a second: {count / ours['scan']:,.0f}"
-        )
-        print(f"SQLite CREATE INDEX of the same rows: {index:.2f}")
+        with_couchstore(bench)
+        beside_others(bench)
         for kind, view in MAPS.items():
             try:
                 bench.whole_engine(1000, view)  # compiles
-                speed = bench.whole_engine(min(count, 200_000), view)
-                print(f"end to end, {kind} map: {speed:,.0f} documents a second")
+                speeds = [bench.whole_engine(min(count, 200_000), view) for _ in range(REPEATS)]
+                print(
+                    f"end to end, {kind} map: {statistics.median(speeds):,.0f} documents a second"
+                )
             except JavaScriptMissingError as error:
                 print(error)
+
+
+def with_couchstore(bench: Bench) -> None:
+    """What the original's tools do, too. The file grows with each update and cleanup: they come last."""
+    there = couchstore.available()
+    theirs = {
+        "build": measured(bench.couchstore_build, cpu_of_tools) if there else None,
+        "compact": measured(bench.couchstore_compact, cpu_of_tools) if there else None,
+        "update": measured(bench.couchstore_update, cpu_of_tools) if there else None,
+        "clean": statistics.median([bench.couchstore_clean_up() for _ in range(REPEATS)])
+        if there
+        else None,
+    }
+    if there:
+        grown = (bench.folder / "theirs.view.1").stat().st_size - bench.file.stat().st_size
+        print(f"bytes that couchstore appends for {CHANGED:,} changed documents: {grown:,}")
+    line("initial build", measured(bench.build), "couchstore C", theirs["build"], 0.35)
+    line("compaction", measured(bench.compact), "couchstore C", theirs["compact"], 1)
+    size = bench.file.stat().st_size
+    bench.update()
+    print(f"bytes that we append: {bench.file.stat().st_size - size:,}")
+    line("10,000 changed documents", measured(bench.update), "couchstore C", theirs["update"], 0.6)
+    line("cleanup of 1/8", measured(bench.clean_up), "couchstore C", theirs["clean"], 0.7)
+
+
+def beside_others(bench: Bench) -> None:
+    """What general stores do, too: one tree built, scanned, summed."""
+    unsorted = measured(bench.unsorted)
+    sqlite = measured(sqlite_index(bench.folder, bench.rows))
+    line("view tree from unsorted rows", unsorted, "SQLite", sqlite, 1)
+    if is_there("duckdb"):
+        duckdb = measured(duckdb_index(bench.folder, bench.rows))
+        line("view tree from unsorted rows", unsorted, "DuckDB", duckdb, 1)
+    bench.build()
+    presorted, scan = measured(bench.presorted), measured(bench.scan)
+    if is_there("lmdb"):
+        peer = Lmdb(bench.folder, bench.rows)
+        line("one tree, presorted", presorted, "LMDB", measured(peer.append), 2)
+        line("range scan", scan, "LMDB", measured(peer.scan), 1 / 0.6)
+    print(f"one range's _sum: {measured(bench.sums):.3f} ms (target 0.3)")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,12 @@ def update(
     _append_header(file, _run("couch_view_index_updater", given))
 
 
+def clean_up(file: Path, views: int, reduce: str) -> None:
+    """Remove the rows of the partitions in cleanup with the C tool; appends to the file."""
+    snapshot = last_snapshot(file)
+    _run("couch_view_group_cleanup", _group(file, snapshot.position, views, reduce))
+
+
 def last_snapshot(file: Path) -> Snapshot:
     disk = RealDisk(file, read_only=True)
     try:

@@ -86,6 +86,8 @@ def _check_age(
         if not at.indexable or partition not in acknowledged:
             continue
         before = acknowledged[partition]
+        if at.history is None and partition not in now:
+            continue  # a failover without replicas: nobody has its documents any more
         known = at.history or now[partition].uuid
         needed = min(before.seq, history.shared(partition, before.uuid, known))
         if at.seq < needed:

@@ -44,7 +44,7 @@ DEFAULTS = [
     Default(PartitionHeaders, 7_696, 20_200),
     Default(PartitionQueries, 50_054, 210_611),
     Default(PartitionRebalance, 240_333, 848_916),
-    Default(PartitionReplicas, 33_002, 138_206),
+    Default(PartitionReplicas, 33_002, 137_562),
     Default(PartitionVersions, 176, 1_180),
     Default(PartitionRequests, 224, 352),
     Default(PartitionMerge, 234_700, 608_764),
