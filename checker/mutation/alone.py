@@ -34,7 +34,12 @@ def needed(
     """By property that is no lemma: whether it is needed. The budget's seconds are shared by all, evenly."""
     asked = [p for p in definition.properties if p.role is not Role.LEMMA]
     slice_of = None if budget.seconds is None else budget.seconds * workers / max(1, len(asked))
-    work = _Work(originals, findings, replace(budget, seconds=slice_of), asked)
+    elsewhere = tuple(
+        alone.part
+        for alone in definition.judged_alone
+        if not any(finding.mutant.part.startswith(alone.part) for finding in findings)
+    )
+    work = _Work(originals, findings, replace(budget, seconds=slice_of), asked, elsewhere)
     late = _Found(Need.UNDECIDED, 0, None)
     if workers == 1 or len(asked) < 2 or not possible():
         found = {i: work.found(i) for i in range(len(asked))}
@@ -62,6 +67,7 @@ class _Work:
     findings: Sequence[Finding]
     budget: Budget  # for one property
     asked: Sequence[Property]
+    elsewhere: tuple[str, ...]  # parts of which no mutant is judged here
 
     def found(self, index: int) -> _Found:
         """Also called in other processes, which have this object since they were forked."""
@@ -74,6 +80,8 @@ class _Work:
         undecided = len(caught) > TRIES or any(
             f.judgement.fate is Fate.UNDECIDED for f in self.findings
         )
+        if not caught and name.startswith(self.elsewhere):
+            return _Found(Need.OF_A_PART, 0, None)
         if not caught:
             return _Found(Need.UNDECIDED if undecided else Need.NOTHING, 0, None)
         without = [replace(o, broken=(*o.broken, name)) for o in self.originals]

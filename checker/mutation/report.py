@@ -105,6 +105,7 @@ class Need(Enum):
     ALONE = "alone"  # it alone catches some mutant
     SHARED = "shared"  # whatever it catches first, another property catches too
     NOTHING = "nothing"  # it catches no mutant first
+    OF_A_PART = "of a part"  # nor does it; but the part's own mutants are judged with the part
     UNDECIDED = "undecided"  # the budget was spent before every mutant was searched
 
 

@@ -144,6 +144,7 @@ INDEX_BACKFILL = Document(
                 BackfillJob.delete_markers_are_retained,
                 BackfillSafeTime.entries_have_rows,
                 BackfillSafeTime.scans_share_one_time,
+                BackfillSafeTime.scans_repeat,
                 BackfillTablet.tablets_are_scanned_from_their_start,
                 BackfillVersions.the_scan_sees_t_read,
                 BackfillVersions.history_can_go,

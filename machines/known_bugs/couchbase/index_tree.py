@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_tree import IndexTree, KVNode
 from stagewright.machines.couchbase.partitions.group_states import Partition, PartitionState
-from stagewright.spec import Bool, Number, Term, count, each, every, some
+from stagewright.spec import Bool, Fairness, Number, Term, action, count, each, every, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 BITMASKS = "design document 004, vBucket bitmasks"
@@ -77,6 +77,27 @@ class ReductionsCountWhatIsNotQueried(IndexTree):
 
     def _all_of_the_tree_counts(self) -> Bool:
         return self.root.reduction > 0
+
+
+@known_bug(
+    "K2-root",
+    "design document 004, details on index structures",
+    breaks=IndexTree.changes_are_written,
+)
+class TheRootWaitsForACleanup(IndexTree):
+    """Only who waits for the root had it written, as a cleanup does: what was inserted, no query found."""
+
+    @action
+    def write_root(self) -> None:
+        """It may be written at any time."""
+        super().write_root()
+
+    @action(fair=Fairness.WEAK)
+    def write_root_for_a_cleanup(self) -> None:
+        """A cleanup waits for it."""
+        cleans = some(self.state[p] == PartitionState.cleanup for p in Partition)
+        require(cleans, "a partition is in cleanup")
+        super().write_root()
 
 
 BUGS = known_bugs_in(globals())

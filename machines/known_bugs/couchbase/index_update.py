@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from stagewright.machines.couchbase.indexes.index_update import (
     BATCH,
+    LOADER,
     Document,
     IndexUpdate,
     Tree,
     View,
 )
-from stagewright.spec import Bool, Term
+from stagewright.spec import Bool, Fairness, Term, action, only_when, require
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 NO_ERRORS = {IndexUpdate.errors: 0}
@@ -96,6 +97,31 @@ class IncrementalUpdatesAreNotBatched(IndexUpdate):
 
     def _has_room(self) -> Bool:
         return self.batch.size() < BATCH + 1
+
+
+@known_bug(
+    "K7-single",
+    "design document 004, initial index builder",
+    breaks=IndexUpdate.an_initial_build_has_several_documents,
+    budgets={IndexUpdate.errors: 0, IndexUpdate.crashes: 0},
+)
+class DocumentsComeOneByOne(IndexUpdate):
+    """Every document was a snapshot of its own: an initial build had one, and the others were inserted later."""
+
+    @action
+    def begin_snapshot(self) -> None:
+        """The updater does not ask for all of them."""
+        only_when(False)
+
+    @action(by=LOADER, fair=Fairness.WEAK)
+    def begin_with(self, d: Term[Document]) -> None:
+        """It asks for the next change, whenever it has indexed one."""
+        require(self.snapshot.is_empty() & self._queues_are_empty(), "the last snapshot is through")
+        require(self.changed.has(d), "the document has changed")
+        self.changed.discard(d)
+        self.snapshot.add(d)
+        self.in_snapshot[d] = self.value[d]
+        self.boundary = self._writes_before_the_next_snapshot()
 
 
 BUGS = known_bugs_in(globals())

@@ -6,9 +6,12 @@ from stagewright.machines.couchbase.partitions.group_states import Partition, Ro
 from stagewright.machines.couchbase.partitions.partition_index import PartitionIndex
 from stagewright.machines.couchbase.partitions.partition_queries import PartitionQueries, Stale
 from stagewright.machines.couchbase.partitions.partition_rebalance import Node, PartitionRebalance
-from stagewright.machines.couchbase.partitions.partition_replicas import PartitionReplicas
-from stagewright.machines.couchbase.partitions.partition_states import PartitionStates
-from stagewright.spec import Bool, Term, action, constant, one_of, some
+from stagewright.machines.couchbase.partitions.partition_replicas import WEAK, PartitionReplicas
+from stagewright.machines.couchbase.partitions.partition_states import (
+    PartitionGroup,
+    PartitionStates,
+)
+from stagewright.spec import Bool, Term, action, choose, constant, one_of, part, require, some
 from stagewright.spec.known_bugs import NotFound, known_bug, known_bugs_in
 
 
@@ -257,6 +260,67 @@ class PendingTransitionsWaitForARequest(PartitionStates):
     def apply_pending_transition(self) -> None:
         """A request takes the pending ones along."""
         super().apply_pending_transition()
+
+
+class UnstoppedGroup(PartitionGroup):
+    """An index of which the updater does not look at what is unindexable."""
+
+    @action
+    def index(self, p: Term[Partition]) -> None:
+        """The updater indexes the next mutation, whatever the partition is."""
+        content = self.group[p].content
+        require(content.in_seqs | content.in_unindexable_seqs, "it is in the index")
+        newer = content.rows <= content.seq
+        content.rows = choose(newer, content.seq + 1, content.rows)
+        content.seq = content.seq + 1
+
+
+@known_bug(
+    "K10-stopped",
+    "design document 004, the table of a failover: replica index: active, unindexable",
+    breaks=PartitionReplicas.a_replica_that_is_queried_is_not_indexed,
+    sizes={Partition: 1},
+)
+class UnindexableIsNotStopped(PartitionReplicas):
+    """A replica went on being indexed when it was marked as unindexable, and the main index ran after it."""
+
+    replica = part(UnstoppedGroup)
+
+    def _has_caught_up(self, p: Term[Partition]) -> Bool:
+        return self.main.group[p].content.seq >= self.replica.group[p].content.seq
+
+
+@known_bug(
+    "K10-resumed",
+    "design document 004, the table of a failover: replica index: active, unindexable",
+    breaks=PartitionReplicas.a_transfer_is_started,
+    sizes={Partition: 1},
+)
+class IndexedAgainWhenTheTransferStarts(PartitionReplicas):
+    """A replica was unindexable only until the main index had it: both were indexed, at twice the cost."""
+
+    @action(fair=WEAK)
+    def pause_replica(self, p: Term[Partition]) -> None:
+        """The replica is unindexable as long as the main index does not have it."""
+        require(self.main.requested[p] == Role.none, "the main index does not have it")
+        super().pause_replica(p)
+
+    @action(fair=WEAK)
+    def start_transfer(self, p: Term[Partition]) -> None:
+        """The partition is added to the main index, and the replica goes on as well."""
+        super().start_transfer(p)
+        self.replica.mark_indexable(p)
+
+    @action(fair=WEAK)
+    def finish_transfer(self, p: Term[Partition]) -> None:
+        """The main index has come as far as the replica index."""
+        content = self.replica.group[p].content
+        require(self.on_transfer.has(p), "it is on transfer")
+        require(self.main.group[p].pbit, "the main index has it")
+        require(self.main.group[p].content.seq >= content.seq, "the main index has caught up")
+        self.on_transfer.discard(p)
+        self.replicas.discard(p)
+        self.main.set_active(p)
 
 
 BUGS = known_bugs_in(globals())

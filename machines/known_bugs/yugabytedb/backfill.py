@@ -17,6 +17,7 @@ from stagewright.machines.yugabytedb.backfill.backfill_table import (
     Index,
     Tablet,
 )
+from stagewright.machines.yugabytedb.backfill.backfill_tablet import BackfillTablet, Begin, Scan
 from stagewright.machines.yugabytedb.backfill.backfill_throttle import (
     RATE,
     SLOTS,
@@ -363,6 +364,49 @@ class LostChunksAreNotAskedAgain(BackfillVersions):
     def backfill(self, r: Term[TableRow]) -> None:
         """The row is read, or the request was lost."""
         super().backfill(r)
+
+
+@known_bug(
+    "Y30",
+    "design document 002, Fault tolerance using checkpointing",
+    breaks=BackfillChunks.checkpoints_only_advance,
+)
+class TheLastAnswerIsTheCheckpoint(BackfillChunks):
+    """An answer is recorded for all indexes of the job: also for one that has come further, as another has been late."""
+
+    def _came_further(self, i: Term[Index]) -> Bool:
+        return (self.job[i] == Status.in_progress) & (self.late != i)
+
+
+@known_bug(
+    "Y31",
+    "design document 002, Fault tolerance using checkpointing",
+    breaks=BackfillTablet.checkpoints_only_advance,
+)
+class TheNextLeaderBeginsAnew(BackfillTablet):
+    """A new leader does not know the checkpoint, and asks for the tablet from its start."""
+
+    @action
+    def begin_anew(self) -> None:
+        """It begins at the start of the tablet."""
+        require(self.scan == Scan.taken_over, "another master is the leader")
+        self.scan = Scan.chunk
+        self.begin = Begin.at_the_start
+
+
+@known_bug(
+    "Y32",
+    "design document 002, Fault tolerance using checkpointing",
+    breaks=BackfillThrottle.checkpoints_only_advance,
+)
+class CheckpointsGoWithTheLeader(BackfillThrottle):
+    """A tablet whose leader goes away is scanned from its start: its checkpoint went with it."""
+
+    @action(spends=BackfillThrottle.crashes)
+    def lose_leader(self, task: Term[Task]) -> None:
+        """The tablet's leader goes away, and what it knew."""
+        super().lose_leader(task)
+        self.recorded[task] = 0
 
 
 BUGS = known_bugs_in(globals())

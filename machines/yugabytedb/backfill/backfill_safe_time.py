@@ -228,11 +228,12 @@ class BackfillSafeTime(Machine):
         """
         return (self.read_time != NO_TIME).implies(after.read_time == self.read_time)
 
-    @step_property
-    def scans_repeat(self, after: Self, t: Term[Tablet]) -> Bool:
-        """A chunk that is done again finds the rows of the first time: the read time is safe."""
-        again = self.scanned.has(t)
-        return again.implies(after.entry.has(t) == self.entry.has(t))
+    @invariant
+    def scans_repeat(self, t: Term[Tablet]) -> Bool:
+        """002: "the scan is performed at a fixed timestamp": a chunk that is done again finds the rows of the first
+        time, for nothing commits before it any more.
+        """
+        return self.scanned.has(t).implies(self.entry.has(t) == self._was_live(t))
 
     @final
     def index_is_there(self) -> Bool:

@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import Self
 
 import pytest
-from tests.checker.mutation.machines import Crossing, mutated
+from tests.checker.mutation.machines import Crossing, Signals, mutants_of, mutated
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.alone import needed
+from stagewright.checker.mutation.changes.mutants import judged_here
 from stagewright.checker.mutation.judge import Fate, judge
 from stagewright.checker.mutation.report import MutationReport, Need
 from stagewright.checker.mutation.run import Budget
 from stagewright.spec import Bool, invariant, step_property
+from stagewright.spec.define import define
 
 FREELY = Budget()
 
@@ -68,6 +70,16 @@ def test_a_property_that_catches_nothing_is_named() -> None:
     report = mutated(SaidOfNothing)
     needs = needed(report.definition, report.originals, report.findings, FREELY)
     assert needs["few_wait"].need is Need.NOTHING
+
+
+def test_what_a_part_promises_is_judged_with_the_part() -> None:
+    everything = mutants_of(Signals)
+    here = mutated(Signals, mutants=judged_here(define(Signals), everything))
+    needs = needed(here.definition, here.originals, here.findings, FREELY)
+    assert needs["crossing.cars_enter_one_by_one"].need is Need.OF_A_PART
+    with_parts = mutated(Signals, mutants=everything)
+    needs = needed(with_parts.definition, with_parts.originals, with_parts.findings, FREELY)
+    assert needs["crossing.cars_enter_one_by_one"].need is Need.ALONE
 
 
 def test_several_processes_find_what_one_finds(crossing: MutationReport) -> None:

@@ -7,7 +7,7 @@
      "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "edge", "tighten"},
      "catchers": {kind of promise: how many of the caught it catches}, "restated": [promises that repeat a guard],
      "catches": {promise: how many mutants it catches},
-     "needs": with --alone {property: {"need": "alone", "shared", "nothing" or "undecided", "caught": how many
+     "needs": with --alone {property: {"need": "alone", "shared", "nothing", "of a part" or "undecided", "caught": how many
               mutants it catches first, "mutant": one that it alone catches, or null}},
      "mutants": [{"kind", "action", "text", "file", "line", "fate", "by", "depth", "states", "scope",
                   "steps", "loop", "note", "hint", "reasons", "seconds"}],

@@ -111,6 +111,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
 _NOT_ALONE = {
     Need.SHARED: "another property catches whatever it catches",
     Need.NOTHING: "it catches no mutant first",
+    Need.OF_A_PART: "it is of a part, with which it is judged",
     Need.UNDECIDED: "not all was searched within the budget",
 }
 
