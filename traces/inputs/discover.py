@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from stagewright.spec.errors import InputError, StagewrightError
+from stagewright.traces.inputs.archives import archive_kind
 from stagewright.traces.inputs.duplicates import copies_among
 from stagewright.traces.mapping.plan import Plan
 from stagewright.traces.readers import formats
@@ -284,7 +286,7 @@ def _form_of(path: Path, form: str) -> str:
     known = _known_form(path)  # an empty or unreadable file is refused whatever its form is
     if form != "auto":
         return form
-    archive = _archive(path)
+    archive = archive_kind(path)
     if archive:
         raise InputError(f"{path} is a {archive} archive", help="unpack it and name its folder")
     if known is None:
@@ -293,14 +295,6 @@ def _form_of(path: Path, form: str) -> str:
             help=f"say it with --format: one of {', '.join(formats.CHOICES)}; or how to read it, with --mapping",
         )
     return known
-
-
-def _archive(path: Path) -> str:
-    """Which archive of several files this is, if it is one."""
-    with path.open("rb") as file:
-        if file.read(4) == b"PK\x03\x04":
-            return "zip"
-    return "tar" if beginning(path, 512)[257:262] == b"ustar" else ""
 
 
 def _form_in_directory(path: Path, form: str) -> str | None:
@@ -317,5 +311,10 @@ def _known_form(path: Path) -> str | None:
         raise InputError(
             f"{path} cannot be read: {error.strerror}", help="who may read it, and is it all there?"
         ) from error
+    if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(
+            f"{path} is text in UTF-16, as PowerShell's `>` writes it",
+            help=f"make it UTF-8: iconv -f UTF-16 -t UTF-8 {path} > {path}.utf8",
+        )
     known = formats.form_of(_name(path), begin)
     return None if known is None else known.name

@@ -90,6 +90,12 @@ def compression(path: Path) -> str | None:
     return next((kind for magic, kind in _MAGIC.items() if begin.startswith(magic)), None)
 
 
+def as_stream(path: Path) -> Any:
+    """A file as a stream of bytes, decompressed if it is compressed."""
+    kind = compression(path)
+    return path.open("rb") if kind is None else _decompressed(path, kind)
+
+
 def beginning(path: Path, size: int) -> bytes:
     """The first bytes of a file's content, without a byte order mark; nothing if its compression is damaged.
 

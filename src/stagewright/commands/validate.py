@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,25 +10,17 @@ from typing import TYPE_CHECKING
 from stagewright.commands.machine_flags import machine_from, positive, scope_from
 from stagewright.commands.reports.writing import add_ci_reports, ci_reports
 from stagewright.commands.validation.engine import (
-    INTERPRETED_BYTES,
     add_engine,
-    chosen_engine,
-    input_bytes,
     megabytes,
-    on_chosen_spark,
 )
 from stagewright.spec.errors import InputError
 from stagewright.traces.readers.formats import CHOICES as FORM_NAMES
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from stagewright.spec.definition import Definition
     from stagewright.spec.machine import Machine
     from stagewright.spec.scope import Scope
     from stagewright.traces.events.observability import HiddenSteps
-    from stagewright.traces.options import Options, Resolve
-    from stagewright.traces.report.results import Deliver, TraceReport
 
 
 _EXAMPLE = """\
@@ -37,6 +28,7 @@ examples:
   stagewright validate runs/trace.jsonl
   stagewright validate node1.log node2.log --format scylla-log --profile scylla-2025.4
   stagewright validate cluster/ --profile scylla-2025.4 --profile scylla-2026.2     either release may have written it
+  stagewright validate support-bundle.tar.gz     zip and tar files are unpacked for the time of the run
   stagewright validate app.log --mapping app.toml
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
@@ -63,7 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``stagewright validate``."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"{_EXAMPLE}\n{parser.epilog or ''}"
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="a file or a directory")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="a file, a directory, or an archive (zip, tar)",
+    )
     parser.add_argument(
         "--follow",
         metavar="SOURCE",
@@ -179,15 +177,11 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Validate, print the report, and return what it comes to."""
-    from stagewright.commands.output import check_directory, console
-    from stagewright.commands.reports.of_traces import suite_of
-    from stagewright.commands.validation.output import reproduce, tell, tell_plan, write
+    from stagewright.commands.output import check_directory
+    from stagewright.commands.validation.once import validate_once
     from stagewright.commands.validation.traced_machines import profiles_known, resolver
-    from stagewright.compiled import interpreted
-    from stagewright.traces.inputs.discover import find_inputs
     from stagewright.traces.mapping.load import mapping_of
     from stagewright.traces.options import Options
-    from stagewright.traces.report.text import as_json, print_report
 
     # What can be refused without Spark is refused before it starts.
     check_directory("--out", args.out)
@@ -216,29 +210,7 @@ def execute(args: argparse.Namespace) -> int:
         from stagewright.commands.validation.follow import follow_source
 
         return follow_source(resolve, options, mapping, args)
-    skipping = args.skip_damaged
-    size = input_bytes(
-        find_inputs(args.paths, args.format, mapping, skip_damaged=skipping, state=args.state)
-    )
-    engine, why = chosen_engine(args, size)
-    if why:
-        tell(why)
-
-    def deliver(report: TraceReport) -> None:
-        # Files come first: who reads the text may go away before its end.
-        if args.out is not None:
-            write(report, args.out, args)
-        reports.add(lambda: suite_of(report, reproduce(args)))
-        reports.write(report.exit_code)
-        if args.explain:
-            tell_plan(report)
-        if args.json:
-            print(json.dumps(as_json(report), indent=2), flush=True)
-        elif not reports.take_standard_output:
-            print_report(report, console())
-
-    with interpreted(engine == "embedded" and size < INTERPRETED_BYTES):
-        return _judged(args.paths, resolve, options, args, engine, deliver).exit_code
+    return validate_once(resolve, options, mapping, reports, args)
 
 
 def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
@@ -266,45 +238,6 @@ def _check_source(args: argparse.Namespace) -> None:
             "--junit and --sarif are of a run that has an end, and --follow has many runs",
             help="take --out DIR, or --state without --follow again and again",
         )
-
-
-def _judged(
-    paths: list[Path],
-    resolve: Resolve,
-    options: Options,
-    args: argparse.Namespace,
-    engine: str,
-    deliver: Deliver,
-) -> TraceReport:
-    """The report, which is delivered before what it has told counts as told."""
-    from stagewright.commands.validation.output import tell
-    from stagewright.traces.validate import validate
-
-    if engine == "embedded":
-        from stagewright.traces.engines.engine import Embedded, usable_cores
-
-        return validate(
-            paths,
-            resolve,
-            options,
-            engine=Embedded(args.cores or usable_cores()),
-            state=args.state,
-            progress=tell,
-            deliver=deliver,
-        )
-
-    def work(spark: SparkSession) -> TraceReport:
-        return validate(
-            paths,
-            resolve,
-            options,
-            spark=spark,
-            state=args.state,
-            progress=tell,
-            deliver=deliver,
-        )
-
-    return on_chosen_spark(work, args)
 
 
 def _scope(sizes: list[str]) -> Callable[[Definition], Scope]:
