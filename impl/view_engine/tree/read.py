@@ -36,6 +36,9 @@ class Range:
     high: bytes | None = None
 
 
+EVERYTHING = Range()
+
+
 def above(key: bytes) -> bytes:
     """The least bytes above all that starts with `key`, which is the sort key of a JSON value."""
     kept = key.rstrip(b"\xff")
@@ -56,32 +59,35 @@ def leaves(
     Subtrees without a wanted partition are not read, but rows of other partitions are in what is given.
     """
     if root is not None:
-        yield from _leaves(_Scan(file, shape, range_, descending, wanted), root)
+        yield from _leaves(_Scan(file, shape, descending, wanted), root, range_)
 
 
 @dataclass(frozen=True)
 class _Scan:
     file: IndexFile
     shape: Shape
-    range: Range
     descending: bool
     wanted: int
 
 
-def _leaves(scan: _Scan, pointer: Pointer) -> Iterator[Packed]:
+def _leaves(scan: _Scan, pointer: Pointer, range_: Range) -> Iterator[Packed]:
     if not pointer.mask & scan.wanted:
         return
     node = read_node(scan.file, scan.shape, pointer.position)
     if isinstance(node, Packed):
-        first, last = _bounds(node.sort_keys, scan.range)
+        if range_ == EVERYTHING:  # then nobody needs the sort keys
+            yield node
+            return
+        first, last = _bounds(node.sort_keys, range_)
         if first < last:
             whole = first == 0 and last == len(node)
             yield node if whole else scan.shape.packed(node.part(first, last))
         return
-    first, last = _children(node, scan.range)
-    chosen = node.pointers[first:last]
-    for child in reversed(chosen) if scan.descending else chosen:
-        yield from _leaves(scan, child)
+    first, last = _children(node, range_)
+    chosen = range(first, last)
+    for i in reversed(chosen) if scan.descending else chosen:
+        part = _part(range_, i == first, i + 1 == last)
+        yield from _leaves(scan, node.pointers[i], part)
 
 
 def _bounds(keys: tuple[Array, Array], range_: Range) -> tuple[int, int]:
@@ -95,6 +101,8 @@ def _bounds(keys: tuple[Array, Array], range_: Range) -> tuple[int, int]:
 
 def _children(node: InnerNode, range_: Range) -> tuple[int, int]:
     """Which children can have rows of the range: keys are the last of each child."""
+    if range_ == EVERYTHING:
+        return 0, len(node.pointers)
     first, last = _bounds(node.sort_keys, range_)
     return first, min(last + 1, len(node.pointers))
 
