@@ -2,6 +2,7 @@
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -190,18 +191,23 @@ def test_a_spent_budget_is_named_and_nothing_is_claimed(limits: Limits, told: st
     assert Outcome.HOLDS not in {v.outcome for v in report.verdicts}
 
 
-def test_an_interrupt_keeps_what_was_found() -> None:
+@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN])
+def test_an_interrupt_keeps_what_was_found(before: Any) -> None:
     definition = load(str(MODELS / "tablet_barrier.py"))
 
     def interrupt(progress: Progress) -> None:
         if progress.depth == 5:
             signal.raise_signal(signal.SIGINT)
 
-    report = check(definition, scope_of(definition), progress=interrupt)
+    inherited = signal.signal(signal.SIGINT, before)
+    try:
+        report = check(definition, scope_of(definition), progress=interrupt)
+        assert signal.getsignal(signal.SIGINT) == before
+    finally:
+        signal.signal(signal.SIGINT, inherited)
     assert report.note == "not exhausted: interrupted"
     assert 0 < report.states < 171_458
     assert report.outcome is Outcome.UNDECIDED
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_graph_too_large_for_the_memory_is_not_made() -> None:

@@ -20,6 +20,7 @@ pytest.importorskip("rocksdict")
 
 from tests.browser import visit
 from tests.impl.processes.clusters import cluster
+from tests.interrupts import interrupts_ignored
 
 from stagewright.impl.processes.supervisor import Supervisor, environment
 from stagewright.live.watch import Watch, server
@@ -137,7 +138,8 @@ def test_the_command_serves_until_it_is_interrupted(
 ) -> None:
     watching = [sys.executable, "-P", "-m", "stagewright", "cluster", "watch", "--json"]
     watching += ["--dir", str(supervisor.layout.directory)]
-    process = subprocess.Popen(watching, stdout=subprocess.PIPE, text=True, env=environment())
+    with interrupts_ignored():
+        process = subprocess.Popen(watching, stdout=subprocess.PIPE, text=True, env=environment())
     assert process.stdout is not None
     address = json.loads(process.stdout.readline())["address"]
     connection = HTTPConnection(address.removeprefix("http://").rstrip("/"), timeout=30)

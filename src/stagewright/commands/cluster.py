@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from stagewright.commands.exit_codes import ExitCode
 from stagewright.commands.machine_flags import count
+from stagewright.commands.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.impl.processes.layout import Settings
@@ -170,9 +171,8 @@ def _watch(args: argparse.Namespace, supervisor: Supervisor) -> int:
 
         webbrowser.open(served.address)
     try:
-        served.serve_forever()
-    except KeyboardInterrupt:
-        return ExitCode.HOLDS
+        with until_interrupted():
+            served.serve_forever()
     finally:
         served.server_close()
         watch.close()
@@ -186,9 +186,8 @@ def _tail(args: argparse.Namespace, supervisor: Supervisor) -> int:
     timing = supervisor.layout.settings().timing
     session = supervisor.session()
     try:
-        tail(session, timing, args.position, until_now=args.until_now)
-    except KeyboardInterrupt:
-        pass
+        with until_interrupted():
+            tail(session, timing, args.position, until_now=args.until_now)
     finally:
         session.close()
     return ExitCode.HOLDS

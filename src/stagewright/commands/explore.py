@@ -15,6 +15,7 @@ from stagewright.commands.machine_flags import (
     machine_from,
     scope_from,
 )
+from stagewright.commands.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.explore.explorer import Explorer
@@ -96,9 +97,8 @@ def execute(args: argparse.Namespace) -> int:
 
         webbrowser.open(address)
     try:
-        server.serve_forever()
-    except KeyboardInterrupt:
-        return ExitCode.HOLDS
+        with until_interrupted():
+            server.serve_forever()
     finally:
         server.server_close()
     return ExitCode.HOLDS

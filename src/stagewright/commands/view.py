@@ -7,11 +7,11 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stagewright.commands.exit_codes import ExitCode
+from stagewright.commands.serving import until_interrupted
 
 if TYPE_CHECKING:
     from stagewright.impl.view_engine import Query, ViewEngine
@@ -201,7 +201,7 @@ def _serve(engine: ViewEngine, args: argparse.Namespace) -> None:
     name = args.database or args.folder.resolve().name
     server = ViewServer(engine, database=name, host=args.host, port=args.port)
     print(f"{server.url}/_design/…/_view/… (interrupt to end)", flush=True)
-    with server, suppress(KeyboardInterrupt):
+    with server, until_interrupted():
         threading.Event().wait()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
+from tests.interrupts import interrupts_ignored
 
 from stagewright.impl.view_engine import Query, View, ViewEngine, doc, emit
 from stagewright.impl.view_engine.http.parameters import ParameterError, read_request
@@ -165,12 +166,14 @@ def test_command_serves_a_folder(tmp_path: Path) -> None:
         engine.define("d", {"v": View(emit(doc.n), "_count")})
     command = [sys.executable, "-P", "-m", "stagewright", "view", "serve", str(tmp_path / "shop")]
     path = os.pathsep.join(part for part in sys.path if part)
-    with subprocess.Popen(
-        [*command, "--port", "0"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    ) as process:
+    with interrupts_ignored():
+        process = subprocess.Popen(
+            [*command, "--port", "0"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+    try:
         assert process.stdout is not None
         address = process.stdout.readline().split("/_design")[0]
         host, _, port = address.split("/")[2].partition(":")
@@ -180,3 +183,6 @@ def test_command_serves_a_folder(tmp_path: Path) -> None:
         connection.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
