@@ -1,14 +1,22 @@
 """`stagewright check` of machines that are seen as others: what it prints and writes, and how it exits."""
 
 import json
+import os
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from stagewright.commands import run_command_line
+from stagewright.commands.checking.declared import Declared, declared_in
+from stagewright.machines import REFINEMENTS
+from stagewright.spec.refinement import refinements_in
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
+SOURCES = Path(__file__).resolve().parents[3] / "src"
 COMMIT = f"{MODELS / 'transaction_commit.py'}"
 
 JOBS = '''\
@@ -194,3 +202,30 @@ def test_two_phase_commit_commits_transactions_by_the_command(
     out = flat(capsys.readouterr().out)
     assert "80 orbits" in out  # which are not enough to decide a refinement
     assert "all 1,145 steps of TwoPhaseCommit are steps of TransactionCommit" in out
+
+
+@pytest.mark.parametrize("place", REFINEMENTS)
+def test_what_a_module_declares_is_read_off_its_source(place: str) -> None:
+    imported = [
+        Declared(one.name, one.concrete.__name__, one.seen.__name__)
+        for one in refinements_in(import_module(place))
+    ]
+    assert list(declared_in(place)) == imported
+
+
+def test_what_is_left_to_dependents_is_named_and_not_imported() -> None:
+    code = (
+        "import sys; from stagewright.commands import run_command_line as run; "
+        "assert run(['check', 'tablet-migration', '--max-states', '100']) == 3; "
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(SOURCES)},
+    )
+    assert "a_tablet_behind_a_fence of Fencing, " in ran.stderr
+    assert "stagewright.machines.refinements.recorded" in ran.stdout.split()
+    assert "stagewright.machines.scylladb.tablets.load_balancer" not in ran.stdout.split()

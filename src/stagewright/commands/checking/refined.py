@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
+from stagewright.commands.checking.declared import declared_in
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -51,8 +53,9 @@ def refinements_in_module(
     machine: type[Machine], module: ModuleType, definition: Definition, dependents: Dependents
 ) -> Asked:
     """The same for a machine that is at hand, with the module that was named for it."""
-    declared = list(dict.fromkeys(_declared(machine, module)))
-    own = set(_among([module], machine))
+    own = list(_among([module], machine))
+    shipped, named = _of_shipped(machine, dependents)
+    declared = list(dict.fromkeys([*own, *shipped]))
     profile = definition.profile
     mapped: list[Mapped] = []
     uncovered: list[str] = []
@@ -66,7 +69,9 @@ def refinements_in_module(
         elif dependents is Dependents.ALL or (dependents is Dependents.OWN_FILE and one in own):
             seen.append(one)
         else:
-            left.append(f"{one.name} of {one.concrete.__name__}")
+            left.append(_said(one.name, one.concrete.__name__))
+    decided = {_said(one.name, one.concrete.__name__) for one in seen}
+    left = [said for said in dict.fromkeys([*named, *left]) if said not in decided]
     if seen:
         found = [one.mapped(p) for one in seen for p, as_ in one.covered.items() if as_ == profile]
         if not found:
@@ -77,14 +82,28 @@ def refinements_in_module(
     return Asked(tuple(mapped), tuple(uncovered), tuple(left))
 
 
-def _declared(machine: type[Machine], module: ModuleType) -> Iterator[Refinement]:
-    """What the machine's own module declares, and what is declared of the shipped machines."""
+def _of_shipped(
+    machine: type[Machine], dependents: Dependents
+) -> tuple[list[Refinement], list[str]]:
+    """What is declared of the shipped machines: imported where it is asked for, else by its names."""
     from stagewright.machines import REFINEMENTS
 
-    places = [module]
-    if machine.__module__.startswith("stagewright."):
-        places += [importlib.import_module(place) for place in REFINEMENTS]
-    yield from _among(places, machine)
+    found: list[Refinement] = []
+    left: list[str] = []
+    if not machine.__module__.startswith("stagewright."):
+        return found, left
+    for place in REFINEMENTS:
+        if dependents is not Dependents.ALL:
+            declared = list(declared_in(place))
+            left += [_said(d.name, d.concrete) for d in declared if d.seen == machine.__name__]
+            if all(d.concrete != machine.__name__ for d in declared):
+                continue  # to import it takes longer than most checks
+        found += _among([importlib.import_module(place)], machine)
+    return found, left
+
+
+def _said(name: str, concrete: str) -> str:
+    return f"{name} of {concrete}"
 
 
 def _among(places: Iterable[ModuleType], machine: type[Machine]) -> Iterator[Refinement]:
