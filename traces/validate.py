@@ -177,8 +177,8 @@ def _begun(files: int, size: int, parts: int) -> str:
 def _check_together(options: Options) -> None:
     if options.together and options.candidates:
         raise InputError(
-            "properties over several entities cannot be judged by several candidate profiles",
-            help="say with one --profile which is to judge them together",
+            "properties over several entities cannot be checked against several candidate profiles",
+            help="say with one --profile which one to check them against",
         )
     try:
         re.compile(options.group)
@@ -213,7 +213,7 @@ def _only(definition: Definition) -> Resolve:
         if profile not in ("", definition.profile):
             raise InputError(
                 f"the traces are of profile `{profile}`, not of `{definition.profile}`",
-                help="say which profile is to judge them",
+                help="say which profile to check them against",
             )
         return definition
 

@@ -45,7 +45,7 @@ def _facts(report: MutationReport) -> str:
         ("took", f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""))
     )
     for alone, number in report.of_parts.items():
-        facts.append(("judged with the part", f"{alone.part.rstrip('.')}: {number:,}"))
+        facts.append(("checked with the part", f"{alone.part.rstrip('.')}: {number:,}"))
     if not report.whole:
         facts.append(("note", "not all mutants were asked for"))
     rows = (f"<div><dt>{escape(n)}</dt><dd>{escape(told)}</dd></div>" for n, told in facts)

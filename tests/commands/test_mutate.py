@@ -81,7 +81,7 @@ def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 def test_survivors_come_first_with_place_and_hint(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(LEASE, "--size", "node=2") == ExitCode.VIOLATED
     printed = capsys.readouterr()
-    assert "judging" in printed.err
+    assert "checking 34 mutants" in printed.err
     lines = printed.out.splitlines()
     assert lines[:2] == ["LeaseTable", "  at Node=2: 21 states"]
     assert "survive without a reason" in printed.out
@@ -120,7 +120,7 @@ def test_of_a_system_it_says_what_is_judged_with_its_parts(
 ) -> None:
     assert run(f"{SYSTEM}:Signals") == ExitCode.HOLDS
     printed = capsys.readouterr().out
-    assert "55 more are judged with the part that says what they change: 55 of Crossing" in printed
+    assert "55 more are checked with the part that says what they change: 55 of Crossing" in printed
     run(f"{SYSTEM}:Signals", "--json")
     found = document(capsys)
     assert found["with_parts"] == {"crossing": 55}

@@ -151,7 +151,7 @@ def _own(family: Family, judge: Judge, system: type[Machine]) -> Judge:
         return judge
     if definition.fingerprint() != judge.definition.fingerprint():
         raise InputError(
-            f"`{family.name}` of {system.__name__} is not the {family.machine} that judges the traces",
+            f"`{family.name}` of {system.__name__} is not the {family.machine} that checks the traces",
             help="name the same version of it with --machine",
         )
     sizes = _scope(definition, [judge]).sizes
@@ -165,7 +165,7 @@ def _profile(system: type[Machine], parts: Sequence[Judge]) -> str:
     if len(recorded) > 1:
         raise InputError(
             f"the traces of the parts of {system.__name__} are of the profiles {', '.join(recorded)}",
-            help="say with --profile which one is to judge them together",
+            help="say with --profile which one is to check them together",
         )
     return recorded[0] if recorded else ""
 

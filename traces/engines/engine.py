@@ -97,7 +97,7 @@ class Embedded:
                 return _finished(threads, waiting, end)
             except OSError as error:
                 raise InputError(
-                    f"{folder} cannot hold what waits to be judged: {error.strerror}",
+                    f"{folder} cannot hold what waits to be checked: {error.strerror}",
                     help="make room there, or point TMPDIR to a larger disk",
                 ) from error
 

@@ -166,7 +166,7 @@ class Continued:
             (held, "events of earlier runs waited for one that was missing"),
             (
                 known,
-                "records of logs that earlier runs have read were judged again with the new ones",
+                "records of logs that earlier runs have read were checked again with the new ones",
             ),
         )
         return [

@@ -101,7 +101,7 @@ def find_inputs(
         )
     if left_out and not search.files:
         told = "\n".join(one.reason for one in left_out)
-        raise InputError(told, help="there is nothing else to judge: take other copies")
+        raise InputError(told, help="there is nothing else to check: take other copies")
     files = sorted(search.files.values(), key=lambda f: str(f.path))
     copies = copies_among([f.path for f in files if _says_nothing_twice(f, mapping)])
     return Inputs(

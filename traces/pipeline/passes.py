@@ -273,7 +273,7 @@ class Run:
             f"engine: {self._engine.name}, {self._engine.workers} at once",
             f"first pass: {len(self._tasks)} tasks replay {len(self._events)} parts where they lie",
             f"{rows:,} rows, left of {events:,} events, were glued in {self._partitions - 1} partitions",
-            f"second pass: {second:,} entities were read again, to judge event by event or to count anew"
+            f"second pass: {second:,} entities were read again, to check event by event or to count anew"
             if second
             else "no second pass: nothing was left open, nothing has to be told",
             *(
@@ -288,7 +288,7 @@ class Run:
         found: list[str] = []
         if self._not_recounted:
             found.append(
-                f"coverage counts more than was judged: in {self._not_recounted:,} entities something is wrong or"
+                f"coverage counts more than was checked: in {self._not_recounted:,} entities something is wrong or"
                 " repeated, and what such ones did is counted again only where there are not more than"
                 f" {RECOUNTED_MAX:,}"
             )

@@ -77,7 +77,7 @@ def read_of(
     if not may_come and not any(read.tally.events or read.tally.unparsed for read in parts):
         if holes := [hole for read in parts for hole in read.part.holes]:
             told = "\n".join(dict.fromkeys(hole.reason for hole in holes))
-            raise InputError(told, help="there is nothing else to judge: take other copies")
+            raise InputError(told, help="there is nothing else to check: take other copies")
         first, *more = dict.fromkeys(read.part.path for read in parts)
         others = f" nor in {len(more)} more files" if more else ""
         of_others = sum(read.tally.other for read in parts)

@@ -61,7 +61,7 @@ def _title(report: TraceReport) -> str:
     if bad:
         return f"{bad:,} of {entities} did what the definition does not allow"
     if report.exit_code:
-        return f"No violation, but not all of {entities} could be judged to their end"
+        return f"No violation, but not all of {entities} could be checked to their end"
     return f"All of {entities} did only what the definition allows"
 
 

@@ -75,7 +75,7 @@ def damaged_lines(report: TraceReport) -> list[str]:
         return []
     more = len(report.damaged) - _SHOWN_MAX
     return [
-        "damaged   left out, so that not everything was judged:",
+        "damaged   left out, so that not everything was checked:",
         *(f"  {one}" for one in report.damaged[:_SHOWN_MAX]),
         *([f"  … and {more:,} more"] if more > 0 else []),
     ]

@@ -1,4 +1,4 @@
-"""`stagewright campaign`: the database under scripts, faults and workloads that seeds draw, judged twice."""
+"""`stagewright campaign`: the database under scripts, faults and workloads that seeds draw, checked twice."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
-    """Declare what says which definition judges, and how."""
+    """Declare what says which definition to check against, and how."""
     parser.add_argument(
         "--machine",
         metavar="NAME",
@@ -214,7 +214,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _profiles(given: list[str]) -> tuple[str, tuple[str, ...]]:
-    """The one profile that judges, or else all candidates."""
+    """The one profile to check against, or else all candidates."""
     names = tuple(dict.fromkeys(given))
     return (names[0], ()) if len(names) == 1 and names[0] != "any" else ("", names)
 

@@ -243,7 +243,7 @@ def test_properties_over_several_entities_want_one_profile(tmp_path: Path) -> No
         """A system."""
 
     path = write(tmp_path / "t.jsonl", walk("3", "lease0", 3, 8))
-    with pytest.raises(InputError, match="cannot be judged by several candidate profiles"):
+    with pytest.raises(InputError, match="cannot be checked against several candidate profiles"):
         judged([path], *ALL, together=(System,))
 
 

@@ -326,4 +326,4 @@ def test_where_very_much_is_wrong_a_note_says_that_more_is_counted_than_judged(
     path.write_text("".join(e.to_json() + "\n" for e in events))
     options = Options(scope=lambda _: lease.scope)
     report = validate([path], lease.definition, options, engine=Embedded(1))
-    assert any("coverage counts more than was judged" in note for note in report.notes)
+    assert any("coverage counts more than was checked" in note for note in report.notes)

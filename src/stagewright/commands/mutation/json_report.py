@@ -2,7 +2,7 @@
 
     {"machine", "profile", "fingerprint", "seconds", "whole", "interrupted",
      "scopes":  [{"scope", "states", "depth", "stopped", "broken", "never_fired"}],
-     "with_parts": {part: how many mutants are judged with it alone, and not here},
+     "with_parts": {part: how many mutants are checked with it alone, and not here},
      "summary": {"mutants", "caught", "unobserved", "unexplained", "undecided", "same"},
      "kinds":   {"drop": {the same}, "weaken", "skip", "lose", "swap", "edge", "tighten"},
      "catchers": {kind of promise: how many of the caught it catches}, "restated": [promises that repeat a guard],

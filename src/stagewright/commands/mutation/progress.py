@@ -1,4 +1,4 @@
-"""How far the judging of mutants is: a line on a terminal, elsewhere one every few seconds."""
+"""How far the search among mutants is: a line on a terminal, elsewhere one every few seconds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def telling(stream: TextIO, definition: Definition, mutants: int) -> Iterator[To
     """Say what is to be done, then how it goes while the block runs."""
     told = Told(stream, mutants, live=stream.isatty())
     profile = f" ({definition.profile})" if definition.profile else ""
-    told.line(f"judging {mutants} mutants of {definition.name}{profile}")
+    told.line(f"checking {mutants} mutants of {definition.name}{profile}")
     try:
         yield told
     finally:
@@ -51,7 +51,7 @@ class Told:
         self.line(f"  at {original.scope}: {original.count:,} states, {original.seconds:.1f} s")
 
     def judged(self, _index: int, judgement: Judgement) -> None:
-        """One mutant more is judged."""
+        """One mutant more is checked."""
         self.fates[judgement.fate] += 1
         pause = _LIVE_SECONDS if self.live else _PLAIN_SECONDS
         if time.monotonic() - self.last < pause:
@@ -59,7 +59,7 @@ class Told:
         self.last = time.monotonic()
         survive = self.fates[Fate.SURVIVED] + self.fates[Fate.REDUNDANT]
         text = (
-            f"{self.fates.total():,} of {self.mutants:,} judged: "
+            f"{self.fates.total():,} of {self.mutants:,} checked: "
             f"{self.fates[Fate.CAUGHT]:,} caught, {survive:,} survive"
         )
         if self.fates[Fate.UNDECIDED]:

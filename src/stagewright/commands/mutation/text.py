@@ -41,7 +41,7 @@ def line_of(name: str, report: MutationReport) -> str:
         f"{name:<24} {numbers.mutants:>5,} mutants: {numbers.caught:,} caught, "
         f"{numbers.unobserved:,} that nothing observes, {numbers.unexplained:,} unexplained, "
         f"{numbers.undecided:,} undecided"
-        + (f", {len(report.with_parts):,} judged with their part" if report.with_parts else "")
+        + (f", {len(report.with_parts):,} checked with their part" if report.with_parts else "")
         + (f", {wrong} reasons that are not so" if wrong else "")
         + f", {report.seconds:.0f} s"
     )
@@ -56,9 +56,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         if original.stopped:
             yield Text(f"    not all of them: {original.stopped}", style="yellow")
         if original.broken:
-            told = (
-                f"    it breaks {', '.join(original.broken)} there by itself, which judge nothing"
-            )
+            told = f"    it breaks {', '.join(original.broken)} there by itself, so these promises decide nothing"
             yield Text(told, style="yellow")
     if verbose:
         caught = [f for f in report.findings if f.judgement.fate is Fate.CAUGHT]
@@ -100,8 +98,8 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
         )
         yield Text("")
         yield Text(
-            f"{len(report.with_parts):,} more are judged with the part that says what they change: {listed}; "
-            "--parts judges them here too"
+            f"{len(report.with_parts):,} more are checked with the part that says what they change: {listed}; "
+            "--parts checks them here too"
         )
     yield Text(
         f"{report.seconds:.1f} s" + (", interrupted" if report.interrupted else ""), style="dim"
@@ -111,7 +109,7 @@ def _parts(report: MutationReport, *, verbose: bool) -> Iterator[RenderableType]
 _NOT_ALONE = {
     Need.SHARED: "another property catches whatever it catches",
     Need.NOTHING: "it catches no mutant first",
-    Need.OF_A_PART: "it is of a part, with which it is judged",
+    Need.OF_A_PART: "it is of a part, with which it is checked",
     Need.UNDECIDED: "not all was searched within the budget",
 }
 

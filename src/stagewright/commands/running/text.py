@@ -38,7 +38,7 @@ def closing_lines(report: Report, reproduce: str) -> Iterator[str]:
     """What a person may want to copy, a line each."""
     if report.trace is not None:
         yield f"trace: {report.trace}"
-        yield f"judge it: stagewright validate {' '.join(map(str, report.traces))}"
+        yield f"check it again: stagewright validate {' '.join(map(str, report.traces))}"
     yield f"reproduce: {reproduce}"
 
 

@@ -107,7 +107,7 @@ def test_dumps_of_several_nodes_are_judged_apart(tmp_path: Path) -> None:
         path.write_text(as_cqlsh([node(HOSTS[1], state, transition)]))
     found, _ = read(*sorted(tmp_path.rglob("*.json")))
     assert violations(found) == []
-    assert any("each is judged apart" in note for note in found.notes)
+    assert any("each is checked apart" in note for note in found.notes)
     entities = [entity for entity, _ in told(found, "TopologyNode")]
     assert entities == [f"{HOSTS[1]} in {name}/topology-.json" for name in "ab"]
 

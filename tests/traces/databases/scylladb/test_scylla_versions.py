@@ -78,7 +78,7 @@ def test_a_cluster_of_two_versions_does_what_the_older_one_does() -> None:
     found = interpret([starts("2026.2.0", "h"), *DRAINS], [starts("2025.4.1", "other", 0.5)])
     assert {e.profile for _, e in found.events} == {"scylla-2025.4"}
     (note,) = found.of_version
-    assert "the logs are of versions 2025.4.1, 2026.2.0: judged as the oldest of them" in note
+    assert "the logs are of versions 2025.4.1, 2026.2.0: checked as the oldest of them" in note
 
 
 @pytest.mark.parametrize(

@@ -82,12 +82,12 @@ class Reading:
         if self.book.tenure:
             notes.append(
                 f"the topology coordinator changed {self.book.tenure} times: what each one tells is "
-                "judged by itself, for yet another may have led in between"
+                "checked by itself, for yet another may have led in between"
             )
         if self._apart:
             notes.append(
                 f"{len(self._apart)} view building tasks are told of by several nodes: each node's lines "
-                "are judged by themselves, for clocks differ"
+                "are checked by themselves, for clocks differ"
             )
         return [*self.book.notes(), *notes]
 
@@ -96,11 +96,11 @@ class Reading:
         notes = []
         if len(self._versions) > 1:
             told = ", ".join(self._versions)
-            oldest = f"the logs are of versions {told}: judged as the oldest of them"
+            oldest = f"the logs are of versions {told}: checked as the oldest of them"
             notes.append(f"{oldest} (--profile any: by each)")
         if not self._profile and self._told_of_topology:
             notes.append(
-                "no line says which version of ScyllaDB this is: the topology is judged as that of any "
+                "no line says which version of ScyllaDB this is: the topology is checked as that of any "
                 "release, the rest as the newest (--profile says another)"
             )
         return notes

@@ -125,7 +125,7 @@ class Snapshots:
             )
         for table in sorted(self._apart):
             notes.append(
-                f"there are several series of dumps of {table}: each is judged apart, for nodes lag"
+                f"there are several series of dumps of {table}: each is checked apart, for nodes lag"
             )
         return notes
 
