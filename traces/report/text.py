@@ -29,8 +29,8 @@ _COLOURS = {
 }
 
 
-def print_report(report: TraceReport, console: Console) -> None:
-    """Print what a person wants to know first."""
+def print_report(report: TraceReport, console: Console, *, whole: bool = False) -> None:
+    """Print what a person wants to know first; `whole`: of all entities that the report has what is wrong."""
     for text in machine_lines(report):
         _print(f"machine   {text}", console)
     _print_counts(report, console)
@@ -40,12 +40,15 @@ def print_report(report: TraceReport, console: Console) -> None:
         _print(f"note: {note}", console)
     for text in (*candidates_told(report.candidates), *together_lines(report.together)):
         _print(text, console)
-    for entity in report.entities[:_SHOWN_MAX]:
+    shown = report.entities[: None if whole else _SHOWN_MAX]
+    for entity in shown:
         console.print()
         _print_entity(entity, console, several=len(report.machines) > 1)
-    hidden = len(report.entities) - _SHOWN_MAX + report.entities_left_out
+    hidden = len(report.entities) - len(shown) + report.entities_left_out
     if hidden > 0:
-        console.print(f"\n… and {hidden:,} more entities that are not ok; --json has more of them")
+        console.print(
+            f"\n… and {hidden:,} more entities that are not ok; --entity NAME shows one, --json has more"
+        )
     for coverage in report.coverage:
         console.print()
         for text in told(coverage):

@@ -33,6 +33,7 @@ examples:
   stagewright validate traces/ --machine my/machine.py:Counter --json --out report
   stagewright validate traces/ --engine embedded --explain
   stagewright validate traces/ --together my/cluster.py:Cluster --group '^(.*):'
+  stagewright validate traces/ --entity 'tablet7'     what is wrong with one entity
   stagewright validate traces/ --state validated     again tomorrow: only what is new is read
   stagewright validate --follow traces/ --state validated --idle 60
 
@@ -107,6 +108,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="driver memory of the Spark session that validate starts, such as 1g or 900m (default: 2g)",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "--entity",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="show what is wrong with this entity only, or with those of a pattern (`tablet*`); repeat it for more",
+    )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write the report files described below to DIR"
     )

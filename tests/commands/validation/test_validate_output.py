@@ -1,5 +1,6 @@
 """Where `stagewright validate` writes: files before text, and no place that refuses them."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -42,3 +43,36 @@ def test_a_place_that_takes_no_files_is_refused_before_anything_is_read(
 def test_flags_that_would_do_nothing_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["validate", JUMP, "--idle", "3"]) == 2
     assert "--idle needs --follow" in capsys.readouterr().err
+
+
+def test_one_entity_of_many_is_shown_by_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    for number in range(25):
+        for seq, action in enumerate((None, "acknowledge")):  # no write was sent
+            event = {"v": 1, "trace": "t", "machine": "RecordedWrite", "profile": "", "definition": "",
+                     "entity": f"write{number}", "seq": seq, "node": "n1", "action": action,
+                     "params": {}, "observed": {}}  # fmt: skip
+            lines.append(json.dumps(event))
+    trace = tmp_path / "writes.jsonl"
+    trace.write_text("\n".join(lines) + "\n")
+    given = ["validate", str(trace), "--engine", "embedded"]
+    assert run_command_line(given) == 1
+    everything = capsys.readouterr().out
+    assert "and 5 more entities that are not ok; --entity NAME shows one" in everything
+    hidden = [n for n in range(25) if f"t/write{n} " not in everything]
+    assert len(hidden) == 5
+    assert run_command_line([*given, "--entity", f"write{hidden[0]}"]) == 1
+    one = capsys.readouterr().out
+    assert f"t/write{hidden[0]} " in one
+    assert one.count("VIOLATION") == 1
+    assert "and 24 more entities" in one
+    assert run_command_line([*given, "--entity", "t/write*"]) == 1
+    assert "more entities that are not ok" not in capsys.readouterr().out
+    assert run_command_line([*given, "--entity", "write2?", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [one["entity"] for one in found["findings"]] == [f"write{n}" for n in range(20, 25)]
+    assert found["findings_left_out"] == 20
+    assert run_command_line([*given, "--entity", "nobody"]) == 1
+    assert "none is named so" in capsys.readouterr().out

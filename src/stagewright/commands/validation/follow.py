@@ -70,6 +70,7 @@ class _Reports:
     def take(self, report: TraceReport) -> None:
         """Print and write a report; those with something new in a folder of their own, too."""
         from stagewright.commands.output import console
+        from stagewright.traces.report.selected import report_of
         from stagewright.traces.report.text import as_json, print_report
 
         # Entities are counted on, so the last report speaks of all; lines are told once.
@@ -79,9 +80,10 @@ class _Reports:
             if report.has_news:  # the next report will not tell it again
                 write(report, self._args.out / f"run-{report.run:06}", self._args)
             write(report, self._args.out, self._args)
+        chosen = report_of(report, self._args.entity) if self._args.entity else report
         if self._args.json:
-            print(json.dumps(as_json(report)), flush=True)
+            print(json.dumps(as_json(chosen)), flush=True)
         else:
-            print_report(report, console())
+            print_report(chosen, console())
         if self._args.explain:
             tell_plan(report)

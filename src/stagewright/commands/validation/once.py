@@ -59,6 +59,7 @@ def _validated(
     from stagewright.commands.reports.of_traces import suite_of
     from stagewright.compiled import interpreted
     from stagewright.traces.inputs.discover import find_inputs
+    from stagewright.traces.report.selected import report_of
     from stagewright.traces.report.text import as_json, print_report
 
     skipping = args.skip_damaged
@@ -77,10 +78,11 @@ def _validated(
         reports.write(report.exit_code)
         if args.explain:
             tell_plan(report)
+        chosen = report_of(report, args.entity) if args.entity else report
         if args.json:
-            print(json.dumps(as_json(report), indent=2), flush=True)
+            print(json.dumps(as_json(chosen), indent=2), flush=True)
         elif not reports.take_standard_output:
-            print_report(report, console())
+            print_report(chosen, console(), whole=bool(args.entity))
 
     with interpreted(engine == "embedded" and size < INTERPRETED_BYTES):
         return _judged(paths, resolve, options, args, engine, deliver).exit_code
