@@ -1,13 +1,29 @@
 """Whether this run looks for more than the suite's ten minutes allow: `./run test --thorough`."""
 
 import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 VARIABLE = "STAGEWRIGHT_TESTS"  # set for all processes of a run, before they import tests
+T = TypeVar("T")
 THOROUGH = (
-    os.environ.get(VARIABLE) == "thorough" or os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+    "--thorough" in sys.argv  # pytest imports files of tests before it reads its options
+    or os.environ.get(VARIABLE) == "thorough"
+    or os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 )
 
 
 def examples(most: int) -> int:
     """How many examples of a law are tried: `most` in a thorough run, else a third of them."""
     return most if THOROUGH else most // 3
+
+
+def some_of(
+    cases: Iterable[T], *, each: int = 3, quick: Callable[[Any], object] | None = None
+) -> list[T]:
+    """Which cases are tried: all in a thorough run, else those that are `quick`, by default each third."""
+    known = list(cases)
+    if THOROUGH:
+        return known
+    return known[::each] if quick is None else [case for case in known if quick(case)]

@@ -73,7 +73,7 @@ def small(machine: RandomMachine) -> Explored:
     return found
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(machines(), st.data())
 def test_tour_finds_any_one_step_that_is_refused_in_one_state(
     machine: RandomMachine, data: st.DataObject
@@ -92,7 +92,7 @@ def test_tour_finds_any_one_step_that_is_refused_in_one_state(
     assert play(judge, lambda: Sabotaged(found.judge, None, None), suite).failure is None
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(40))
 @given(machines(), st.data())
 def test_refusals_find_any_one_event_that_is_accepted_in_one_state(
     machine: RandomMachine, data: st.DataObject

@@ -9,6 +9,7 @@ from random import Random
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.random_machines.definitions import RandomMachine, machines
 from tests.random_machines.explored import Explored, TooLargeError
+from tests.thorough import THOROUGH, examples
 
 from stagewright.checker.limits import Limits
 from stagewright.checker.mutation.changes.mutants import Mutant, all_mutants
@@ -19,7 +20,7 @@ from stagewright.spec.definition import PropertyKind
 from stagewright.spec.errors import DefinitionError
 from stagewright.spec.verdict import Outcome
 
-EXAMPLES = 25
+EXAMPLES = examples(36)
 MUTANTS = 8  # of each machine
 MOST_STATES = 80
 PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
@@ -83,6 +84,6 @@ def test_random_mutants_are_judged_as_the_interpreter_judges_them() -> None:
             fates[agree(machine, mutant, before)] += 1
 
     look()
-    assert fates[Fate.CAUGHT] > 5
-    assert fates[Fate.REDUNDANT] > 5
-    assert fates[Fate.SURVIVED] > 5
+    assert fates[Fate.CAUGHT] > (5 if THOROUGH else 1)
+    assert fates[Fate.REDUNDANT] > (5 if THOROUGH else 1)
+    assert fates[Fate.SURVIVED] > (5 if THOROUGH else 1)

@@ -254,14 +254,14 @@ def test_every_decision_is_the_one_of_the_oracle(given: tuple[Case, Seen]) -> No
     assert verdict_of(case, EngineKind.NUMPY) is expected
 
 
-@settings(max_examples=25, suppress_health_check=SLOW)
+@settings(max_examples=examples(25), suppress_health_check=SLOW)
 @given(cases())
 def test_both_engines_decide_alike(given: tuple[Case, Seen]) -> None:
     case, _ = given
     assert verdict_of(case, EngineKind.NATIVE) is verdict_of(case, EngineKind.NUMPY)
 
 
-@settings(max_examples=30, suppress_health_check=SLOW)
+@settings(max_examples=examples(30), suppress_health_check=SLOW)
 @given(cases())
 def test_a_projection_refines_its_quotient_and_not_one_with_an_edge_less(
     given: tuple[Case, Seen],

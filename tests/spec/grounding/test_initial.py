@@ -3,7 +3,8 @@
 from itertools import product
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from tests.thorough import examples
 
 from stagewright.spec.errors import ScopeError
 from stagewright.spec.grounding.ground import Builder, GroundNode, GroundOp
@@ -69,6 +70,7 @@ def test_what_satisfies_a_condition_is_found_in_the_order_of_the_product(
             found.find()
 
 
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_the_search_agrees_with_looking_at_every_candidate(data: st.DataObject) -> None:
     ranges = data.draw(

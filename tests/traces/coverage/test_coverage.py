@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.thorough import examples
 
 from stagewright.spec.grounding.coverable import ActionOf, Edge, Move, RequirementOf, ValueOf
 from stagewright.spec.grounding.lowering import ground
@@ -276,7 +277,7 @@ def test_how_events_lie_in_files_changes_no_count(
     assert one.counts == other.counts
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(examples(4)))
 def test_what_is_wrong_or_repeated_counts_as_far_as_it_was_judged(
     lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

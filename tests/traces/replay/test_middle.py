@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.thorough import examples
 
 from stagewright.spec.grounding.lowering import ground
 from stagewright.spec.trace import Event, TraceVerdict, observation
@@ -89,7 +90,7 @@ def open_walk(lease: Any, seed: int, steps: int) -> list[Event]:
     return [*events, lease.event("long", steps, None, {}, {}, end=True)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(6)))
 def test_chunks_find_what_one_piece_finds(
     lease: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

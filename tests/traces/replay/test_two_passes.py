@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.thorough import examples, some_of
 
 from stagewright.spec.trace import Event, TraceVerdict
 from stagewright.traces.engines.engine import Embedded
@@ -41,7 +42,7 @@ def write(path: Path, events: list[Event]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(6)))
 def test_mutated_traces_get_the_verdicts_of_the_interpreter(
     lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -109,7 +110,7 @@ def half_seen(rng: random.Random, events: list[Event]) -> list[Event]:
     ]
 
 
-@pytest.mark.parametrize("most", [8, 12])
+@pytest.mark.parametrize("most", some_of([12, 8]))
 def test_whether_an_entity_is_undecided_depends_on_its_own_events_alone(
     lease: Any, mutated: Mutated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:

@@ -23,7 +23,7 @@ FAULTS = (
     "storm,election=60,delay=0.1",
     "all",
 )
-SEEDS = range(2000 if THOROUGH else 40)
+SEEDS = range(2000 if THOROUGH else 20)
 
 
 def plan(seed: int) -> Plan:

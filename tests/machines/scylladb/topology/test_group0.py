@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.machines.judged import broken
+from tests.thorough import some_of
 
 from stagewright.checker.check import check
 from stagewright.machines.scylladb.topology.group0 import Group0
@@ -13,12 +14,14 @@ from stagewright.spec.scope import scope_of
 
 @pytest.mark.parametrize(
     ("budgets", "orbits"),
-    [
-        ({"elections": 1}, 17_913),
-        ({"changes": 1, "restarts": 1}, 20_260),
-        ({"elections": 1, "changes": 1, "repeats": 1}, 2_018),
-        ({"elections": 1, "changes": 1, "voter_changes": 1}, 7_506),
-    ],
+    some_of(
+        [
+            ({"elections": 1}, 17_913),
+            ({"changes": 1, "restarts": 1}, 20_260),
+            ({"elections": 1, "changes": 1, "repeats": 1}, 2_018),
+            ({"elections": 1, "changes": 1, "voter_changes": 1}, 7_506),
+        ]
+    ),
     ids=str,
 )
 def test_every_promise_is_kept(budgets: dict[str, int], orbits: int) -> None:
