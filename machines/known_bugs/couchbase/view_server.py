@@ -102,5 +102,21 @@ class OneUpdaterForBothIndexes(ViewServer):
         self.indexes.index_replica(p)
 
 
+@known_bug(
+    "K11-activated",
+    "design document 004, replica indexes",
+    breaks=ViewServer.workers_know_the_partitions,
+    sizes={Partition: 1},
+    budgets={ViewServer.requests: 6, ViewServer.writes: 1, ViewServer.crashes: 0},
+)
+class ActivatesWhatIsStillPending(ViewServer):
+    """A transfer waits until older rows are removed. They are, and the partition is activated before the main index has
+    added it: the workers take for active what the index does not have.
+    """
+
+    def _is_there(self, p: Term[Partition]) -> None:
+        self._is_clean(p)
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()
