@@ -17,6 +17,7 @@ from stagewright.impl.catalog.columns import (
     TABLETS,
     TIMESTAMPS,
     TOPOLOGY,
+    VIEW_BUILDING,
     Row,
     Rows,
     described_generation,
@@ -30,7 +31,10 @@ from stagewright.impl.group0 import Entry, Mutation, Snapshot
 from stagewright.impl.node.messages import HostInfo
 from stagewright.machines.scylladb.cdc.cdc_streams import TopologyDescription
 
-KNOWN = (TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES, TABLETS)
+KNOWN = (
+    *(TOPOLOGY, REQUESTS, MEMBERS, STATUS, GENERATIONS, TIMESTAMPS, TABLES, TABLETS),
+    *VIEW_BUILDING,
+)
 _STATIC: Row = {
     "transition_state": None,
     "version": 0,

@@ -40,6 +40,7 @@ GENERATIONS = "cdc_generations_v3"
 TIMESTAMPS = "cdc_generation_timestamps"
 TABLES = "tables"
 TABLETS = "tablets"
+VIEW_BUILDING = ("view_building_tasks", "view_build_status_v2", "built_views", "scylla_local")
 
 Row = dict[str, Any]
 Rows = dict[tuple[str, ...], Row]

@@ -21,6 +21,7 @@ from stagewright.impl.catalog.columns import (
 )
 from stagewright.impl.catalog.tablet_rows import TabletRow, tablets_of
 from stagewright.impl.ring.vnodes import Chosen, RingNode, Rings
+from stagewright.impl.views.definition import ViewDefinition
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 NOBODY = Chosen((), (), ())
@@ -60,6 +61,7 @@ class View:
     logs: Mapping[str, str] = field(
         default_factory=dict
     )  # of each table whose changes are captured
+    views: Mapping[str, ViewDefinition] = field(default_factory=dict[str, ViewDefinition])
 
     @cached_property
     def rings(self) -> Rings:
@@ -124,6 +126,22 @@ class View:
         """A tablet, if there is such."""
         tablets = self.tablets.get(table, ())
         return tablets[number] if 0 <= number < len(tablets) else None
+
+    def tablet_with(self, table: str, token: int) -> TabletRow | None:
+        """The tablet of a token, if the table is there and has tablets."""
+        tablets = self.tablets.get(table)
+        return None if tablets is None else tablets[_index(token, len(tablets))]
+
+    def views_of(self, table: str) -> tuple[ViewDefinition, ...]:
+        """The materialized views of a table."""
+        return self._views_by_base.get(table, ())
+
+    @cached_property
+    def _views_by_base(self) -> dict[str, tuple[ViewDefinition, ...]]:
+        found: dict[str, tuple[ViewDefinition, ...]] = {}
+        for view in self.views.values():
+            found[view.base] = (*found.get(view.base, ()), view)
+        return found
 
     def ranges_of(self, table: str) -> Iterator[tuple[int, int]]:
         """Token ranges (low, high] of a table within which all tokens have the same replicas."""
@@ -216,6 +234,11 @@ def view_of(tables: Mapping[str, Rows]) -> View:
         tables={key[0]: row["replicas"] for key, row in tables[TABLES].items()},
         tablets=tablets_of(tables[TABLES], tables[TABLETS]),
         logs={row["log_of"]: key[0] for key, row in tables[TABLES].items() if row.get("log_of")},
+        views={
+            key[0]: ViewDefinition.of(key[0], row)
+            for key, row in tables[TABLES].items()
+            if row.get("view_of")
+        },
     )
 
 

@@ -42,3 +42,17 @@ class Defect(Enum):
     log_window_is_open = auto()  # any timestamp is let through
     unready_replica_answers = auto()  # a node that starts answers before it has learned
     tablet_streaming_is_skipped = auto()  # a tablet moves without its rows
+    view_updates_are_sent_unsynced = auto()  # before the base row is on the disk
+    view_updates_go_to_the_first_replica = auto()  # of the view, wherever the base replica stands
+    view_updates_skip_pending = auto()  # a view tablet moves without what is updated meanwhile
+    an_answer_counts_for_all = auto()  # of a call, whichever tasks were finished
+    aborted_tasks_are_removed = auto()  # though they wait for the end of an operation
+    terms_are_not_compared = auto()  # a worker works for coordinators of any term
+    old_view_rows_are_kept = auto()  # when the value of a base row changes
+    view_updates_are_not_kept = auto()  # a crash loses those that have not arrived
+    view_building_does_not_wait = auto()  # a task is finished when its updates are sent
+    view_building_makes_timestamps = auto()  # rows are put into a view as of now
+    view_building_skips_rows = auto()  # the first of each chunk but the first
+    view_building_does_not_flush = auto()  # sstables are read that miss what is in the memtable
+    tasks_stay_behind = auto()  # when their tablet has moved
+    tasks_outlive_their_view = auto()  # a view is dropped, and its tasks are not

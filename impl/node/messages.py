@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
+
 Cell = tuple[bytes, int, bytes | None]
 """A row at rest: its stored key (`impl.node.keys`), its timestamp, its value or None for a tombstone."""
 
@@ -435,6 +437,8 @@ Message = (
     | ScanReply
     | OperatorRequest
     | CreateTable
+    | CreateView
+    | DropView
     | OperatorReply
     | GenerationsRequest
     | GenerationsReply
@@ -457,5 +461,7 @@ Message = (
     | OrderDone
     | PullRows
     | RowChunk
+    | WorkOnTasks
+    | WorkedOnTasks
     | Banned
 )

@@ -57,11 +57,13 @@ from stagewright.impl.node.requests import Requests
 from stagewright.impl.node.scans import Scans
 from stagewright.impl.node.streams import Streams
 from stagewright.impl.node.tablet_streams import TabletStreams
+from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
 from stagewright.impl.runtime import Program
 from stagewright.impl.storage.port import RowStore
 from stagewright.impl.tablets.reports import MoveHistory
 from stagewright.impl.topology.coordinator import TopologyCoordinator
 from stagewright.impl.topology.planning import program
+from stagewright.impl.views.node_views import NodeViews
 from stagewright.machines.scylladb.topology.topology_states import NodeState, TransitionState
 
 
@@ -81,7 +83,8 @@ class DatabaseNode:
         self.context = Context(identity, rules or program(), rows, timing, around, defects)
         self.requests = Requests(self.context)
         self.scans = Scans(self.context)
-        self.replica = Replica(self.context)
+        self.views = NodeViews(self.context)
+        self.replica = Replica(self.context, self.views)
         self.streams = Streams(self.context, self.replica)
         self.tablet_streams = TabletStreams(self.context, self.replica)
         self.drains = Drains(self.context, self.requests, self.scans)
@@ -119,6 +122,8 @@ class DatabaseNode:
         match message:
             case ReplicaWrite() | ReplicaRead() | ReplicaScan():
                 return self.replica.serve(sender, message)
+            case ReplicaReply() if self.views.outbox.owns(message.number):
+                return self.views.outbox.reply(sender, message)
             case ReplicaReply():
                 return [*self.requests.reply(sender, message), *self.drains.look()]
             case ClientWrite() | ClientRead():
@@ -155,6 +160,8 @@ class DatabaseNode:
                 return self.membership.operate(sender, message)
             case CreateTable():
                 return self.membership.create(sender, message)
+            case CreateView() | DropView() | WorkOnTasks() | WorkedOnTasks():
+                return self.views.handle(sender, message)
             case GenerationsRequest(number):
                 return [Send(sender, self.membership.generations(number))]
             case StatusRequest(number):
@@ -228,6 +235,8 @@ class DatabaseNode:
                 return self.tablet_streams.again(number, start, attempts)
             case ("campaign",):
                 return self._campaign()
+            case ("views" | "view building", *_):
+                return self.views.wake(reason)
             case ("coordinator", *_):
                 return [] if self.coordinator is None else self.coordinator.wake(reason)
             case ("join",):
@@ -247,6 +256,7 @@ class DatabaseNode:
         self._moves.learned(item)
         self.streams.end_closed()
         self.tablet_streams.end_closed()
+        effects += self.views.learned()
         if self.context.ready:
             effects += self._leave()
         if self.coordinator is not None:
@@ -265,15 +275,17 @@ class DatabaseNode:
         """The failure detector has changed its mind."""
         down = self.context.down
         self.context.down = down - {peer} if up else down | {peer}
-        return [] if self.coordinator is None else self.coordinator.seen()
+        effects = self.views.seen()
+        return effects if self.coordinator is None else [*effects, *self.coordinator.seen()]
 
     # -- the topology coordinator ----------------------------------------------------------------------------
 
     def _serve(self) -> list[Effect]:
         """The node is ready: it takes part in elections, once its failure detector knows the cluster."""
+        effects = [*self.views.learned(), *self._leave()]
         if self.context.member.head.position <= 1:  # there is nobody else yet
-            return [*self._leave(), *self._campaign()]
-        return [*self._leave(), Wake(self.context.timing.lease, ("campaign",))]
+            return [*effects, *self._campaign()]
+        return [*effects, Wake(self.context.timing.lease, ("campaign",))]
 
     def _leader(self) -> str:
         return self.name if self.coordinator is not None else ""
@@ -293,7 +305,7 @@ class DatabaseNode:
         if leadership is None or self.coordinator is not None:
             return []
         self.coordinator = TopologyCoordinator(self.context, leadership, self._resigned)
-        return self.coordinator.start()
+        return [*self.coordinator.start(), *self.views.lead(leadership)]
 
     def kept(self, leadership: Leadership, kept: bool) -> list[Effect]:
         """It leads still, or another one."""
@@ -306,6 +318,7 @@ class DatabaseNode:
     def _deposed(self, leadership: Leadership) -> list[Effect]:
         if self.coordinator is not None and self.coordinator.leadership == leadership:
             self.coordinator = None
+            self.views.depose()
         return []
 
     def _compact(self) -> list[Effect]:

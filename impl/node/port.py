@@ -165,6 +165,8 @@ class Timing:
     horizon: int = 800  # by which it may be behind
     compact_after: int = 200  # entries of group0, not milliseconds
     chunk: int = 64  # rows that are streamed at once
+    view_call: int = 500  # until a call for view building tasks is taken for lost
+    view_removal: int = 40  # until view building tasks that are finished are removed (000: 200 ms)
 
 
 @dataclass(frozen=True)

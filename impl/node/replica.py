@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stagewright.impl.catalog.tablet_rows import TabletRow
 from stagewright.impl.node.context import Context
 from stagewright.impl.node.defects import Defect
@@ -16,14 +18,17 @@ from stagewright.impl.node.messages import (
 )
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.views.node_views import NodeViews
 
 
 class Replica:
     """The rows of one node, as others ask for them."""
 
-    def __init__(self, node: Context) -> None:
+    def __init__(self, node: Context, views: NodeViews) -> None:
         self._node = node
+        self.views = views
         self._unsynced: dict[int, tuple[Effect, ...]] = {}
+        views.worker.synced = partial(self.store, ())
 
     def serve(self, sender: str, request: ReplicaWrite | ReplicaRead | ReplicaScan) -> list[Effect]:
         """Do what another node's client wants."""
@@ -36,10 +41,12 @@ class Replica:
             key, timestamp, value = request.cell
             puts = [Put(request.table, Version(key, timestamp, value))]
             puts += [Put(table, Version(*cell)) for table, cell in request.beside]
+            hints, then = self.views.of_write(request.table, request.cell)
+            puts += hints
             answer = Send(sender, ReplicaReply(request.number, Outcome.done))
             if self._node.has(Defect.sync_is_forgotten):
-                return [Store(tuple(puts)), answer]
-            return self.store(tuple(puts), answer)
+                return [Store(tuple(puts)), answer, *then]
+            return self.store(tuple(puts), answer, *then)
         found = self._node.rows.get(request.table, request.key)
         if found is None:
             return [Send(sender, ReplicaReply(request.number, Outcome.done))]
@@ -102,7 +109,7 @@ class Replica:
         """Remove the rows of a tablet that the node gains no more, or has lost."""
         first, end = bounds(*row.range)
         dropped = [Drop(row.table, first, end)] if self._holds(row.table, first, end) else []
-        return [*dropped, *self.store((), then)]
+        return [*dropped, *self.views.forget(row), *self.store((), then)]
 
     def _holds(self, table: str, first: bytes, end: bytes | None) -> bool:
         snapshot = self._node.rows.snapshot()

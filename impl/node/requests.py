@@ -165,6 +165,8 @@ class Requests:
     def _may_write(self, view: View, request: ClientWrite | ClientRead) -> str:
         if isinstance(request, ClientWrite) and request.table in view.logs.values():
             return f"{request.table} is a log: the database alone writes it"
+        if isinstance(request, ClientWrite) and request.table in view.views:
+            return f"{request.table} is a view: the database alone writes it"
         return ""
 
     def _plan(

@@ -15,6 +15,7 @@ from stagewright.impl.node.messages import Order, OrderDone, RowChunk
 from stagewright.impl.node.port import Effect, Send
 from stagewright.impl.node.replica import Replica
 from stagewright.impl.node.transfers import Transfer
+from stagewright.impl.views.hints import hints_of
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Role, Run
 
 ATTEMPTS = 20  # without an answer, until a source is taken for gone
@@ -65,6 +66,11 @@ class TabletStreams:
             running.transfers[number] = Transfer(
                 "tablet transfer", number, session, row.table, source, (row.range,)
             )
+            if node.view.views_of(row.table) and row.kind is Kind.migration:
+                number, hints = node.number(), hints_of(row.table)
+                running.transfers[number] = Transfer(
+                    "tablet transfer", number, session, hints, source, (row.range,)
+                )
         self._running[session] = running
         pulls = [e for t in running.transfers.values() for e in self._pull(running, t, 0)]
         return [*pulls, *self._look(running)]
@@ -97,9 +103,17 @@ class TabletStreams:
             return []
         if chunk.refused:
             return self._fail(running, f"{transfer.source}: {chunk.refused}")
-        batch = transfer.take(self._node, chunk)
+        batch, then = transfer.take(self._node, chunk), list[Effect]()
+        if transfer.table == running.row.table:
+            rebuilt = running.row.kind is Kind.rebuild
+            hints, then = self._replica.views.of_stream(
+                transfer.table, chunk.cells, rebuilt=rebuilt
+            )
+            batch += hints
+        else:
+            self._replica.views.of_hints(running.row.table, chunk.cells)
         more = [] if transfer.over else self._pull(running, transfer, 0)
-        stored = self._replica.store(batch) if batch else []
+        stored = self._replica.store(batch, *then) if batch else []
         return [*stored, *more, *self._look(running)]
 
     def _look(self, running: _Running) -> list[Effect]:
@@ -130,6 +144,8 @@ class TabletStreams:
         cleans = row is not None and row.tablet.stage.action is Run.cleanup
         if row is None or not cleans or self._node.name in row.chosen.writes:
             return [_end(coordinator, order, "there is nothing to clean up")]
+        if self._replica.views.holds(row):
+            return [_end(coordinator, order, "view updates of it are on their way")]
         return self._replica.clean_tablet(row, _end(coordinator, order))
 
 

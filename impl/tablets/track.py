@@ -24,11 +24,13 @@ from stagewright.impl.tablets.loads import sketch_of
 from stagewright.impl.topology.orders import Job, Key, Orders
 from stagewright.impl.topology.planning import Board, step_of
 from stagewright.impl.topology.rounds import Rounds
+from stagewright.impl.views.moves import follow
 from stagewright.machines.scylladb.cluster import Node
 from stagewright.machines.scylladb.tablets.tablet_migration import Progress, TabletMigration
 from stagewright.machines.scylladb.tablets.tablet_stages import Kind, Run, Stage
 from stagewright.machines.scylladb.topology.topology_states import TransitionState, Work
 from stagewright.spec import define
+from stagewright.spec.errors import RefusedError
 from stagewright.spec.verdict import Step
 
 _KINDS = {
@@ -248,22 +250,25 @@ class TabletTrack:
             if enter:
                 node = {"n": Node(_drained(view))} if enter == "start_draining" else {}
                 board.take(step_of(enter, **node))
-            rows: list[Mutation | None] = []
+            _refuse_dropped(view, moves, starts)
+            rows: list[tuple[TabletRow, Mutation | None]] = []
             for row, step in moves:
-                rows.append(self._step(board, row, [step], None, after))
+                rows.append((row, self._step(board, row, [step], None, after)))
             for migration in starts:
                 row = view.tablets[migration.tablet.table][migration.tablet.number]
                 then = tuple(
                     migration.pending if r == migration.leaving else r for r in row.tablet.replicas
                 )
                 begin = step_of("start", kind=_KINDS[migration.kind])
-                rows.append(self._step(board, row, [begin], then, after))
+                rows.append((row, self._step(board, row, [begin], then, after)))
             if not enter:
                 board.take(step_of("change_stages"))
-            changed = [r for r in rows if r is not None]
+            changed = [(row, m) for row, m in rows if m is not None]
+            tasks = follow(board, self._node, changed)
             self._account(board, view, moves)
             text = "; ".join([*map(_entered, moves), *map(str, starts)])
-            return board.command(text, self._node.catalog, self._node.details(), changed)
+            beside = (*(m for _, m in changed), *tasks)
+            return board.command(text, self._node.catalog, self._node.details(), beside)
 
         def committed() -> None:
             self._volatile.update(after)
@@ -375,6 +380,19 @@ def _holders(view: View, ended: set[str]) -> set[str]:
             over = over and row.tablet.stage is Stage.end_migration
             found |= {r.host for r in ((row.tablet.next or ()) if over else row.tablet.replicas)}
     return found
+
+
+def _refuse_dropped(
+    view: View, moves: list[tuple[TabletRow, Step]], starts: tuple[Migration, ...]
+) -> None:
+    """A table may have been dropped since its tablets were looked at.
+
+    Raises:
+        RefusedError: it was.
+    """
+    tables = {row.table for row, _ in moves} | {m.tablet.table for m in starts}
+    if gone := tables - view.tablets.keys():
+        raise RefusedError(f"{', '.join(sorted(gone))} was dropped", (), help="look again")
 
 
 def _entered(move: tuple[TabletRow, Step]) -> str:

@@ -22,6 +22,13 @@ OF_NODES = {
 }
 """The same of a run whose topology changes; the topology itself is judged by the definition that drives it."""
 
+OF_VIEWS = {
+    "view-updates": "stagewright.machines.recorded.views:RecordedUpdates",
+    "view-places": "stagewright.machines.recorded.views:RecordedTasks",
+    "view-batches": "stagewright.machines.recorded.views:RecordedBatch",
+}
+"""The same of a run that has views; tasks and choices are judged by the definitions that drive them."""
+
 OF_LOGS = (
     "stagewright.machines.recorded.logged:LoggedBarrier",
     "stagewright.machines.recorded.logged:LoggedFence",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stagewright.impl.group0.dice import Dice
-from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Message
+from stagewright.impl.node.messages import ClientRead, ClientReply, ClientWrite, Level, Message
 from stagewright.impl.simulator.database.checks.oracle import Oracle
 from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import EPOCH
@@ -123,11 +123,11 @@ class Clients:
                 return timestamp
             milliseconds += 1
 
-    def read(self, client: int, key: bytes, node: str) -> None:
+    def read(self, client: int, key: bytes, node: str, level: Level = Level.quorum) -> None:
         """Read a key through a node."""
         self._last += 1
         self.oracle.begin_read(self._last, key)
-        self._ask(client, key, node, 0, ClientRead(self._last, table_of(key), key))
+        self._ask(client, key, node, 0, ClientRead(self._last, table_of(key), key, level))
 
     def _ask(
         self, client: int, key: bytes, node: str, timestamp: int, message: ClientRead | ClientWrite

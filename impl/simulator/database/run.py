@@ -30,9 +30,10 @@ from stagewright.impl.simulator.database.checks.watcher import Watcher
 from stagewright.impl.simulator.database.clients import Clients, Workload
 from stagewright.impl.simulator.database.hosts import EPOCH
 from stagewright.impl.simulator.database.report import Outcome, Report
-from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.script import OF_VIEWS, Operation
 from stagewright.impl.simulator.database.tables import TABLE, table_of
 from stagewright.impl.simulator.database.troubles import Troubles
+from stagewright.impl.simulator.database.views import Asks, ViewOperations
 from stagewright.impl.simulator.database.weather import NONE, Faults
 from stagewright.impl.simulator.database.world import World
 from stagewright.impl.topology.planning import program
@@ -119,12 +120,27 @@ class _Run:
         self._number = 0
         self.troubles = Troubles(self.world, plan.faults)
         self._killed = self.troubles.killed  # by the script
+        asks = Asks(self._until, self._say, self._ask_any, self._serving)
+        self.views = ViewOperations(
+            self.world, self.judge.catalog, self.oracle, self.clients, asks, self.judge.problems
+        )
+        self.watcher.follow_views(self.views.check, self.world.hosts)
         now, late = (lambda: (EPOCH + self.events.now) * 1000), round(plan.faults.skew)
         self.follower = (
             Follower(self._ask_any, TABLE, self.oracle, now, confidence_in(plan.timing, late))
             if plan.cdc
             else None
         )
+
+    def _say(self, request: Callable[[int], Message]) -> OperatorReply | None:
+        """Ask a node for something that is then committed, or refused; None: there is no answer in time."""
+        nodes = self._serving()
+        self._number += 1
+        number = self._number
+        if nodes:
+            self.world.send("operator", nodes[0], request(number))
+        self._until(lambda: number in self._replies, 4 * AGAIN_MS)
+        return self._replies.get(number)
 
     def _ask_any(self, question: Callable[[int], Message]) -> Message | None:
         """Ask a node that clients know."""
@@ -141,7 +157,10 @@ class _Run:
     def _committed(self, entry: Entry) -> None:
         before = self.judge.catalog.view
         self.judge.hear(entry, self.events.now)
+        self.views.committed(entry)
         self.watcher.now = self.events.now
+        if self.watcher.views is not None:
+            self.watcher.views.committed(entry, self.judge.catalog)
         actions = {step.action for step in entry.command.steps}
         self.watcher.committed(actions, before, self.world.hosts)
         self._enter(self.judge.catalog.view.transition_state.name)
@@ -198,6 +217,7 @@ class _Run:
         self.events.run(lambda: self.clients.finished, self.events.now + OPERATION_MS)
         self._heal()
         self._look()
+        self.views.look()
         if self.follower is not None:
             self.follower.read_to_the_end(self._until)
             self.world.counted["changes read from the log"] = len(self.follower.changes)
@@ -206,6 +226,8 @@ class _Run:
             write_logs(directory / LOGS, self.world.logs or {})
             self.judge.write_records(directory, trace)
             self.watcher.write(directory, trace)
+            if self.views.check.used:
+                self.views.check.write(directory, trace)
         counted = self.world.counted
         counted["reads checked"] = self.oracle.checked
         view = self.judge.catalog.view
@@ -254,6 +276,8 @@ class _Run:
         newcomer = by if verb == "replace" else node if verb == "join" else ""
         if newcomer in self.world.hosts:
             raise InputError(f"`{operation}`: {newcomer} was there already", help="use a new name")
+        if verb in OF_VIEWS:
+            return self.views.work(operation)
         if node and verb not in ("join", "table") and node not in self.world.hosts:
             raise InputError(f"`{operation}`: there is no {node}", help="let it join first")
         match verb:

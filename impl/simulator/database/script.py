@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from stagewright.impl.views.definition import COMPARISONS
 from stagewright.spec.errors import InputError
 from stagewright.spec.text.suggestions import did_you_mean
 
@@ -21,8 +22,12 @@ FORMS = {
     "isolate": "isolate NODE",
     "restart": "restart NODE",
     "table": "table NAME tablets NUMBER rf NUMBER",
+    "create": "create view NAME on TABLE by value [mod NUMBER] [where value < NUMBER]",
+    "await": "await VIEW",
+    "drop": "drop view VIEW",
     "wait": "wait MILLISECONDS",
 }
+OF_VIEWS = ("create", "await", "drop")
 MOST = 1_000_000
 TABLETS = tuple(1 << bits for bits in range(11))  # powers of two
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
@@ -37,13 +42,24 @@ class Operation:
     by: str = ""
     number: int = 0
     replicas: int = 0  # of a table
+    comparison: str = ""  # of the values of rows that are in a view, with the bound
+    bound: int = 0
 
     def __str__(self) -> str:
+        if self.verb in OF_VIEWS:
+            return self._of_view()
         words = [self.verb, self.node]
         words += ["by", self.by] if self.by else []
         words += [str(self.number)] if self.verb in ("write", "wait") else []
         words += ["tablets", str(self.number), "rf", str(self.replicas)] * (self.verb == "table")
         return " ".join(filter(None, words))
+
+    def _of_view(self) -> str:
+        if self.verb != "create":
+            return f"{self.verb} view {self.node}" if self.verb == "drop" else f"await {self.node}"
+        divided = f" mod {self.number}" if self.number else ""
+        where = f" where value {self.comparison} {self.bound}" if self.comparison else ""
+        return f"create view {self.node} on {self.by} by value{divided}{where}"
 
 
 def parse_script(text: str) -> tuple[Operation, ...]:
@@ -80,7 +96,35 @@ def _parse(words: list[str]) -> Operation:
             and 1 <= int(replicas) <= 9
         ):
             return Operation(verb, name, number=int(number), replicas=int(replicas))
+        case ["view", name, "on", table, "by", "value", *rest] if (
+            verb == "create" and _NAME.fullmatch(name) and (found := _view(rest)) is not None
+        ):
+            modulus, comparison, bound = found
+            return Operation(verb, name, table, modulus, 0, comparison, bound)
+        case ["view", name] if verb == "drop" and _NAME.fullmatch(name):
+            return Operation(verb, name)
+        case [name] if verb == "await" and _NAME.fullmatch(name):
+            return Operation(verb, name)
         case [number] if verb in ("write", "wait") and number.isdecimal() and int(number) <= MOST:
             return Operation(verb, number=int(number))
         case _:
             raise InputError(f"--script: `{' '.join(words)}`", help=f"write `{form}`")
+
+
+def _view(words: list[str]) -> tuple[int, str, int] | None:
+    """The modulus, the comparison and the bound of a view; None: these are none."""
+    modulus = 0
+    match words:
+        case ["mod", number, *rest] if number.isdecimal() and 0 < int(number) <= MOST:
+            modulus, words = int(number), rest
+        case _:
+            pass
+    match words:
+        case []:
+            return modulus, "", 0
+        case ["where", "value", comparison, bound] if (
+            comparison in COMPARISONS and bound.isdecimal() and int(bound) <= MOST
+        ):
+            return modulus, comparison, int(bound)
+        case _:
+            return None

@@ -121,6 +121,8 @@ class World:
         )
         if host.log is not None:
             host.log.starts(host.node)
+        if self.watcher is not None:
+            self.watcher.begins(host, host.node, self.events)
         self._do(host, host.node.start())
         for peer in self.hosts.values():
             if peer is not host:
@@ -152,6 +154,8 @@ class World:
         self._end(host)
 
     def _end(self, host: Host) -> None:
+        if self.watcher is not None:
+            self.watcher.ends(host, self.events.now)
         host.unsubscribe()
         host.unsubscribe = lambda: None
         host.node, host.fuse, host.syncing = None, None, []

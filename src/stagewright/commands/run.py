@@ -23,6 +23,7 @@ examples:
   stagewright run --nodes 3 --tablets 8 --seed 7 --faults all
   stagewright run --faults crash@streaming,loss=0.1 --profile scylla-2025.4 --json
   stagewright run --script "join n4; write 10000; decommission n1; replace n2 by n5" --faults all
+  stagewright run --script "table t tablets 4 rf 3; write 60; create view v on t by value; join n4; await v"
   stagewright run --script "create table 60 rows; write 300; create unique index i on v; kill n1; await i"
 
 faults (each may be KIND, KIND@STAGE or KIND@every, with =RATE from 0 to 1; a comma between):
@@ -44,6 +45,8 @@ maybe with =TIMES a minute, storm (group0's own requests are lost, late and repe
 crash@write_both_read_old. --workload says what clients do, as in keys=12,gap=0-3,reads=0.5,deletes=0.1,
 clients=4 (gap in milliseconds, shares from 0 to 1), and chunk=3: how many rows nodes stream at once. With --cdc
 every change goes to a CDC log, too, and a consumer has to read each once.
+table NAME tablets N rf N makes a table of tablets; create view NAME on TABLE by value [mod N] [where value < N]
+a materialized view of it, which is built while it is written to: await NAME waits for that, drop view NAME drops it.
 
 A script that begins with `create table N rows` is of a table with the columns v and w, tablets and indexes:
 create [deferred] [unique] index NAME on COLUMN, drop index NAME, backfill, put KEY v=NUMBER w=NUMBER,

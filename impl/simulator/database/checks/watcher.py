@@ -33,8 +33,12 @@ from stagewright.impl.node.node import DatabaseNode
 from stagewright.impl.node.port import Drop, Effect, Send, Store
 from stagewright.impl.runtime import Program
 from stagewright.impl.simulator.database.checks.folding import Arguments, Folding
+from stagewright.impl.simulator.database.checks.view_check import ViewCheck
+from stagewright.impl.simulator.database.checks.view_watcher import ViewWatcher
+from stagewright.impl.simulator.database.events import Events
 from stagewright.impl.simulator.database.hosts import Host
-from stagewright.machines.recorded import OF_NODES
+from stagewright.impl.views.records import Record
+from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 from stagewright.machines.scylladb.tablets.tablet_stages import Role, Stage
 from stagewright.machines.scylladb.topology.topology_states import NodeState, Ring
 from stagewright.spec.loading import load
@@ -60,7 +64,8 @@ _STAGE = {Ring.old: Stage.none, Ring.both: Stage.write_both_read_old, Ring.new: 
 @lru_cache(maxsize=1)
 def foldings() -> dict[str, Folding]:
     """The definitions of what is recorded, by kind; all runs of a process share what they compute."""
-    return {kind: Folding(Program(load(place))) for kind, place in OF_NODES.items()}
+    places = {**OF_NODES, **OF_VIEWS}
+    return {kind: Folding(Program(load(place))) for kind, place in places.items()}
 
 
 class Watcher:
@@ -82,6 +87,8 @@ class Watcher:
         self._sessions: dict[str, frozenset[str]] = {}  # by life of a node
         self._ready: set[str] = set()
         self._passed_at = 0
+        self.views: ViewWatcher | None = None
+        self.tasks: ViewCheck | None = None
 
     def _take(self, kind: str, entity: str, node: str, action: str, **arguments: Any) -> None:
         state = self._start(kind, entity, node)
@@ -107,7 +114,10 @@ class Watcher:
     def write(self, directory: Path, trace: str) -> tuple[Path, ...]:
         """One file for each kind."""
         paths: list[Path] = []
+        kinds = {kind for kind, *_ in self._events}
         for kind, folding in self._kinds.items():
+            if kind in OF_VIEWS and kind not in kinds:
+                continue
             path = directory / f"{kind}.jsonl"
             with TraceWriter(path, folding.rules.definition, trace) as writer:
                 for of, entity, action, values, node, now in self._events:
@@ -121,10 +131,36 @@ class Watcher:
             paths.append(path)
         return tuple(paths)
 
+    # -- lives of nodes ------------------------------------------------------------------------------------
+
+    def follow_views(self, tasks: ViewCheck, hosts: dict[str, Host]) -> None:
+        """Record what nodes do about views, too."""
+        self.views, self.tasks = ViewWatcher(self._take, hosts), tasks
+
+    def begins(self, host: Host, node: DatabaseNode, clock: Events) -> None:
+        """A life of a node begins: what it says of view building is recorded."""
+
+        def tell(record: Record) -> None:
+            self.now = clock.now
+            if self.views is not None and self.tasks is not None:
+                self.views.told(host, node, record)
+                self.tasks.told(node.name, node.context.member.term, record, clock.now)
+
+        node.views.tell = tell
+
+    def ends(self, host: Host, now: int) -> None:
+        """It is over, and its disk is as a crash leaves it."""
+        if self.views is not None:
+            self.views.ends(host)
+        if self.tasks is not None:
+            self.tasks.ends(host.identity.name, now)
+
     # -- what nodes get ------------------------------------------------------------------------------------
 
     def heard(self, host: Host, node: DatabaseNode, sender: str, message: Message) -> None:
         """A node is about to handle a message."""
+        if self.views is not None and isinstance(message, ReplicaWrite):
+            self.views.heard(host, node, message)
         match message:
             case ReplicaReply(number, Outcome.done):
                 answered = self._answered.get(number)
@@ -160,6 +196,8 @@ class Watcher:
         if node.context.ready and _life(host) not in self._ready:
             self._ready.add(_life(host))
             self._take("replicas", _life(host), node.name, "allocate")
+        if self.views is not None and node.context.view.views:
+            self.views.did(host, node, effect, cause)
         match effect:
             case Send(to, message):
                 self._sent(host, node, to, message, cause)
@@ -170,7 +208,7 @@ class Watcher:
                 pull = self._pulls.get(cause.transfer)
                 if pull is not None:
                     self._take("sessions", f"{pull.session}@{_life(host)}", node.name, "store")
-            case Drop(table, low, _):
+            case Drop(table, low, _) if table in node.context.view.tables:
                 view = node.context.view
                 chosen = view.replicas(table, token_in(low))
                 owned = node.name in (*chosen.writes, *chosen.reads)

@@ -77,11 +77,13 @@ def _as_json(report: Report, plan: Plan) -> dict[str, object]:
 
 def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace) -> None:
     from stagewright.impl.server_log.files import LOGS
-    from stagewright.machines.recorded import OF_NODES
+    from stagewright.machines.recorded import OF_NODES, OF_VIEWS
 
     nodes = ", ".join(f"{name} {state}" for name, state in report.nodes.items())
     topology = directory / "topology.jsonl"
     others = [str(directory / f"{kind}.jsonl") for kind in OF_NODES]
+    views = [directory / f"{kind}.jsonl" for kind in ("view-tasks", *OF_VIEWS)]
+    views = [path for path in views if path.exists()]
     print_report(
         report,
         f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}",
@@ -92,6 +94,11 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
             f"traces: {directory}",
             f"check the topology: stagewright validate {topology} --size Node={len(report.nodes)}",
             f"check the nodes: stagewright validate {' '.join(others)}",
+            *(
+                [f"check the views: stagewright validate {' '.join(map(str, views))}"]
+                if views
+                else []
+            ),
             f"check the logs: stagewright validate {directory / LOGS}",
             f"reproduce: {_reproduce(args)}",
         ),

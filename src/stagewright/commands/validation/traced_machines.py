@@ -33,12 +33,18 @@ def resolver(machine: str | None) -> Callable[[str, str], Definition]:
 
 def _shipped(name: str, profile: str) -> Definition:
     from stagewright.machines import SHIPPED
-    from stagewright.machines.recorded import OF_LOGS, OF_NODES, OF_VIEW_ENGINE, RECORDED
+    from stagewright.machines.recorded import (
+        OF_LOGS,
+        OF_NODES,
+        OF_VIEW_ENGINE,
+        OF_VIEWS,
+        RECORDED,
+    )
 
     classes = {place.partition(":")[2]: short for short, place in SHIPPED.items()}
     if name in SHIPPED:  # a mapping may use the short name
         return machine_from(name, profile)
-    recordings = (RECORDED, OF_NODES, OF_VIEW_ENGINE)
+    recordings = (RECORDED, OF_NODES, OF_VIEWS, OF_VIEW_ENGINE)
     places = [*(place for of in recordings for place in of.values()), *OF_LOGS]
     if recorded := [p for p in places if p.partition(":")[2] == name]:
         return machine_from(recorded[0], "")  # these have no profiles

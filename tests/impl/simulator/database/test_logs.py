@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from tests.impl.simulator.database import test_cdc, test_defects
+from tests.impl.simulator.database import test_cdc, test_defects, test_views
 from tests.impl.simulator.database.test_defects import CHANGES, CLEANED, GROWN, TABLETS
 from tests.traces.databases.scylladb.scylla_judged import interpret, violations
 
@@ -105,6 +105,7 @@ NO_LINE_OF_ROWS = (
 )
 NO_LINE_OF_DISKS = "when a row is on the disk no line says"
 NO_LINE_OF_TABLES = "the log says what is committed, not which rows the tables hold: their dumps do"
+NO_LINE_OF_VIEWS = "the nodes write no lines of view building"
 LEGAL = "ScyllaDB itself waits for the fence only after a barrier that failed"
 NOT_LOGGED = {
     D.fence_is_ignored: NO_LINE_OF_REQUESTS,
@@ -131,6 +132,7 @@ NOT_LOGGED = {
     D.log_goes_with_the_row: NO_LINE_OF_REQUESTS,
     D.log_skips_pending: NO_LINE_OF_REQUESTS,
     D.log_window_is_open: NO_LINE_OF_REQUESTS,
+    **dict.fromkeys((s.defect for s in test_views.SHOWN), NO_LINE_OF_VIEWS),
 }
 """Why the logs alone cannot show a defect; the traces of nodes show each of them."""
 
@@ -138,7 +140,9 @@ NOT_LOGGED = {
 def test_of_every_defect_it_is_known_whether_logs_show_it() -> None:
     assert {c.defect for c in CAUGHT} | {*NOT_LOGGED} == {*Defect}
     assert not {c.defect for c in CAUGHT} & {*NOT_LOGGED}
-    assert {s.defect for s in (*test_defects.SHOWN, *test_cdc.SHOWN)} == {*Defect}
+    assert {s.defect for s in (*test_defects.SHOWN, *test_cdc.SHOWN, *test_views.SHOWN)} == {
+        *Defect
+    }
 
 
 @pytest.mark.parametrize("caught", CAUGHT, ids=lambda c: c.defect.name)

@@ -1,0 +1,161 @@
+"""What views promise, checked on rows: it reads no definition of a machine.
+
+When a view is built, every row that was acknowledged before is in it, or on its way from a disk to its place in it.
+When all has come to rest, a view is what its base table says, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.node.keys import start_of, stored_key, token_in
+from stagewright.impl.node.messages import Cell
+from stagewright.impl.ring.partitioner import token_of
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.tables import table_of
+from stagewright.impl.simulator.database.world import World
+from stagewright.impl.storage.memory import MemoryRows
+from stagewright.impl.views.hints import stored_hints
+from stagewright.machines.scylladb.tablets.tablet_stages import Replicas
+
+Row = tuple[bytes, bytes]
+"""A row of a view: its key, and the key of the base row."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A view, as the script asked for it."""
+
+    base: str
+    modulus: int = 0
+    comparison: str = ""
+    bound: int = 0
+
+    def key(self, value: bytes | None) -> bytes | None:
+        """The key of the row of a value; None: it is not in the view."""
+        if value is None:
+            return None
+        number = int(value)
+        sign = (number > self.bound) - (number < self.bound)
+        allowed = {"": (-1, 0, 1), "<": (-1,), "<=": (-1, 0), "=": (0,), ">=": (0, 1), ">": (1,)}
+        if sign not in allowed[self.comparison]:
+            return None
+        return str(number % self.modulus).encode() if self.modulus else value
+
+
+class ViewOracle:
+    """The views of a run, by name."""
+
+    def __init__(self, world: World, catalog: Catalog, rows: Oracle) -> None:
+        self.views: dict[str, Expected] = {}
+        self.names: set[str] = set()  # also of those that are gone
+        self.compared = 0
+        self._world = world
+        self._catalog = catalog
+        self._rows = rows
+
+    def expect(self, name: str, expected: Expected) -> None:
+        """A view is to be created."""
+        self.views[name] = expected
+        self.names.add(name)
+
+    # -- when a view is built --------------------------------------------------------------------------------
+
+    def built(self, name: str) -> None:
+        """SUCCESS: what was acknowledged by now is in the view of as many replicas as a quorum has, or comes there."""
+        expected = self.views.get(name)
+        view = self._catalog.view
+        if expected is None or name not in view.tables:
+            return
+        self._world.counted["views built"] += 1
+        disks = {
+            n: MemoryRows(h.disk) if h.node is None else h.rows
+            for n, h in self._world.hosts.items()
+        }
+        hints = {
+            (host, u.view, u.key): u.time
+            for host, rows in disks.items()
+            for u in stored_hints(rows, expected.base)
+        }
+        for key, (time, _) in sorted(self._rows.newest.items()):
+            if table_of(key) != expected.base or (key, time) not in self._rows.acknowledged:
+                continue
+            stored = stored_key(key)
+            row = view.tablet_with(expected.base, token_in(stored))
+            assert row is not None
+            good = 0
+            for place, host in enumerate(_places(row)):
+                found = disks[host].get(expected.base, stored)
+                if found is None or found.time < time:
+                    continue
+                wanted = expected.key(found.value)
+                if wanted is None:
+                    good += 1
+                    continue
+                there = stored_row(wanted, stored)
+                hinted = hints.get((host, name, there), 0) >= found.time
+                good += hinted or self._has(disks, name, there, place, found.time)
+            if good < view.tables[name] // 2 + 1:
+                self._rows.broken(
+                    f"{name} is built, and {key!r} at {time} is in it at {good} of {len(_places(row))} places"
+                )
+
+    def _has(
+        self, disks: dict[str, MemoryRows], name: str, key: bytes, place: int, time: int
+    ) -> bool:
+        """Whether the view replica of a place has a row of that time, or one that comes in its place."""
+        row = self._catalog.view.tablet_with(name, token_in(key))
+        assert row is not None
+        hosts = [_places(row)[place], *row.chosen.pending]
+        return any(
+            (found := disks[h].get(name, key)) is not None and found.time >= time for h in hosts
+        )
+
+    # -- when all has come to rest ---------------------------------------------------------------------------
+
+    def compare(self, name: str, base: Iterable[Cell], view: Iterable[Cell]) -> None:
+        """Compare a view with its base table, both as a client has read them from all replicas."""
+        expected = self.views[name]
+        wanted: dict[Row, tuple[int, bytes | None]] = {}
+        for stored, time, value in base:
+            key = expected.key(value)
+            if key is not None:
+                wanted[key, stored[8:]] = time, value
+        there: dict[Row, tuple[int, bytes | None]] = {}
+        for stored, time, value in view:
+            length = int.from_bytes(stored[8:10], "big")
+            there[stored[10 : 10 + length], stored[10 + length :]] = time, value
+        self.compared += len(wanted)
+        for row in sorted(wanted.keys() - there.keys()):
+            self._rows.broken(f"{name} lacks {row}: the base table has {wanted[row]}")
+        for row in sorted(there.keys() - wanted.keys()):
+            if not self._is_lost(row, there[row][0]):
+                self._rows.broken(f"{name} has {row} of {there[row]}: the base table has it not")
+        for row in sorted(wanted.keys() & there.keys()):
+            if wanted[row] != there[row]:
+                self._rows.broken(
+                    f"{name} has {row} as {there[row]}, the base table as {wanted[row]}"
+                )
+
+    def _is_lost(self, row: Row, time: int) -> bool:
+        """Whether the write of a row was never acknowledged, in a run in which tablets moved.
+
+        It may have been on a replica alone that the base table has no more; nobody was told that it is written.
+        """
+        moved = self._world.counted["tablet moves"] > 0
+        return moved and (row[1], time) not in self._rows.acknowledged
+
+
+def stored_row(key: bytes, base: bytes) -> bytes:
+    """How a view stores the row of a base row, by that one's stored key."""
+    return start_of(token_of(key)) + len(key).to_bytes(2, "big") + key + base[8:]
+
+
+def _places(row: TabletRow) -> tuple[str, ...]:
+    """The hosts that requests wait for, in their places."""
+    tablet = row.tablet
+    moved = tablet.next is not None and tablet.stage.writes is Replicas.next
+    return tuple(r.host for r in ((tablet.next or ()) if moved else tablet.replicas))

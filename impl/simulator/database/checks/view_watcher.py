@@ -1,0 +1,256 @@
+"""Watches the view updates that nodes send and the batches that their workers execute, and checks them at once.
+
+What is checked is on rows as they are on disks; the definitions are those of what is recorded of views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.catalog.columns import TABLETS
+from stagewright.impl.group0 import Entry
+from stagewright.impl.node.keys import bounds, stored_key, token_in
+from stagewright.impl.node.messages import Cell, Message, ReplicaWrite
+from stagewright.impl.node.node import DatabaseNode
+from stagewright.impl.node.port import Drop, Effect, Send, Store
+from stagewright.impl.simulator.database.hosts import Host
+from stagewright.impl.storage.port import Put
+from stagewright.impl.views.definition import parts_of
+from stagewright.impl.views.hints import hint_key, hints_of, stored_hints, update_in
+from stagewright.impl.views.pairing import natural, place_of
+from stagewright.impl.views.records import Record, What
+from stagewright.impl.views.tasks import TASKS, Place, processed_in, tasks_in
+from stagewright.impl.views.updates import ViewUpdate
+
+Take = Callable[..., None]
+"""Takes a step of a kind, an entity and a node, with its arguments."""
+
+
+@dataclass
+class _Batch:
+    """A batch that runs: its tasks, and the rows that were there when it started."""
+
+    entity: str
+    tasks: dict[str, str]  # with their views
+    rows: list[Cell] = field(default_factory=list[Cell])
+
+
+class ViewWatcher:
+    """The updates and batches of a run; `take` is where a step goes, `hosts` are all machines."""
+
+    def __init__(self, take: Take, hosts: dict[str, Host]) -> None:
+        self._take = take
+        self._hosts = hosts
+        self._expected: set[ViewUpdate] = set()  # of the write that is handled
+        self._hints: dict[tuple[str, str, bytes], tuple[ViewUpdate, int]] = {}  # by node and table
+        self._batches: dict[tuple[str, Place], _Batch] = {}  # by life
+        self._flushing: dict[tuple[str, str], set[str]] = {}  # by life and base table
+        self._flushed: dict[str, set[str]] = {}  # by life
+
+    # -- tasks -----------------------------------------------------------------------------------------------
+
+    def committed(self, entry: Entry, catalog: Catalog) -> None:
+        """A command is committed: where it leaves the tasks of base tables."""
+        touched = {m.table for m in entry.command.mutations}
+        if not touched & {TASKS, TABLETS}:
+            return
+        tasks, view = [*tasks_in(catalog.tables).values()], catalog.view
+        for base in sorted({t.place.base for t in tasks}):
+            placed = owned = pending = True
+            for task in (t for t in tasks if t.place.base == base):
+                row = view.tablet_with(base, task.place.last_token)
+                replicas = () if row is None else (*row.tablet.replicas, *(row.tablet.next or ()))
+                placed = placed and task.place.replica in replicas
+                owned = owned and (not task.view or task.view in view.views)
+                moves = row is not None and row.tablet.next is not None
+                pending = pending and (moves or not task.aborted)
+            self._take(
+                "view-places", base, "", "commit", placed=placed, owned=owned, pending=pending
+            )
+
+    # -- updates -------------------------------------------------------------------------------------------
+
+    def heard(self, host: Host, node: DatabaseNode, message: ReplicaWrite) -> None:
+        """A node is about to handle a write: what view rows it changes."""
+        key, time, value = message.cell
+        self._expected = set()
+        before = host.rows.get(message.table, key)
+        if before is not None and before.time >= time:
+            return
+        for view in node.context.view.views_of(message.table):
+            now = view.row_of(key, value)
+            old = None if before is None else view.row_of(key, before.value)
+            if now is not None:
+                self._expected.add(ViewUpdate(view.name, key, now, time, value))
+            if old is not None and old != now:
+                self._expected.add(ViewUpdate(view.name, key, old, time, None))
+
+    def did(self, host: Host, node: DatabaseNode, effect: Effect, cause: Message | None) -> None:
+        """An effect was carried out."""
+        match effect:
+            case Store(batch):
+                self._stored(host, node, batch, cause)
+            case Send(to, ReplicaWrite() as message) if message.table in node.context.view.views:
+                self._sent(host, node, to, message)
+            case Drop(family, low, high) if high == low + b"\0":
+                self._dropped(host, node, family, low)
+            case _:
+                pass
+
+    def _stored(
+        self, host: Host, node: DatabaseNode, batch: tuple[Put, ...], cause: Message | None
+    ) -> None:
+        bases = {hints_of(v.base): v.base for v in node.context.view.views.values()}
+        kept: set[ViewUpdate] = set()
+        for put in batch:
+            if put.family in bases:
+                update = update_in(put.version)
+                kept.add(update)
+                where = node.name, put.family, put.version.key
+                if where not in self._hints or self._hints[where][0] != update:
+                    self._hints[where] = update, len(host.disk.log)
+        if isinstance(cause, ReplicaWrite) and self._expected:
+            complete = self._expected <= kept
+            self._take("view-updates", life_of(host), node.name, "change_row", complete=complete)
+            self._expected = set()
+
+    def _sent(self, host: Host, node: DatabaseNode, to: str, message: ReplicaWrite) -> None:
+        view = node.context.view.views[message.table]
+        key, time, value = message.cell
+        base_key = stored_key(parts_of(key)[1])
+        update = ViewUpdate(view.name, base_key, key, time, value)
+        hint = self._hints.get((node.name, hints_of(view.base), hint_key(update)))
+        known = hint is not None and hint[0] == update
+        snapshot = host.rows.snapshot()
+        row = snapshot.get(view.base, base_key, time)
+        snapshot.close()
+        newest = host.rows.get(view.base, base_key)
+        self._take(
+            "view-updates",
+            life_of(host),
+            node.name,
+            "send_update",
+            durable=not known or hint is None or host.disk.synced >= hint[1],
+            timely=(row is not None and row.time == time)
+            or (newest is not None and newest.time > time),
+            paired=to in _targets(node, view.base, update),
+        )
+
+    def _dropped(self, host: Host, node: DatabaseNode, family: str, key: bytes) -> None:
+        found = self._hints.pop((node.name, family, key), None)
+        if found is None:
+            return
+        update, view = found[0], node.context.view.views.get(found[0].view)
+        arrived = view is None or all(
+            self._has(target, update) for target in _targets(node, view.base, update)
+        )
+        self._take("view-updates", life_of(host), node.name, "forget_hint", arrived=arrived)
+
+    def _has(self, target: str, update: ViewUpdate) -> bool:
+        there = self._hosts[target].rows.get(update.view, update.key)
+        return there is not None and there.time >= update.time
+
+    def ends(self, host: Host) -> None:
+        """A life of a node is over: hints that were on no disk are gone with it."""
+        left = len(host.disk.log)
+        for where, (_, position) in [*self._hints.items()]:
+            if where[0] == host.identity.name and position > left:
+                del self._hints[where]
+
+    # -- batches -------------------------------------------------------------------------------------------
+
+    def told(self, host: Host, node: DatabaseNode, record: Record) -> None:
+        """A worker has recorded something."""
+        life, place = life_of(host), record.place
+        match record.what:
+            case What.begin_flush:
+                views = {v.name for v in node.context.view.views_of(record.base)}
+                self._flushing[life, record.base] = views
+            case What.end_flush:
+                views = self._flushing.pop((life, record.base), set[str]())
+                self._flushed.setdefault(life, set()).update(views)
+            case What.start if place is not None:
+                self._start(host, node, record, place)
+            case What.leave if (life, place) in self._batches:
+                assert place is not None
+                batch = self._batches[life, place]
+                for task in record.tasks:
+                    batch.tasks.pop(task, None)
+                if not batch.tasks:
+                    del self._batches[life, place]
+                    self._take("view-batches", batch.entity, node.name, "give_up")
+            case What.finish if (life, place) in self._batches:
+                assert place is not None
+                batch = self._batches.pop((life, place))
+                complete = self._is_complete(host, node, place.base, batch)
+                self._take("view-batches", batch.entity, node.name, "finish", complete=complete)
+            case _:
+                pass
+
+    def _start(self, host: Host, node: DatabaseNode, record: Record, place: Place) -> None:
+        tables, life = node.context.catalog.tables, life_of(host)
+        stored = tasks_in(tables)
+        tasks = [stored[i] for i in record.tasks if i in stored]
+        views = {t.view for t in tasks if t.view}
+        alike = len({(t.type, t.place) for t in tasks}) == 1 and place.replica.host == node.name
+        entity = f"{node.name}/{place.replica.shard}#{host.life}"
+        self._take(
+            "view-batches",
+            entity,
+            node.name,
+            "start",
+            stored=len(tasks) == len(record.tasks),
+            alike=alike,
+            processed=processed_in(tables) == place.base,
+            flushed=views <= self._flushed.get(life, set[str]()),
+        )
+        batch = _Batch(entity, {t.id: t.view for t in tasks})
+        row = node.context.view.tablet_with(place.base, place.last_token)
+        if row is not None:
+            batch.rows = newest_rows(host, place.base, *bounds(*row.range))
+        self._batches[life, place] = batch
+
+    def _is_complete(self, host: Host, node: DatabaseNode, base: str, batch: _Batch) -> bool:
+        """Whether the views have the rows that were there, or they were written anew, or are on their way."""
+        hinted = {(u.view, u.key): u.time for u in stored_hints(host.rows, base)}
+        for key, time, value in batch.rows:
+            now = host.rows.get(base, key)
+            if now is None or now.time != time:
+                continue
+            for name in batch.tasks.values():
+                view = node.context.view.views.get(name)
+                there = None if view is None else view.row_of(key, value)
+                if view is None or there is None or hinted.get((name, there), 0) >= time:
+                    continue
+                update = ViewUpdate(name, key, there, time, value)
+                targets = _targets(node, base, update)[:1]
+                if not all(self._has(target, update) for target in targets):
+                    return False
+        return True
+
+
+def newest_rows(host: Host, table: str, low: bytes, high: bytes | None) -> list[Cell]:
+    """The rows of low <= stored key < high that a machine has, tombstones too."""
+    snapshot, found = host.rows.snapshot(), dict[bytes, Cell]()
+    for version in snapshot.versions(table, low, high):
+        found.setdefault(version.key, (version.key, version.time, version.value))
+    snapshot.close()
+    return [*found.values()]
+
+
+def _targets(node: DatabaseNode, base: str, update: ViewUpdate) -> tuple[str, ...]:
+    """Whom an update is for, as far as the node knows: the first is paired with it."""
+    view = node.context.view
+    base_row = view.tablet_with(base, token_in(update.base_key))
+    view_row = view.tablet_with(update.view, token_in(update.key))
+    if base_row is None or view_row is None:
+        return ()
+    place = place_of(node.name, base_row)
+    return () if place is None else (natural(view_row)[place], *view_row.chosen.pending)
+
+
+def life_of(host: Host) -> str:
+    """A life of a machine, as records name it."""
+    return f"{host.identity.name}#{host.life}"

@@ -1,0 +1,175 @@
+"""Views in a script: created, awaited and dropped, and compared with their base tables when all has come to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stagewright.impl.catalog.catalog import Catalog
+from stagewright.impl.group0 import Entry
+from stagewright.impl.node.messages import (
+    Cell,
+    ClientScan,
+    Level,
+    Message,
+    OperatorReply,
+    ScanReply,
+)
+from stagewright.impl.node.view_messages import CreateView, DropView
+from stagewright.impl.simulator.database.checks.oracle import Oracle
+from stagewright.impl.simulator.database.checks.view_check import ViewCheck
+from stagewright.impl.simulator.database.checks.view_oracle import Expected, ViewOracle
+from stagewright.impl.simulator.database.clients import Clients
+from stagewright.impl.simulator.database.script import Operation
+from stagewright.impl.simulator.database.tables import table_of
+from stagewright.impl.simulator.database.world import World
+from stagewright.spec.errors import InputError
+
+OPERATION_MS = 60_000
+PAGE = 50
+QUIET_MS = 30_000  # for updates to arrive when nothing goes wrong any more
+UNFINISHED = "not yet"
+
+
+@dataclass(frozen=True)
+class Asks:
+    """What a run does for those who work through its script."""
+
+    until: Callable[[Callable[[], bool], int], bool]
+    say: Callable[[Callable[[int], Message]], OperatorReply | None]
+    read: Callable[[Callable[[int], Message]], Message | None]
+    serving: Callable[[], list[str]]
+
+
+class ViewOperations:
+    """The views of a run."""
+
+    def __init__(
+        self,
+        world: World,
+        catalog: Catalog,
+        oracle: Oracle,
+        clients: Clients,
+        asks: Asks,
+        problems: list[str],
+    ) -> None:
+        self.world = world
+        self._catalog = catalog
+        self._clients = clients
+        self._asks = asks
+        self._of_rows = oracle
+        self.oracle = ViewOracle(world, catalog, oracle)
+        self.check = ViewCheck(catalog, problems)
+
+    def committed(self, entry: Entry) -> None:
+        """Something was committed: a view may be built."""
+        self.check.committed(entry, self.world.events.now)
+        for mutation in entry.command.mutations:
+            if mutation.table == "built_views" and mutation.columns is not None:
+                self.oracle.built(mutation.key[0])
+
+    # -- operations ------------------------------------------------------------------------------------------
+
+    def work(self, operation: Operation) -> str:
+        """Do what a script says, and tell what became of it."""
+        name = f"ks.{operation.node}"
+        match operation.verb:
+            case "create":
+                return self._create(name, operation)
+            case "await":
+                self._refuse_unknown(name, operation)
+                self._asks.until(lambda: self._is_built(name), OPERATION_MS)
+                return "built" if self._is_built(name) else UNFINISHED
+            case _:
+                self._refuse_unknown(name, operation)
+                result = self._ask(
+                    lambda number: DropView(number, name),
+                    lambda: name not in self._catalog.view.tables,
+                )
+                if result == "done":
+                    self.oracle.views.pop(name, None)
+                return result
+
+    def _create(self, name: str, operation: Operation) -> str:
+        base = f"ks.{operation.by}"
+        if name in self.oracle.names or name in self._catalog.view.tables:
+            raise InputError(f"`{operation}`: there was a {operation.node}", help="use a new name")
+        expected = Expected(base, operation.number, operation.comparison, operation.bound)
+        self.oracle.expect(name, expected)
+        result = self._ask(
+            lambda number: CreateView(
+                number, name, base, operation.number, operation.comparison, operation.bound
+            ),
+            lambda: name in self._catalog.view.tables,
+        )
+        if result != "done" and name not in self._catalog.view.tables:
+            self.oracle.views.pop(name)
+        return result
+
+    def _refuse_unknown(self, name: str, operation: Operation) -> None:
+        if name not in self.oracle.names:
+            raise InputError(f"`{operation}`: there is no such view", help="create it first")
+
+    def _ask(self, request: Callable[[int], Message], done: Callable[[], bool]) -> str:
+        """Ask until it is committed; what is refused for good is told."""
+        now = self.world.events
+        deadline = now.now + OPERATION_MS
+        while not done() and now.now < deadline:
+            reply = self._asks.say(request)
+            if reply is not None and not reply.accepted and not done():
+                return f"refused: {reply.reason}"
+        return "done" if done() else UNFINISHED
+
+    def _is_built(self, name: str) -> bool:
+        return (
+            name not in self._catalog.view.tables or (name,) in self._catalog.tables["built_views"]
+        )
+
+    # -- the end -----------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Every view is built; replicas agree and updates have arrived; then it is what its base table says."""
+        views = {n: e for n, e in self.oracle.views.items() if n in self._catalog.view.tables}
+        if not views:
+            return
+        if not self._asks.until(lambda: all(map(self._is_built, views)), QUIET_MS):
+            lacks = [n for n in views if not self._is_built(n)]
+            self._of_rows.broken(f"views are never built: {', '.join(lacks)}")
+        bases = {expected.base for expected in views.values()}
+        for key in sorted({k for k, _ in self._of_rows.written}):
+            if table_of(key) in bases:
+                self._clients.read(-1, key, self._asks.serving()[0], Level.all)
+        self._asks.until(lambda: self._clients.finished and not self._on_the_way(), QUIET_MS)
+        if count := self._on_the_way():
+            self._of_rows.broken(f"{count} view updates do not arrive after all was healed")
+        rows = {table: self._scan(table) for table in {*bases, *views}}
+        for name, expected in views.items():
+            base, there = rows[expected.base], rows[name]
+            if base is None or there is None:
+                self._of_rows.broken(
+                    f"{name} or its base table cannot be read after all was healed"
+                )
+            else:
+                self.oracle.compare(name, base, there)
+        self.world.counted["view rows compared"] += self.oracle.compared
+
+    def _on_the_way(self) -> int:
+        nodes = (host.node for host in self.world.hosts.values())
+        return sum(n.views.outbox.waiting for n in nodes if n is not None)
+
+    def _scan(self, table: str) -> list[Cell] | None:
+        """All rows, as a client reads them from all replicas."""
+        found: list[Cell] = []
+        start, misses = b"", 0
+        while misses < 10:
+            reply = self._asks.read(
+                lambda number, start=start: ClientScan(number, table, start, PAGE, Level.all)  # type: ignore[misc]
+            )
+            if not isinstance(reply, ScanReply) or not reply.succeeded:
+                misses += 1
+                continue
+            found += reply.cells
+            if reply.following is None:
+                return found
+            start = reply.following
+        return None

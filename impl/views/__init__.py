@@ -1,0 +1,1 @@
+"""Materialized views of tablet tables: their updates, and how they are built."""

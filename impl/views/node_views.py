@@ -1,0 +1,190 @@
+"""What a node has of views: the updates of its replicas, its worker, and the coordinator while it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from stagewright.impl.catalog.tablet_rows import TabletRow
+from stagewright.impl.group0 import Leadership
+from stagewright.impl.group0.member import Ended, Plan
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import bounds
+from stagewright.impl.node.messages import STARTING, Cell, OperatorReply
+from stagewright.impl.node.port import Drop, Effect, Reason, Send
+from stagewright.impl.node.view_messages import CreateView, DropView, WorkedOnTasks, WorkOnTasks
+from stagewright.impl.storage.port import Put, Version
+from stagewright.impl.views.coordinator import ViewBuildingCoordinator
+from stagewright.impl.views.definition import ViewDefinition
+from stagewright.impl.views.hints import hints_of, put_hint, stored_hints, update_in
+from stagewright.impl.views.memtables import Memtables
+from stagewright.impl.views.outbox import Outbox
+from stagewright.impl.views.pairing import place_of
+from stagewright.impl.views.records import Record, Tell, silent
+from stagewright.impl.views.statements import create_view, drop_view
+from stagewright.impl.views.updates import ViewUpdate, updates_of
+from stagewright.impl.views.worker import ViewBuildingWorker
+
+Request = CreateView | DropView | WorkOnTasks | WorkedOnTasks
+
+
+class NodeViews:
+    """The part of one life of a node."""
+
+    def __init__(self, node: Context) -> None:
+        self.outbox = Outbox(node)
+        self.coordinator: ViewBuildingCoordinator | None = None
+        self._node = node
+        self._memtables = Memtables()
+        self.tell: Tell = silent
+        self.worker = ViewBuildingWorker(node, self.outbox, self._memtables, self._tell)
+        self._known: dict[str, ViewDefinition] = {}  # the views that were there last
+
+    def _tell(self, record: Record) -> None:
+        self.tell(record)
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    def of_write(self, table: str, cell: Cell) -> tuple[tuple[Put, ...], list[Effect]]:
+        """A request writes a version of a row: the hints to write with it, and what follows when they are synced."""
+        if table in self._node.view.tablets and not self._stores(table, cell):
+            self._memtables.wrote(table, cell[0], cell[1])
+        views = self._node.view.views_of(table)
+        return self._hints(table, self._updates(table, [cell], new=True)) if views else ((), [])
+
+    def _stores(self, table: str, cell: Cell) -> bool:
+        """Whether the version is here already, as of a write that is repeated."""
+        key, time, _ = cell
+        newest = self._node.rows.get(table, key)
+        if newest is None or newest.time < time:
+            return False
+        snapshot = self._node.rows.snapshot()
+        found = snapshot.get(table, key, time)
+        snapshot.close()
+        return found is not None and found.time == time
+
+    def of_stream(
+        self, table: str, cells: Iterable[Cell], *, rebuilt: bool
+    ) -> tuple[tuple[Put, ...], list[Effect]]:
+        """The same of rows that are streamed.
+
+        Who moved a tablet had the views updated from its rows, but for what its successor alone knows to be replaced;
+        of what is rebuilt nobody may have done so.
+        """
+        if not self._node.view.views_of(table):
+            return (), []
+        return self._hints(table, self._updates(table, cells, new=rebuilt))
+
+    def _updates(self, table: str, cells: Iterable[Cell], *, new: bool) -> list[ViewUpdate]:
+        found: list[ViewUpdate] = []
+        for cell in cells:
+            before = self._node.rows.get(table, cell[0])
+            known = before is not None and before.time == cell[1]
+            if known or (before is None and not new):
+                continue
+            for view in self._node.view.views_of(table):
+                found += updates_of(view, before, cell)
+        if self._node.has(Defect.old_view_rows_are_kept):
+            return [u for u in found if u.value is not None]
+        return found
+
+    def _hints(self, table: str, updates: list[ViewUpdate]) -> tuple[tuple[Put, ...], list[Effect]]:
+        if not updates:
+            return (), []
+        hints = tuple(put_hint(table, u) for u in updates)
+        if self._node.has(Defect.view_updates_are_not_kept):
+            hints = ()
+        return hints, self.outbox.store(table, updates)
+
+    def of_hints(self, table: str, cells: Iterable[Cell]) -> None:
+        """Hints have come with the rows of a tablet; they are stored as these are."""
+        self.outbox.load(table, [update_in(Version(*cell)) for cell in cells])
+
+    def holds(self, row: TabletRow) -> bool:
+        """Whether updates that this node alone may know of have not arrived: a tablet that leaves it must wait."""
+        if place_of(self._node.name, row) is None:
+            return False  # it was never paired
+        return self.outbox.waits(row.table, *bounds(*row.range))
+
+    def forget(self, row: TabletRow) -> list[Effect]:
+        """A tablet is no longer here, and nor are its hints."""
+        if not self._node.view.views_of(row.table):
+            return []
+        low, high = bounds(*row.range)
+        self.outbox.forget(row.table, low, high)
+        return [Drop(hints_of(row.table), low, high)]
+
+    # -- what is committed ---------------------------------------------------------------------------------
+
+    def learned(self) -> list[Effect]:
+        """Something was committed; until the node is ready it does not know yet which views there are."""
+        node, effects = self._node, list[Effect]()
+        if not node.ready:
+            return []
+        now = node.view.views
+        if now != self._known:
+            for base in {v.base for v in now.values()} - {v.base for v in self._known.values()}:
+                self.outbox.load(base, stored_hints(node.rows, base))
+            effects += [Drop(name, b"", None) for name in self._known if name not in now]
+            self._known = dict(now)
+        effects += [*self.outbox.learned(), *self.worker.learned()]
+        return effects if self.coordinator is None else [*effects, *self.coordinator.learned()]
+
+    # -- what arrives --------------------------------------------------------------------------------------
+
+    def handle(self, sender: str, message: Request) -> list[Effect]:
+        """A statement, or a call of the coordinator, or the answer to one."""
+        match message:
+            case CreateView():
+                wanted = ViewDefinition(
+                    message.view, message.table, message.modulus, message.comparison, message.bound
+                )
+                plan = partial(create_view, self._node, wanted)
+                return self._answered(sender, message.number, plan)
+            case DropView():
+                plan = partial(drop_view, self._node, message.view)
+                return self._answered(sender, message.number, plan)
+            case WorkOnTasks():
+                return self.worker.work_on(sender, message)
+            case WorkedOnTasks():
+                coordinator = self.coordinator
+                return [] if coordinator is None else coordinator.replied(sender, message)
+
+    def _answered(self, client: str, number: int, plan: Plan) -> list[Effect]:
+        if not self._node.ready:
+            reason = f"{self._node.name} {STARTING}"
+            return [Send(client, OperatorReply(number, False, reason))]
+
+        def then(ended: Ended) -> list[Effect]:
+            reason = "" if ended.error is None else ended.error.problem
+            return [Send(client, OperatorReply(number, ended.error is None, reason))]
+
+        return self._node.propose(plan, then)
+
+    def wake(self, reason: Reason) -> list[Effect]:
+        """What the passing of time causes."""
+        match reason:
+            case ("views", "synced", int(number)):
+                return self.outbox.synced(number)
+            case ("views", "again"):
+                return self.outbox.again()
+            case ("views", "flushed", str(base)):
+                return self.worker.flushed(base)
+            case _:
+                return [] if self.coordinator is None else self.coordinator.wake(reason)
+
+    def seen(self) -> list[Effect]:
+        """A node is down, or back."""
+        return [] if self.coordinator is None else self.coordinator.go_on()
+
+    # -- the coordinator -----------------------------------------------------------------------------------
+
+    def lead(self, leadership: Leadership) -> list[Effect]:
+        """This node leads now."""
+        self.coordinator = ViewBuildingCoordinator(self._node, leadership, self._tell)
+        return self.coordinator.start()
+
+    def depose(self) -> None:
+        """It does no more: what its coordinator knew is lost."""
+        self.coordinator = None

@@ -1,0 +1,209 @@
+"""View updates on their way: sent to whom they concern now, and again until all of these have them.
+
+Those that follow from a request or a stream are hints on the disk, too, and are not sent before they are synced.
+Those of a build are in memory alone: a task that was not finished is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.messages import Outcome, ReplicaReply, ReplicaWrite
+from stagewright.impl.node.port import Drop, Effect, Send, Wake
+from stagewright.impl.views.hints import hint_key, hints_of
+from stagewright.impl.views.pairing import targets_of
+from stagewright.impl.views.updates import ViewUpdate
+
+AGAIN = ("views", "again")
+Key = tuple[int, bytes]
+"""Of which batch of a build an update is, 0 for hints, and the key of its hint."""
+
+
+@dataclass
+class _Sending:
+    """An update with those that it is for, and those of them that have it."""
+
+    base: str
+    update: ViewUpdate
+    stored: int = 0  # the batch of the store that has its hint
+    targets: tuple[str, ...] = ()
+    have: set[str] = field(default_factory=set[str])
+    numbers: dict[str, int] = field(default_factory=dict[str, int])  # of messages, by target
+    sent_at: int = -1
+
+    def is_of(self, base: str, low: bytes, high: bytes | None) -> bool:
+        """Whether its base row is in low <= stored key < high of a table."""
+        at = self.update.base_key
+        return self.base == base and low <= at and (high is None or at < high)
+
+
+class Outbox:
+    """The updates of one node; `built` is called for a batch of a build whose updates have all arrived."""
+
+    def __init__(self, node: Context) -> None:
+        self._node = node
+        self._sending: dict[Key, _Sending] = {}
+        self._messages: dict[int, Key] = {}
+        self._stored = 0  # batches that were given to the store
+        self._synced = 0
+        self._fresh: list[Key] = []  # not sent yet, in their order
+        self._ticks = False
+        self._left: dict[int, int] = {}  # of each batch of a build: updates that have not arrived
+        self.built: Callable[[int], list[Effect]] = lambda _: []
+
+    # -- what is to be sent --------------------------------------------------------------------------------
+
+    def store(self, base: str, updates: Iterable[ViewUpdate]) -> list[Effect]:
+        """Updates whose hints are written with a batch; what is to follow when it is synced."""
+        self._stored += 1
+        for update in updates:
+            self._add(0, _Sending(base, update, self._stored))
+        return [Wake(0, ("views", "synced", self._stored))]
+
+    def load(self, base: str, hints: Iterable[ViewUpdate]) -> None:
+        """Hints that are on the disk."""
+        for update in hints:
+            self._add(0, _Sending(base, update))
+
+    def build(self, base: str, batch: int, updates: Iterable[ViewUpdate]) -> list[Effect]:
+        """Send the updates of a batch of a build."""
+        self._left[batch] = 0
+        for update in updates:
+            self._left[batch] += self._add(batch, _Sending(base, update))
+        return self._send_fresh() if self._left[batch] else self.built(batch)
+
+    def _add(self, batch: int, one: _Sending) -> bool:
+        key = batch, hint_key(one.update)
+        known = self._sending.get(key)
+        if known is not None:
+            if known.update.time >= one.update.time:
+                return False
+            self._close(key)
+        self._sending[key] = one
+        self._fresh.append(key)
+        return True
+
+    def end(self, batch: int) -> None:
+        """A batch of a build is over: what of it has not arrived is of no use."""
+        self._left.pop(batch, None)
+        for key in [k for k in self._sending if k[0] == batch]:
+            self._close(key)
+
+    def forget(self, base: str, low: bytes, high: bytes | None) -> None:
+        """The base rows of low <= stored key < high are no longer here."""
+        for key in [k for k, one in self._sending.items() if one.is_of(base, low, high)]:
+            self._close(key)
+
+    def waits(self, base: str, low: bytes, high: bytes | None) -> bool:
+        """Whether hints of such base rows have not arrived; who is given up is not waited for."""
+        gone = self._node.view.given_up
+        return any(
+            not batch and one.is_of(base, low, high) and not {*one.targets} <= one.have | gone
+            for (batch, _), one in self._sending.items()
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many hints have not arrived."""
+        return sum(not batch for batch, _ in self._sending)
+
+    # -- sending -------------------------------------------------------------------------------------------
+
+    def synced(self, batch: int) -> list[Effect]:
+        """What was given to the store up to a batch is on the disk."""
+        self._synced = max(self._synced, batch)
+        return self._send_fresh()
+
+    def again(self) -> list[Effect]:
+        """Some time is over: what has not arrived is sent again."""
+        self._ticks = False
+        return self._send([*self._sending])
+
+    def learned(self) -> list[Effect]:
+        """Something was committed: updates may concern others now, or nobody."""
+        view, effects = self._node.view, list[Effect]()
+        for key, one in [*self._sending.items()]:
+            if key in self._sending and one.update.view not in view.views:
+                effects += self._arrived(key, one)
+        return [*effects, *self._send([*self._sending])]
+
+    def _send_fresh(self) -> list[Effect]:
+        fresh, self._fresh = self._fresh, []
+        return self._send(fresh)
+
+    def _send(self, keys: Iterable[Key]) -> list[Effect]:
+        """Send what is due, and look again after a while if something is left."""
+        node, effects = self._node, list[Effect]()
+        now = node.around.now() // 1000
+        early = node.has(Defect.view_updates_are_sent_unsynced)
+        for key in keys:
+            one = self._sending.get(key)
+            if one is None:
+                continue
+            if one.stored > self._synced and not early:
+                self._fresh.append(key)
+                continue
+            effects += self._retarget(key, one)
+            if key in self._sending and (
+                one.sent_at < 0 or now - one.sent_at >= node.timing.resend
+            ):
+                effects += self._post(key, one, now)
+        if self._sending and not self._ticks:
+            self._ticks = True
+            effects.append(Wake(node.timing.resend, AGAIN))
+        return effects
+
+    def _retarget(self, key: Key, one: _Sending) -> list[Effect]:
+        """Look whom an update is for now; who was not one of them before has it not."""
+        update, node = one.update, self._node
+        targets = targets_of(node, one.base, update)
+        if targets != one.targets:
+            one.have &= {*targets}
+            one.targets, one.sent_at = targets, -1
+        if targets and one.have >= {*targets}:
+            return self._arrived(key, one)
+        return []
+
+    def _post(self, key: Key, one: _Sending, now: int) -> list[Effect]:
+        node, update = self._node, one.update
+        one.sent_at = now
+        effects: list[Effect] = []
+        for target in one.targets:
+            if target in one.have or target in node.down:
+                continue
+            number = one.numbers.setdefault(target, node.number())
+            self._messages[number] = key
+            cell = (update.key, update.time, update.value)
+            message = ReplicaWrite(number, node.view.version, update.view, cell)
+            effects.append(Send(target, message))
+        return effects
+
+    def owns(self, number: int) -> bool:
+        """Whether an answer is to one of these updates."""
+        return number in self._messages
+
+    def reply(self, sender: str, reply: ReplicaReply) -> list[Effect]:
+        """A view replica has answered."""
+        key = self._messages[reply.number]
+        one = self._sending[key]
+        if reply.outcome is not Outcome.done:
+            return []
+        one.have.add(sender)
+        return self._retarget(key, one)
+
+    def _arrived(self, key: Key, one: _Sending) -> list[Effect]:
+        """All have an update: its hint goes; of a build the next rows are read, if it was the last."""
+        self._close(key)
+        batch, hint = key
+        if not batch:
+            return [Drop(hints_of(one.base), hint, hint + b"\0")]
+        return self.built(batch) if self._left.get(batch) == 0 else []
+
+    def _close(self, key: Key) -> None:
+        for number in self._sending.pop(key).numbers.values():
+            del self._messages[number]
+        if key[0] in self._left:
+            self._left[key[0]] -= 1

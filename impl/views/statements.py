@@ -1,0 +1,108 @@
+"""CREATE and DROP of a view: any node commits them, with the tasks that they bring or end."""
+
+from __future__ import annotations
+
+from stagewright.impl.catalog.columns import TABLES, TABLETS
+from stagewright.impl.catalog.tablet_rows import rows_of
+from stagewright.impl.catalog.view import View
+from stagewright.impl.group0 import Command, Mutation
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.runtime import Instance
+from stagewright.impl.tablets.allocation import allocated
+from stagewright.impl.topology.planning import Board, step_of
+from stagewright.impl.views.choices import choices, places_of
+from stagewright.impl.views.definition import ViewDefinition
+from stagewright.impl.views.tasks import (
+    BUILD,
+    BUILT,
+    STATUS,
+    TASKS,
+    Task,
+    row_of,
+    task_program,
+    tasks_in,
+)
+from stagewright.machines.scylladb.cluster import Node
+from stagewright.machines.scylladb.views import view_coordinator as machine
+from stagewright.spec.errors import RefusedError
+
+
+def create_view(node: Context, wanted: ViewDefinition) -> Command | None:
+    """The command that makes a view with as many tablets as its base table; None: it is there already.
+
+    Raises:
+        RefusedError: there is no such base table, it is no table of tablets, or the name is taken.
+    """
+    catalog, view = node.catalog, node.view
+    known = view.views.get(wanted.name)
+    if known == wanted:
+        return None
+    _refuse(view, wanted)
+    layout = allocated(view, len(view.tablets[wanted.base]), view.tables[wanted.base], node.down)
+    board = Board(node.rules, catalog)
+    board.see(node.down)
+    for host in sorted({r.host for t in layout.tablets for r in t.replicas}):
+        if board.instance.can("create_table", n=Node(host)):
+            board.take(step_of("create_table", n=Node(host)))
+    made = choices(catalog.tables, view, bases=(wanted.base,), coming=wanted.name)
+    board.take_on(made, step_of("create_view", v=machine.View(wanted.name)))
+    row = {"replicas": view.tables[wanted.base], "tablets": len(layout.tablets), **wanted.columns}
+    rows = [Mutation(TABLES, (wanted.name,), row), *rows_of(wanted.name, layout)]
+    for place in places_of(view, wanted.base):
+        task = Task(node.new_id(), BUILD, False, wanted.name, place)
+        board.take_on(Instance(task_program(), name=task.id), step_of("create"))
+        rows.append(row_of(task))
+    return board.command(f"create view {wanted.name}", catalog, node.details(), rows)
+
+
+def _refuse(view: View, wanted: ViewDefinition) -> None:
+    if wanted.name in view.tables:
+        raise RefusedError(f"there is a {wanted.name} already", (), help="choose another name")
+    if wanted.base not in view.tables:
+        raise RefusedError(f"there is no table {wanted.base}", (), help="create it first")
+    if wanted.base in view.views or wanted.base not in view.tablets:
+        problem = f"{wanted.base} is no table of tablets"
+        raise RefusedError(
+            problem, (), help="make a view of a table that has tablets, and is no view"
+        )
+
+
+def drop_view(node: Context, name: str) -> Command | None:
+    """The command that drops a view with its tasks; None: there is none.
+
+    Raises:
+        RefusedError: a node would hold no tablet any more.
+    """
+    catalog, view = node.catalog, node.view
+    known = view.views.get(name)
+    if known is None:
+        return None
+    _refuse_to_empty(view, name)
+    board = Board(node.rules, catalog)
+    made = choices(catalog.tables, view, bases=(known.base,))
+    board.take_on(made, step_of("drop_view", v=machine.View(name)))
+    rows = [Mutation(TABLES, (name,), None)]
+    rows += [Mutation(TABLETS, row.key, None) for row in view.tablets[name]]
+    rows += [Mutation(STATUS, key, None) for key in catalog.tables[STATUS] if key[0] == name]
+    rows += [Mutation(BUILT, key, None) for key in catalog.tables[BUILT] if key[0] == name]
+    for task in tasks_in(catalog.tables).values():
+        if task.view == name and not node.has(Defect.tasks_outlive_their_view):
+            board.take_on(task.instance(), step_of("drop"))
+            rows.append(Mutation(TASKS, (task.id,), None))
+    return board.command(f"drop view {name}", catalog, node.details(), rows)
+
+
+def _refuse_to_empty(view: View, name: str) -> None:
+    """The topology knows no step by which a table takes the last tablets of a node with it."""
+    hosts: dict[str, set[str]] = {
+        table: {r.host for row in rows for r in (*row.tablet.replicas, *(row.tablet.next or ()))}
+        for table, rows in view.tablets.items()
+    }
+    others = {h for table, found in hosts.items() if table != name for h in found}
+    if alone := hosts[name] - others:
+        raise RefusedError(
+            f"{', '.join(sorted(alone))} would hold no tablet",
+            (),
+            help="try again when tablets have moved",
+        )

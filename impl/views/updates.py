@@ -1,0 +1,44 @@
+"""View updates: what becomes of a view's rows when a version of a base row comes to a replica.
+
+An update has the timestamp of the base row's version that it follows from, so it may come late, twice or out of order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from stagewright.impl.node.messages import Cell
+from stagewright.impl.storage.port import Version
+from stagewright.impl.views.definition import ViewDefinition
+
+
+@dataclass(frozen=True, slots=True)
+class ViewUpdate:
+    """A row of a view is put, or deleted with the value None."""
+
+    view: str
+    base_key: bytes  # as it is stored
+    key: bytes  # as it is stored
+    time: int
+    value: bytes | None
+
+
+def updates_of(view: ViewDefinition, before: Version | None, cell: Cell) -> Iterator[ViewUpdate]:
+    """The updates that a version of a base row causes; `before` is the newest that the replica has.
+
+    The view row of the version that is replaced is deleted: also where the replaced one comes after the newer one,
+    as it may be in the view from another replica of the same rows.
+    """
+    key, time, value = cell
+    if before is not None and before.time > time:
+        gone, there = view.row_of(key, value), view.row_of(key, before.value)
+        if gone is not None and gone != there:
+            yield ViewUpdate(view.name, key, gone, before.time, None)
+        return
+    there = view.row_of(key, value)
+    if there is not None:
+        yield ViewUpdate(view.name, key, there, time, value)
+    gone = None if before is None else view.row_of(key, before.value)
+    if gone is not None and gone != there:
+        yield ViewUpdate(view.name, key, gone, time, None)

@@ -1,0 +1,228 @@
+"""The view building worker of a node: batches of tasks, one on a shard at a time, asked for by the coordinator.
+
+What is finished it keeps in memory, for a coordinator that asks again, until another base table is processed. It
+reads what lies in sstables, and flushes the base table first if it has not done so since a view was created.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from stagewright.impl.node.context import Context
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import bounds
+from stagewright.impl.node.messages import Cell
+from stagewright.impl.node.port import Effect, Send, Wake
+from stagewright.impl.node.view_messages import WorkedOnTasks, WorkOnTasks
+from stagewright.impl.views.memtables import Memtables
+from stagewright.impl.views.outbox import Outbox
+from stagewright.impl.views.records import Record, Tell, What
+from stagewright.impl.views.tasks import Place, Task, processed_in, tasks_in
+from stagewright.impl.views.updates import ViewUpdate
+from stagewright.machines.scylladb.views.view_task import Call, Work
+
+FLUSH_MS = 4
+
+
+@dataclass
+class Batch:
+    """What a shard executes; `waiting` are the calls that wait for it."""
+
+    number: int
+    place: Place
+    tasks: dict[str, Task]
+    start: bytes | None  # of the rows that are read next; None: all were read
+    end: bytes | None
+    waiting: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+
+class ViewBuildingWorker:
+    """The batches of one node."""
+
+    def __init__(self, node: Context, outbox: Outbox, memtables: Memtables, tell: Tell) -> None:
+        self._tell = tell
+        self.batches: dict[int, Batch] = {}  # by number
+        self.completed: dict[str, Place] = {}
+        self._node = node
+        self._outbox = outbox
+        self._memtables = memtables
+        self._last = 0
+        self._processed = ""
+        self._flushed: set[str] = set()  # views for which their base table was flushed
+        self._flushing: dict[str, set[str]] = {}  # by base table: the views when the flush began
+        self._calls: list[tuple[str, WorkOnTasks]] = []  # that wait for a flush
+        self.synced: Callable[[Effect], list[Effect]] = lambda then: [
+            then
+        ]  # when all that is written is
+        outbox.built = self._arrived
+
+    # -- calls ---------------------------------------------------------------------------------------------
+
+    def work_on(self, sender: str, call: WorkOnTasks) -> list[Effect]:
+        """The coordinator wants tasks worked on: look at them when all is learned that was committed by now."""
+        return self._node.read_barrier(lambda _: self._handle(sender, call))
+
+    def _handle(self, sender: str, call: WorkOnTasks) -> list[Effect]:
+        tables = self._node.catalog.tables
+        current = call.term == self._node.member.term
+        if not current and not self._node.has(Defect.terms_are_not_compared):
+            return [_fails(sender, call, f"term {call.term} is over")]
+        known = [i for i in call.tasks if i in self.completed]
+        if known:
+            place = self.completed[known[0]]
+            self._tell(Record(What.attach, tuple(known), place, call.term))
+            return [Send(sender, WorkedOnTasks(call.number, tuple(known)))]
+        stored = tasks_in(tables)
+        missing = [i for i in call.tasks if i not in stored]
+        if missing:
+            return [_fails(sender, call, f"there is no task {missing[0]}")]
+        running = [b for b in self.batches.values() if b.place.replica.shard == call.shard]
+        for batch in running:
+            if batch.tasks.keys() & {*call.tasks}:
+                batch.waiting.append((sender, call.number))
+                self._tell(Record(What.attach, call.tasks, batch.place, call.term))
+                return []
+        if running:
+            return [_fails(sender, call, "another batch runs on the shard")]
+        tasks = [stored[i] for i in call.tasks]
+        place = tasks[0].place
+        if processed_in(tables) != place.base:
+            return [_fails(sender, call, f"{place.base} is not processed")]
+        views = {t.view for t in tasks if t.view}
+        if not views <= self._flushed and not self._node.has(Defect.view_building_does_not_flush):
+            self._calls.append((sender, call))
+            return self._flush(place.base)
+        return self._begin(sender, call, tasks)
+
+    def _flush(self, base: str) -> list[Effect]:
+        """Have the memtable written out, for the views that there are now."""
+        if base in self._flushing:
+            return []
+        self._flushing[base] = self._views_of(base)
+        self._memtables.freeze(base)
+        self._tell(Record(What.begin_flush, base=base))
+        return self.synced(Wake(FLUSH_MS, ("views", "flushed", base)))
+
+    def _views_of(self, base: str) -> set[str]:
+        return {v.name for v in self._node.view.views.values() if v.base == base}
+
+    def flushed(self, base: str) -> list[Effect]:
+        """The base table's memtable is in sstables: the calls that waited for that are looked at again."""
+        self._memtables.flushed(base)
+        self._tell(Record(What.end_flush, base=base))
+        views = self._flushing.pop(base, set[str]())
+        self._flushed |= views
+        calls, self._calls = self._calls, []
+        return [e for sender, call in calls for e in self.work_on(sender, call)]
+
+    # -- batches -------------------------------------------------------------------------------------------
+
+    def _begin(self, sender: str, call: WorkOnTasks, tasks: list[Task]) -> list[Effect]:
+        place = tasks[0].place
+        row = self._node.view.tablet_with(place.base, place.last_token)
+        if row is None or row.range[1] != place.last_token:
+            return [_fails(sender, call, f"{place.base} has no such tablet")]
+        for task in tasks:
+            task.instance(Call.sent).fire("start")
+        self._last += 1
+        start, end = bounds(*row.range)
+        by_id = {t.id: t for t in tasks}
+        batch = Batch(self._last, place, by_id, start, end, [(sender, call.number)])
+        self.batches[batch.number] = batch
+        self._tell(Record(What.start, call.tasks, place, call.term))
+        return self._read(batch)
+
+    def _read(self, batch: Batch) -> list[Effect]:
+        """Make updates of the next rows; when there are none, the batch is through."""
+        effects: list[Effect] = []
+        while True:
+            if batch.start is None:
+                return [*effects, *self._finish(batch)]
+            updates = [
+                u for cell in self._rows(batch, batch.start) for u in self._updates(batch, cell)
+            ]
+            if not updates:
+                continue
+            effects += self._outbox.build(batch.place.base, batch.number, updates)
+            if not self._node.has(Defect.view_building_does_not_wait):
+                return effects
+
+    def _rows(self, batch: Batch, start: bytes) -> list[Cell]:
+        """Rows in sstables, as many as are read at once; the batch goes on behind them."""
+        cells: list[Cell] = []
+        last, batch.start = b"", None
+        snapshot, base = self._node.rows.snapshot(), batch.place.base
+        for version in snapshot.versions(base, start, batch.end):
+            if version.key == last or self._memtables.has(base, version.key, version.time):
+                continue
+            if len(cells) == self._node.timing.chunk:
+                batch.start = version.key
+                if self._node.has(Defect.view_building_skips_rows):
+                    batch.start += b"\0"
+                break
+            last = version.key
+            cells.append((version.key, version.time, version.value))
+        snapshot.close()
+        return cells
+
+    def _updates(self, batch: Batch, cell: Cell) -> Iterator[ViewUpdate]:
+        key, time, value = cell
+        if self._node.has(Defect.view_building_makes_timestamps):
+            time = self._node.around.now()
+        for task in batch.tasks.values():
+            view = self._node.view.views.get(task.view)
+            there = None if view is None else view.row_of(key, value)
+            if there is not None:
+                yield ViewUpdate(task.view, key, there, time, value)
+
+    def _arrived(self, number: int) -> list[Effect]:
+        """All view replicas have the updates of the rows that were read."""
+        batch = self.batches.get(number)
+        return [] if batch is None else self._read(batch)
+
+    def _finish(self, batch: Batch) -> list[Effect]:
+        """The tasks are completed: tell who waits."""
+        self._end(batch)
+        for task in batch.tasks.values():
+            task.instance(Call.attached, Work.executing).fire("finish")
+        done = tuple(batch.tasks)
+        self.completed |= dict.fromkeys(done, batch.place)
+        self._tell(Record(What.finish, done, batch.place))
+        return [Send(to, WorkedOnTasks(number, done)) for to, number in batch.waiting]
+
+    def _end(self, batch: Batch) -> None:
+        self._outbox.end(batch.number)
+        del self.batches[batch.number]
+
+    # -- what is committed ---------------------------------------------------------------------------------
+
+    def learned(self) -> list[Effect]:
+        """Tasks that are aborted or gone leave their batch; another base table ends all that was known."""
+        tables, effects = self._node.catalog.tables, list[Effect]()
+        processed = processed_in(tables)
+        if processed != self._processed:
+            self._processed = processed
+            self.completed.clear()
+            self._flushed.clear()
+        if not self.batches:
+            return []
+        stored = tasks_in(tables)
+        for batch in [*self.batches.values()]:
+            for task in [*batch.tasks.values()]:
+                now = stored.get(task.id)
+                if now is None or now.aborted:
+                    del batch.tasks[task.id]
+                    self._tell(Record(What.leave, (task.id,), batch.place))
+            if not batch.tasks:
+                self._end(batch)
+                effects += [_given_up(to, number) for to, number in batch.waiting]
+        return effects
+
+
+def _fails(to: str, call: WorkOnTasks, problem: str) -> Send:
+    return Send(to, WorkedOnTasks(call.number, (), problem))
+
+
+def _given_up(to: str, number: int) -> Send:
+    return Send(to, WorkedOnTasks(number, (), "the tasks were aborted"))

@@ -1,0 +1,258 @@
+"""Materialized views: built on tablets while these are written to and move; wrong builds are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from tests.thorough import some_of
+
+from stagewright.commands import run_command_line
+from stagewright.impl.node.defects import Defect
+from stagewright.impl.node.keys import stored_key
+from stagewright.impl.node.port import Timing
+from stagewright.impl.simulator.database.checks.view_oracle import Expected, stored_row
+from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.run import Plan, run
+from stagewright.impl.simulator.database.script import parse_script
+from stagewright.impl.simulator.database.weather import parse_faults
+from stagewright.impl.storage.port import Version
+from stagewright.impl.views.definition import COMPARISONS, ViewDefinition, parts_of
+from stagewright.impl.views.updates import updates_of
+
+KEYS = Workload(keys=60, gap=(0, 2))
+SMALL_CHUNKS = Timing(chunk=3)
+BUILT = Plan(
+    nodes=4,
+    script=parse_script(
+        "table t tablets 4 rf 3; write 60; create view v on t by value mod 7; write 60; await v"
+    ),
+    faults=parse_faults("delay,duplicate,loss=0.1,crash=60,failover"),
+    workload=KEYS,
+    timing=SMALL_CHUNKS,
+)
+LARGE = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 3; write 300; wait 500; create view v on t by value mod 7; write 60; await v"
+    ),
+    faults=parse_faults("loss,crash,failover"),
+    workload=Workload(keys=100, gap=(0, 2)),
+    timing=SMALL_CHUNKS,
+)
+TWO = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 3; write 80; create view v on t by value mod 7; wait 30; "
+        "create view w on t by value mod 3; await v; await w"
+    ),
+    faults=parse_faults("loss=0.25,crash"),
+    workload=Workload(keys=40, gap=(0, 2)),
+)
+MOVED = Plan(
+    script=parse_script(
+        "table t tablets 8 rf 3; write 80; join n4; create view v on t by value mod 7; await v; "
+        "create view w on t by value mod 3; decommission n1; await w"
+    ),
+    faults=parse_faults("delay"),
+    workload=Workload(keys=40, gap=(0, 2)),
+)
+WRITTEN_WHILE_MOVED = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 3; write 60; create view v on t by value mod 7; await v; write 400; "
+        "join n4; decommission n1"
+    ),
+    workload=Workload(keys=40, gap=(1, 4), reads=0.1),
+)
+CHANGED = Plan(
+    script=parse_script(
+        "table t tablets 4 rf 3; write 150; create view v on t by value mod 7; "
+        "create view w on t by value mod 3; write 60; join n4; drop view v; "
+        "create view x on t by value where value > 60; replace n2 by n5; decommission n1; await x; await w"
+    ),
+    faults=parse_faults("all"),
+    workload=KEYS,
+)
+DROPPED = "table t tablets 4 rf 3; write 80; create view v on t by value; wait {}; drop view v; create view w on t by value mod 3; await w"
+
+
+# -- sound builds ------------------------------------------------------------------------------------------
+
+
+def test_a_view_is_built_while_its_table_is_written_to() -> None:
+    report = run(replace(BUILT, faults=parse_faults("none")))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.outcomes[-1].result == "built"
+    assert report.counted["view rows compared"] > 20
+    statuses = {key[1]: row["status"] for key, row in report.tables["view_build_status_v2"].items()}
+    assert statuses == dict.fromkeys(("n1", "n2", "n3", "n4"), "SUCCESS")
+    assert not report.tables["view_building_tasks"]
+
+
+@pytest.mark.parametrize("plan", [BUILT, LARGE, TWO], ids=["small", "large", "two views"])
+@pytest.mark.parametrize("seed", some_of(range(3)))
+def test_under_faults_a_view_is_what_its_table_says(plan: Plan, seed: int) -> None:
+    report = run(replace(plan, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.counted["view rows compared"] > 10
+
+
+@pytest.mark.parametrize("seed", some_of([7, 14, 18]))
+def test_views_are_built_and_dropped_while_nodes_come_and_go(seed: int) -> None:
+    report = run(replace(CHANGED, seed=seed))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.moves
+    assert report.counted["views built"] >= 2
+
+
+@pytest.mark.parametrize("wait", [0, 15, 40, 90])
+def test_a_view_may_be_dropped_at_any_time(wait: int) -> None:
+    plan = Plan(script=parse_script(DROPPED.format(wait)), faults=parse_faults("delay,loss"))
+    report = run(replace(plan, workload=KEYS, timing=SMALL_CHUNKS))
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.outcomes[-1].result == "built"
+    assert all(row["view_id"] == "ks.w" for row in report.tables["view_building_tasks"].values())
+    assert ("ks.v",) not in report.tables["tables"]
+
+
+def test_updates_follow_tablets_that_are_written_to_while_they_move() -> None:
+    report = run(WRITTEN_WHILE_MOVED)
+    assert (report.breaches, report.refused) == ([], [])
+    assert report.moves
+
+
+# -- wrong builds ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Where a defect shows, what the definitions say of its records, and whether clients would notice."""
+
+    defect: Defect
+    plan: Plan
+    says: str
+    seed: int = 0
+    oracle: bool = True
+
+
+D = Defect
+KEPT = "the view rows before and after are updated"
+READ = "every row that was there is in the view"
+SHOWN = (
+    Shown(D.view_updates_are_sent_unsynced, BUILT, "the base row is on the disk", oracle=False),
+    Shown(D.view_updates_go_to_the_first_replica, BUILT, "the paired view replica"),
+    Shown(
+        D.view_updates_skip_pending,
+        WRITTEN_WHILE_MOVED,
+        "all that the update is for have it",
+        oracle=False,
+    ),
+    Shown(D.old_view_rows_are_kept, BUILT, KEPT),
+    Shown(D.view_updates_are_not_kept, BUILT, KEPT),
+    Shown(D.view_building_does_not_wait, BUILT, READ),
+    Shown(D.view_building_makes_timestamps, BUILT, "the timestamp of a base row"),
+    Shown(D.view_building_skips_rows, LARGE, READ),
+    Shown(D.view_building_does_not_flush, BUILT, "the base table was flushed"),
+    Shown(D.an_answer_counts_for_all, TWO, "the worker has completed it", 4, oracle=False),
+    Shown(D.aborted_tasks_are_removed, MOVED, "life is normal", 1, oracle=False),
+    Shown(D.terms_are_not_compared, CHANGED, "a request of the current term arrives", oracle=False),
+    Shown(D.tasks_stay_behind, MOVED, "each task is of a replica of its tablet"),
+    Shown(
+        D.tasks_outlive_their_view,
+        Plan(script=parse_script(DROPPED.format(20)), faults=parse_faults("delay"), workload=KEYS),
+        "each task is of a view that is there",
+        oracle=False,
+    ),
+)
+SEEDS = 4  # from the first on
+
+
+@pytest.mark.parametrize("shown", some_of(SHOWN, each=2), ids=lambda s: s.defect.name)
+def test_a_wrong_build_is_refused_by_its_records_and_noticed_in_the_rows(shown: Shown) -> None:
+    said: list[str] = []
+    noticed = not shown.oracle
+    for seed in range(shown.seed, shown.seed + SEEDS):
+        report = run(replace(shown.plan, seed=seed, defects=frozenset({shown.defect})))
+        said += report.refused
+        noticed = noticed or bool(report.breaches)
+        if noticed and any(shown.says in text for text in said):
+            return
+    raise AssertionError(f"noticed in the rows: {noticed}; {said[:5]}")
+
+
+@pytest.mark.parametrize(
+    ("defect", "says"),
+    [
+        (None, ""),
+        (D.view_building_does_not_wait, READ),
+    ],
+    ids=str,
+)
+def test_validate_checks_what_is_recorded_of_views(
+    defect: Defect | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(replace(BUILT, defects=frozenset({defect} if defect else ())), tmp_path)
+    kinds = ("view-tasks", "view-updates", "view-batches", "view-places")
+    records = [str(tmp_path / f"{kind}.jsonl") for kind in kinds]
+    assert run_command_line(["validate", *records, "--engine", "embedded"]) == bool(defect)
+    assert says in " ".join(capsys.readouterr().out.split())
+
+
+# -- laws --------------------------------------------------------------------------------------------------
+
+numbers = st.integers(0, 40).map(lambda n: b"%d" % n)
+values = st.one_of(st.none(), numbers)
+views = st.builds(
+    lambda modulus, comparison, bound: ViewDefinition("v", "t", modulus, comparison, bound),
+    st.integers(0, 5),
+    st.sampled_from(["", *COMPARISONS]),
+    st.integers(0, 40),
+)
+
+
+@given(views, values)
+def test_a_definition_means_what_the_oracle_reads_in_the_script(
+    view: ViewDefinition, value: bytes | None
+) -> None:
+    expected, base = Expected("t", view.modulus, view.comparison, view.bound), stored_key(b"key")
+    key, stored = expected.key(value), view.row_of(base, value)
+    assert stored == (None if key is None else stored_row(key, base))
+    if stored is not None:
+        assert parts_of(stored) == (key, b"key")
+
+
+@given(
+    views,
+    st.lists(values, min_size=1, max_size=6).flatmap(lambda v: st.permutations([*enumerate(v)])),
+)
+def test_updates_in_any_order_leave_the_row_of_the_newest_version(
+    view: ViewDefinition, arrivals: list[tuple[int, bytes | None]]
+) -> None:
+    base, rows = stored_key(b"key"), dict[bytes, tuple[int, bool, bytes | None]]()
+    newest: Version | None = None
+    for time, value in arrivals:
+        for update in updates_of(view, newest, (base, time, value)):
+            # Of two updates at one time a deletion wins.
+            found = (update.time, update.value is None, update.value)
+            rows[update.key] = max(rows.get(update.key, found), found, key=lambda r: r[:2])
+        if newest is None or newest.time < time:
+            newest = Version(base, time, value)
+    assert newest is not None
+    there = {key: (row[0], row[2]) for key, row in rows.items() if not row[1]}
+    key = view.row_of(base, newest.value)
+    assert there == ({} if key is None else {key: (newest.time, newest.value)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "create view v on t by value",
+        "create view v on t by value mod 7",
+        "create view v on t by value mod 7 where value >= 12",
+        "create view v on t by value where value < 3",
+        "drop view v",
+        "await v",
+    ],
+)
+def test_a_script_says_again_what_it_was_read_from(text: str) -> None:
+    assert [str(o) for o in parse_script(text)] == [text]
