@@ -188,6 +188,7 @@ def test_nodes_are_killed_and_every_answer_is_map_reduce(cluster: ViewCluster) -
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(5400)  # every kill waits until the cluster is whole again
 def test_nodes_are_killed_two_hundred_times(cluster: ViewCluster) -> None:
     life = live_with_kills(cluster, 200)
     assert life.failovers > 20
