@@ -1,18 +1,21 @@
 """What `docs/readers.md` and `docs/traces.md` show is so: their files are read, and runs print what they say."""
 
-import importlib.util
+import importlib
 import re
 import shlex
 import sys
-from dataclasses import replace
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from stagewright.commands import run_command_line
+from stagewright.spec.errors import InputError
 from stagewright.traces.mapping import load, rules
 from stagewright.traces.mapping.times import UNITS
 from stagewright.traces.readers import formats
+from stagewright.traces.readers.packages import GROUP, forms_of_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS = (ROOT / "docs/readers.md").read_text("utf-8")
@@ -21,18 +24,27 @@ FILES = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE, re.DOTALL))
 RUNS = re.findall(r"```console( reader=\w+)? exit=(\d)\n\$ (.*?)\n(.*?)```", PAGE, re.DOTALL)
 
 
-def use_reader(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the reader of the page one of the package, with its row."""
-    module_name = f"stagewright.traces.readers.{name}"
-    spec = importlib.util.spec_from_file_location(module_name, f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, module_name, module)
-    spec.loader.exec_module(module)
-    row = eval(FILES["row.py"], {"Form": formats.Form})  # noqa: S307 - it is our own page
-    monkeypatch.setattr(formats, "FORMS", (*formats.FORMS, replace(row)))
-    monkeypatch.setattr(formats, "NAMES", (*formats.NAMES, row.name))
+@pytest.fixture(autouse=True)
+def forms_are_looked_up_anew() -> Iterator[None]:
+    """What packages bring is looked up once in a process."""
+    yield
+    formats.by_name.cache_clear()
+    forms_of_packages.cache_clear()
+    sys.modules.pop("logfmt", None)
+    importlib.invalidate_caches()
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the reader of the page a package that is installed, as pip leaves it."""
+    about = folder / "logfmt_reader-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: logfmt-reader\nVersion: 1.0\n")
+    points = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"][GROUP]
+    lines = [f"{name} = {value}" for name, value in points.items()]
+    (about / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines]) + "\n")
+    monkeypatch.syspath_prepend(folder)
+    formats.by_name.cache_clear()
+    forms_of_packages.cache_clear()
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run[2].split()[2])
@@ -48,7 +60,7 @@ def test_what_it_shows_is_printed(
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
     if reader:
-        use_reader(reader.removeprefix(" reader="), monkeypatch)
+        install(tmp_path, monkeypatch)
     program, *words = shlex.split(command)
     assert program == "stagewright"
     assert run_command_line([*words, "--engine", "embedded"]) == int(exit_code)
@@ -59,7 +71,7 @@ def test_what_it_shows_is_printed(
 def test_every_file_that_it_shows_is_used() -> None:
     used = {word.partition(":")[0] for run in RUNS for word in run[2].split()} | {
         "logfmt.py",
-        "row.py",
+        "pyproject.toml",
     }
     assert set(FILES) <= used
 
@@ -68,10 +80,33 @@ def test_it_names_every_key_and_every_form() -> None:
     named = set(re.findall(r"`([\w-]+)`", READERS))
     assert {*load.KEYS, *load.SOURCE_KEYS, *load.RECORDING_KEYS, *rules.KEYS} <= named | {"event"}
     assert {*load.FILES, *UNITS, "iso"} <= named
-    assert {*formats.CHOICES, "mapped"} <= named
+    assert {*formats.choices(), "mapped"} <= named
 
 
 def test_every_file_it_links_to_exists() -> None:
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", PAGE) if "://" not in link]
     assert links
     assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+
+
+def test_readers_of_packages_that_are_wrong_are_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    install(tmp_path, monkeypatch)
+    points = tmp_path / "logfmt_reader-1.0.dist-info" / "entry_points.txt"
+    (tmp_path / "taken.py").write_text(
+        'from stagewright.traces.readers.form import Form\nFORM = Form("jsonl", "taken")\n'
+    )
+    for value, said in (
+        ("logfmt:MISSING", "logfmt = logfmt:MISSING of logfmt-reader cannot be loaded"),
+        ("nowhere:FORM", "cannot be loaded: ModuleNotFoundError"),
+        ("logfmt:MACHINE", "is a str, not a Form"),
+        ("taken:FORM", "there is a form `jsonl` already"),
+    ):
+        points.write_text(f"[{GROUP}]\nlogfmt = {value}\n")
+        formats.by_name.cache_clear()
+        forms_of_packages.cache_clear()
+        with pytest.raises(InputError, match=re.escape(said)):
+            formats.choices()

@@ -85,7 +85,7 @@ def candidates_of(
         return dict.fromkeys(names, definition)
     if found := {name: resolve(machine, name) for name in names if name in known}:
         return found
-    if recorded in formats.NAMES:
+    if formats.is_form(recorded):
         return {profile: resolve(machine, profile)}  # as its reader has found out
     raise InputError(
         f"{machine} has none of the profiles {', '.join(names)}",

@@ -292,7 +292,7 @@ def _form_of(path: Path, form: str) -> str:
     if known is None:
         raise InputError(
             f"cannot tell what {path} is",
-            help=f"say it with --format: one of {', '.join(formats.CHOICES)}; or how to read it, with --mapping",
+            help=f"say it with --format: one of {', '.join(formats.choices())}; or how to read it, with --mapping",
         )
     return known
 
@@ -311,10 +311,10 @@ def _known_form(path: Path) -> str | None:
         raise InputError(
             f"{path} cannot be read: {error.strerror}", help="who may read it, and is it all there?"
         ) from error
-    if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    known = formats.form_of(_name(path), begin)
+    if known is None and begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(
             f"{path} is text in UTF-16, as PowerShell's `>` writes it",
             help=f"make it UTF-8: iconv -f UTF-16 -t UTF-8 {path} > {path}.utf8",
         )
-    known = formats.form_of(_name(path), begin)
     return None if known is None else known.name

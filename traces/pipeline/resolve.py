@@ -93,7 +93,7 @@ class Definitions:
         self, key: MachineKey, definitions: Sequence[Definition], named: Set[MachineKey]
     ) -> None:
         machine, profile, recorded = key
-        foreign = recorded in formats.NAMES  # a form where a fingerprint would be: not our recorder
+        foreign = formats.is_form(recorded)  # a form where a fingerprint would be: not our recorder
         own = list(dict.fromkeys(definition.fingerprint() for definition in definitions))
         if foreign or recorded in ("", *own):
             return
@@ -137,7 +137,7 @@ class Definitions:
         machine, _, recorded = key
         hidden = hidden_of(self.options.hidden, definition, candidates)
         recording = Recording(hidden)
-        if recorded in formats.NAMES:
+        if formats.is_form(recorded):
             known = self.of_logs.get((recorded, machine))
             recording = known or formats.recording_of(recorded, machine)
             if self.options.hidden.exist:  # what the user says goes before what the reader knows
@@ -145,7 +145,7 @@ class Definitions:
         return replace(recording, doubt=self._doubt(recorded))
 
     def _doubt(self, recorded: str) -> Doubt:
-        form = formats.form_named(recorded) if recorded in formats.NAMES else None
+        form = formats.form_named(recorded) if formats.is_form(recorded) else None
         if not self.damaged or (form and form.apart):
             return Doubt.NOTHING
         if form is not None and form.log:

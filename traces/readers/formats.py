@@ -1,22 +1,23 @@
 """The forms of input that can be read: the name of each, how its files are known, and the module that reads it.
 
-A new reader is one module of the shape that `parts` describes, and one row here.
+A new reader is one module of the shape that `protocol` describes, and one row here; one of another package is an
+entry point there (`packages`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, cast
 
 from stagewright.traces.events.event_block import Block, Ints
 from stagewright.traces.events.observability import Recording
 from stagewright.traces.events.string_pool import Names
 from stagewright.traces.readers import text_lines
+from stagewright.traces.readers.form import Form
+from stagewright.traces.readers.packages import forms_of_packages
 from stagewright.traces.readers.protocol import (
     EventReader,
     Hole,
@@ -29,35 +30,6 @@ from stagewright.traces.readers.text_lines import ENDINGS, compression, last_lin
 
 PROBE_BYTES = 1 << 16
 COMPRESSED = ENDINGS
-
-
-@dataclass(frozen=True)
-class Form:
-    """One form: `endings` of its files, and what their first bytes contain where the ending says nothing.
-
-    `shared` are endings of files that may be of this form: their content decides.
-
-    `log`: its lines mean something only together and in the order of time, so its reader is a `LogReader`.
-    """
-
-    name: str
-    module: str
-    endings: tuple[str, ...] = ()
-    content: str = (
-        ""  # a regular expression over bytes; none: only known by its ending, or when named
-    )
-    log: bool = False
-    grows: bool = False  # a file of it may be appended to, and read on from where it ended
-    apart: bool = False  # of a log: each file tells of entities of its own
-    skips: bool = False  # its reader can leave out what has none of some entities
-    shared: tuple[str, ...] = ()
-    once: bool = False  # its events have no number, nor its files a meaning of their name: copies are not read
-    releases: str = ""  # the module that knows which profile of a machine each release has
-    by_mapping: bool = False  # read as a mapping file says, and never without one
-
-    def looks_like(self, begin: bytes) -> bool:
-        """Whether a file that begins so is of this form."""
-        return bool(self.content) and re.search(self.content.encode(), begin) is not None
 
 
 _JSON = (".json", ".jsonl", ".ndjson")
@@ -142,27 +114,43 @@ FORMS = (
     # The same where each row is an event by itself.
     Form("mapped-numbered", "mapping.mapped_alone", grows=True, by_mapping=True),
 )
-NAMES = tuple(form.name for form in FORMS)
-CHOICES = tuple(form.name for form in FORMS if not form.by_mapping)
 _GENERAL_LOG = (".log", ".json", ".csv")  # endings of many forms: the content decides
 # yb-master.host.user.log.INFO.20210910-180346.1234, yb-master.INFO, couchdb.log.3
 _ROTATED_LOG = re.compile(r"\.log\.[\w.-]+$|\.(?:INFO|WARNING|ERROR|FATAL)$")
 
 
+@cache
+def by_name() -> Mapping[str, Form]:
+    """Our forms, and after them those of other packages."""
+    ours = {form.name: form for form in FORMS}
+    return {**ours, **{form.name: form for form in forms_of_packages(frozenset(ours))}}
+
+
+def choices() -> tuple[str, ...]:
+    """The names of the forms that may be asked for."""
+    return tuple(form.name for form in by_name().values() if not form.by_mapping)
+
+
 def form_named(name: str) -> Form:
     """The form of a name."""
-    return next(form for form in FORMS if form.name == name)
+    return by_name()[name]
+
+
+def is_form(name: str) -> bool:
+    """Whether it is the name of a form: what others recorded has that in place of a definition's fingerprint."""
+    return name in by_name()
 
 
 def form_of(file_name: str, begin: bytes) -> Form | None:
     """The form of a file, by its name (without the ending of its compression) and its first bytes."""
-    for form in FORMS:
+    forms = by_name().values()
+    for form in forms:
         if form.shared and file_name.endswith(form.shared) and form.looks_like(begin):
             return form
-    for form in FORMS:
+    for form in forms:
         if form.endings and file_name.endswith(form.endings):
             return form
-    return next((form for form in FORMS if form.looks_like(begin)), None)
+    return next((form for form in forms if form.looks_like(begin)), None)
 
 
 def is_of_traces(file_name: str) -> bool:
@@ -172,22 +160,19 @@ def is_of_traces(file_name: str) -> bool:
 
 def endings() -> tuple[str, ...]:
     """The endings of files that are taken from a directory."""
-    known = [e for form in FORMS for e in (*form.endings, *form.shared)]
+    known = [e for form in by_name().values() for e in (*form.endings, *form.shared)]
     return tuple(dict.fromkeys([*known, *_GENERAL_LOG]))
 
 
 def reader(form: str) -> EventReader | LogReader:
     """The module that reads a form."""
-    return cast("EventReader | LogReader", _module(form_named(form).module))
-
-
-def _module(name: str) -> ModuleType:
-    return import_module(f"stagewright.traces.{name}")
+    found = form_named(form)
+    return cast("EventReader | LogReader", found.imported(found.module))
 
 
 def is_log(name: str) -> bool:
     """Whether it is the name of a form of logs: the definition of their events is called so."""
-    return name in NAMES and form_named(name).log
+    return is_form(name) and form_named(name).log
 
 
 def ends(form: str, path: Path) -> tuple[int, int] | None:
@@ -243,8 +228,10 @@ def releases_of(form: str) -> Sequence[str] | None:
 
 
 def _of_releases(form: str, name: str) -> Any:
-    known = form_named(form).releases if form in NAMES else ""
-    return getattr(_module(known), name) if known else None
+    known = by_name().get(form)
+    if known is None or not known.releases:
+        return None
+    return getattr(known.imported(known.releases), name)
 
 
 def recording_of(form: str, machine: str) -> Recording:

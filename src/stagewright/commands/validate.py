@@ -14,7 +14,7 @@ from stagewright.commands.validation.engine import (
     megabytes,
 )
 from stagewright.spec.errors import InputError
-from stagewright.traces.readers.formats import CHOICES as FORM_NAMES
+from stagewright.traces.readers.formats import choices
 
 if TYPE_CHECKING:
     from stagewright.spec.definition import Definition
@@ -155,7 +155,7 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     """Declare what says how the files are to be read."""
     parser.add_argument(
         "--format",
-        choices=("auto", *FORM_NAMES),
+        choices=("auto", *choices()),
         default="auto",
         help="the format of the files (default: by name and content)",
     )
