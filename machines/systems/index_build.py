@@ -37,9 +37,12 @@ from stagewright.spec import (
     Term,
     accepts,
     action,
+    bounded,
     budget,
     choose,
     constant,
+    equivalent_drop,
+    equivalents,
     every,
     final,
     initially,
@@ -214,8 +217,7 @@ class IndexBuild(Machine):
     @action(by=MASTER, fair=WEAK)
     def finish_chunk(self, t: Term[Tablet]) -> None:
         """J3: a chunk finds no row that is left in the tablet."""
-        left = some((self.tablet[r] == t) & ~self.recorded.has(r) for r in Row)
-        require(~left, "no row of the tablet is left")
+        self._no_row_is_left(t)
         self.job.backfill_chunk(t)
 
     @action(fair=WEAK)
@@ -226,11 +228,10 @@ class IndexBuild(Machine):
         self.rows.backfill(r, q)
 
     @action(by=MASTER, fair=WEAK)
-    def find_duplicate(self, t: Term[Tablet], i: Term[Index], r: Term[Row]) -> None:
+    def find_duplicate(self, i: Term[Index], r: Term[Row]) -> None:
         """J3: a row of the chunk has the key of another: the index fails."""
         require(self.job.step == Step.backfill_tablets, "tablets are being backfilled")
-        require(self.job.job[i] == Status.in_progress, "the index is being built")
-        require(self.tablet[r] == t, "the row is in the tablet")
+        require(self.job.created.has(i), "it is the index")
         self._fails_the_check(r)
         self.job.unbuildable = i
         self.job.job[i] = Status.failed
@@ -256,7 +257,7 @@ class IndexBuild(Machine):
     # -- what recurs ---------------------------------------------------------------------------------------
 
     def _begin(self, r: Term[Row], t: Term[Tablet]) -> None:
-        require(self.pending.is_none(), "no other transaction is pending")
+        bounded(self.pending.is_none(), "one transaction is followed at a time")
         self.pending = r
         self.under = self._learned(t)
 
@@ -298,6 +299,10 @@ class IndexBuild(Machine):
         require((self.tablet[r] == t) & (self.tablet[q] == t), "the rows are in the tablet")
         behind = self.recorded.has(r) | self.recorded.has(q)
         require(~behind, "no checkpoint is past them")
+
+    def _no_row_is_left(self, t: Term[Tablet]) -> None:
+        left = some((self.tablet[r] == t) & ~self.recorded.has(r) for r in Row)
+        require(~left, "no row of the tablet is left")
 
     def _record(self, r: Term[Row], q: Term[Row]) -> None:
         for each in Row:
@@ -356,11 +361,16 @@ class IndexBuild(Machine):
 
     @invariant
     def checkpoints_stand_for_entries(self, r: Term[Row], k: Term[Key]) -> Bool:
-        """002, "Fault tolerance using checkpointing": what is behind a checkpoint is not read again, so it is in the
-        index, until a compaction may remove what newer entries hide.
+        """002, "Fault tolerance using checkpointing": what is behind a checkpoint, or in a tablet that is done, is not
+        read again, so it is in the index, until a compaction may remove what newer entries hide.
         """
         entered = (self.rows.stored[k][Time.t_read].row == r) | self._markers_may_go()
-        here = self.recorded.has(r) & (self.rows.key_at_t_read[r] == k)
+        done = some(
+            (self.tablet[r] == t) & (self.job.checkpoint[t][i] == Checkpoint.done)
+            for t in Tablet
+            for i in Index
+        )
+        here = (self.recorded.has(r) | done) & (self.rows.key_at_t_read[r] == k)
         return here.implies(entered)
 
     @accepts(commit)
@@ -397,6 +407,42 @@ class IndexBuild(Machine):
         return self.pending.is_none()
 
     # -- what no promise can tell ----------------------------------------------------------------------
+
+    harmless = equivalents(
+        equivalent_drop(
+            ask_for_status,
+            "CREATE INDEX was executed",
+            because="before that nothing is answered but IN-PROGRESS, as it was",
+        ),
+        equivalent_drop(
+            delete, "the row is there", because="to delete what is not there changes nothing"
+        ),
+        equivalent_drop(
+            roll_back, "a transaction is pending", because="without one there is none to give up"
+        ),
+        equivalent_drop(
+            abort_old_transaction,
+            "tablets are asked for their safe times",
+            "a transaction from before WRITE_AND_DELETE is pending",
+            because="a client may give up its transaction at any time",
+        ),
+        equivalent_drop(
+            _is_to_scan,
+            "no checkpoint is past them",
+            "the rows are in the tablet",
+            because="a row gets the same entry, scanned again or with the rows of another tablet",
+        ),
+        equivalent_drop(
+            write_entries,
+            "tablets are being backfilled",
+            because="rows pass the check only while they are scanned, whichever step a leader is at",
+        ),
+        equivalent_drop(
+            find_duplicate,
+            "tablets are being backfilled",
+            because="rows fail the check only while they are scanned, whichever step a leader is at",
+        ),
+    )
 
     beyond_the_default_scope = unexercised(
         vacuous(

@@ -65,5 +65,18 @@ class KeysAreCheckedFromDoBackfillOn(IndexBuild):
         return super()._is_free_for(r) | (self.under == Permission.write_and_delete)
 
 
+@known_bug(
+    "Y33",
+    "design document 002, Fault tolerance using checkpointing",
+    breaks=IndexBuild.checkpoints_stand_for_entries,
+    sizes={Index: 1, Tablet: 1},
+)
+class DoneWithRowsLeft(IndexBuild):
+    """A chunk whose time was up answered that the tablet is done, with rows left in it."""
+
+    def _no_row_is_left(self, t: Term[Tablet]) -> None:
+        """Nobody looks."""
+
+
 BUGS = known_bugs_in(globals())
 NOT_FOUND: tuple[NotFound, ...] = ()
