@@ -35,6 +35,21 @@ class Report:
     moves: list[str] = field(default_factory=list[str])  # of tablets, and why
 
     @property
+    def views(self) -> dict[str, str]:
+        """How far each view is built, as `view_build_status_v2` and `view_building_tasks` have it."""
+        found: dict[str, str] = {}
+        for (name,), table in sorted(self.tables["tables"].items()):
+            if not table.get("view_of"):
+                continue
+            said = {
+                r["status"] for k, r in self.tables["view_build_status_v2"].items() if k[0] == name
+            }
+            tasks = [t for t in self.tables["view_building_tasks"].values() if t["view_id"] == name]
+            left = f", {len(tasks)} tasks left" if tasks else ""
+            found[name] = f"{min(said, default='not started')}{left}"
+        return found
+
+    @property
     def kept(self) -> bool:
         """Whether every promise was kept, and every step was one of the definition."""
         return not self.breaches and not self.refused

@@ -469,6 +469,7 @@ class _Run:
         self._until(lambda: self.clients.finished, SETTLE_MS)
         if counted["reads returned"] - before < asked:
             self.oracle.broken("reads failed after all was healed")
+        self._until(self._all_have_learned, SETTLE_MS)  # views may be built still
         content = self.judge.catalog.content()
         for name, host in self.world.hosts.items():
             if host.node is not None and host.node.context.catalog.content() != content:

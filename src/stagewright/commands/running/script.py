@@ -71,6 +71,7 @@ def _as_json(report: Report, plan: Plan) -> dict[str, object]:
         "nodes": report.nodes,
         "commits": report.commits,
         "moves": report.moves,
+        "views": report.views,
         "edges": sorted(" ".join(edge) for edge in report.edges),
     }
 
@@ -87,7 +88,11 @@ def _print(report: Report, plan: Plan, directory: Path, args: argparse.Namespace
     print_report(
         report,
         f"{plan.nodes} nodes, {plan.replicas} replicas; seed {plan.seed}; faults: {args.faults}",
-        (f"nodes: {nodes}", *(f"moved: {text}" for text in report.moves)),
+        (
+            f"nodes: {nodes}",
+            *(f"moved: {text}" for text in report.moves),
+            *(f"view {name}: {status}" for name, status in report.views.items()),
+        ),
         f", {report.commits} commits",
         "the definition",
         (

@@ -10,11 +10,13 @@ from hypothesis import given, strategies as st
 from tests.thorough import some_of
 
 from stagewright.commands import run_command_line
+from stagewright.impl.catalog.columns import Rows
 from stagewright.impl.node.defects import Defect
 from stagewright.impl.node.keys import stored_key
 from stagewright.impl.node.port import Timing
 from stagewright.impl.simulator.database.checks.view_oracle import Expected, stored_row
 from stagewright.impl.simulator.database.clients import Workload
+from stagewright.impl.simulator.database.report import Report
 from stagewright.impl.simulator.database.run import Plan, run
 from stagewright.impl.simulator.database.script import parse_script
 from stagewright.impl.simulator.database.weather import parse_faults
@@ -87,6 +89,17 @@ def test_a_view_is_built_while_its_table_is_written_to() -> None:
     statuses = {key[1]: row["status"] for key, row in report.tables["view_build_status_v2"].items()}
     assert statuses == dict.fromkeys(("n1", "n2", "n3", "n4"), "SUCCESS")
     assert not report.tables["view_building_tasks"]
+    assert report.views == {"ks.v": "SUCCESS"}
+
+
+def test_a_view_that_is_being_built_has_tasks_left() -> None:
+    tables: dict[str, Rows] = {
+        "tables": {("ks.t",): {}, ("ks.v",): {"view_of": "ks.t"}, ("ks.w",): {"view_of": "ks.t"}},
+        "view_build_status_v2": {("ks.v", "n1"): {"status": "STARTED"}},
+        "view_building_tasks": {("1",): {"view_id": "ks.v"}, ("2",): {"view_id": "ks.v"}},
+    }
+    report = Report([], [], [], {}, set(), 0, 0, {}, tables, {})
+    assert report.views == {"ks.v": "STARTED, 2 tasks left", "ks.w": "not started"}
 
 
 @pytest.mark.parametrize("plan", [BUILT, LARGE, TWO], ids=["small", "large", "two views"])
